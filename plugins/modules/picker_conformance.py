@@ -219,12 +219,12 @@ def url_of(cluster: t.Any, asked: Facts) -> str:
 
 
 def bench_options(asked: Facts, url: str) -> Facts:
-    """The options of a PickerBench. Raises ValueError for an address that is none."""
+    """The options of a PickerBench. Raises ValueError for an address or a header that is none."""
     addresses = {name: asked[name] for name in ("picker_address", "health_address", "metrics_address")}
     for name, value in addresses.items():
         if value and not value.rpartition(":")[2].isdecimal():
             raise ValueError(f"conformance_{name.replace('health', 'picker_health').replace('metrics', 'picker_metrics')}: {value!r} is no HOST:PORT")
-    headers = route_headers(asked)
+    headers = route_headers({**asked, "api_key": asked["model_api_key"]})
     return {
         "model": asked["model"],
         "bound": asked["bound"],

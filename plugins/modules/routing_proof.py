@@ -366,7 +366,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.http import tls
+from ..module_utils.http import headers, tls
 from ..module_utils.http.transport import UrlTransport
 from ..module_utils.inference.endpoints import GATEWAY
 from ..module_utils.k8s import client
@@ -449,6 +449,8 @@ def problems(params: dict) -> list[str]:
                 _unused = url and UrlTransport(url, **tls.chosen(service))
             except ValueError as error:
                 found.append(f"{path}: {error}")
+        wrong = headers.problems(service["headers"] or {}, service["host_header"], service["api_key"])
+        found += [f"services[{index}].{each}" for each in wrong]
         if not service["url"] and not service["address"] and not params["gateway"]:
             found.append(f"services[{index}]: give a url, the Service in front of it, or the gateway whose address to use")
     return found

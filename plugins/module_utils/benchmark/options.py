@@ -10,10 +10,10 @@ import json
 import math
 import typing as t
 
+from ..http import headers as http_headers
 from ..http.urls import base_url, not_a_path
 from ..loadgen import schedule, workloads
 from ..loadgen.destination import Destination, LoadLimits
-from ..loadgen.http11 import head
 from ..loadgen.request import Shape
 from ..loadgen.schedule import Step
 from . import slo
@@ -31,7 +31,6 @@ COUNTS = {
     "prompts": ("output_len",),
 }
 RANGES = ("input_len", "output_len", "turns")
-OWN_HEADERS = {"content-length": "", "transfer-encoding": "", "connection": "", "host": "host_header"}
 # Numbers that must be more than 0 where they are given, and those that may be 0, by the option that holds them; "" for the options themselves.
 POSITIVE = {
     "": ("request_timeout", "in_flight", "max_lag", "processes", "baseline_max_ratio"),
@@ -120,11 +119,7 @@ def problems(params: Options) -> list[str]:
         base_url(params["url"] or "")
     except ValueError as error:
         found.append(f"url: {error}")
-    found += _headers(params["headers"] or {}, bool(params["api_key"]))
-    try:
-        head({"Host": params["host_header"] or "", "Authorization": params["api_key"] or ""})
-    except ValueError as error:
-        found.append(f"host_header, api_key: {error}")
+    found += http_headers.problems(params["headers"] or {}, params["host_header"], params["api_key"])
     found += [] if params["model"] or params["models"] else ["model: the name is missing; write the one under which the server serves its model"]
     found += [
         f"models[{index}].weight: {entry.get('weight')} must be more than 0"
@@ -164,28 +159,6 @@ def _numbers(params: Options, table: c.Mapping[str, c.Iterable[str]], kept: c.Ca
         for name in names
         if given.get(name) is not None and not _is(given[name], kept)
     ]
-
-
-def _headers(given: Options, key: bool) -> list[str]:
-    """Mistakes in the user's headers: only texts are sent as they are written, since YAML has read 010 as 8 and yes as true. key: whether api_key is given."""
-    found: list[str] = []
-    seen: dict[str, str] = {}
-    for name, value in given.items():
-        first = seen.setdefault(name.lower(), name)
-        try:
-            if not isinstance(value, str):
-                raise ValueError(f"{value!r} is no text; write it in quotes")
-            if name.lower() in OWN_HEADERS:
-                instead = OWN_HEADERS[name.lower()]
-                raise ValueError(f"this client writes it itself; {f'write {instead} instead' if instead else 'take it out'}")
-            if name.lower() == "authorization" and key:
-                raise ValueError("api_key is sent in it; give one of them")
-            if first != name:
-                raise ValueError(f"is the same header as headers.{first}; give one of them")
-            head({name: value})
-        except ValueError as error:
-            found.append(f"headers.{name}: {error}")
-    return found
 
 
 def _load(params: Options) -> list[str]:

@@ -12,9 +12,11 @@ import typing as t
 
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
+from ..http.headers import merged
 from ..http.transport import Transport
 from . import responses as answers
 
+JSON = {"Content-Type": "application/json"}
 PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
 
 
@@ -52,7 +54,7 @@ class OpenAIClient:
 
     def post(self, path: str, payload: dict[str, t.Any], timeout: float = 10.0, until: bytes | None = None) -> Answer:
         """The response of a POST with a JSON body, of any status. With `until`, reading stops after these bytes."""
-        return self._transport.request("POST", path, json.dumps(payload).encode(), {**self._headers, "Content-Type": "application/json"}, timeout, until)
+        return self._transport.request("POST", path, json.dumps(payload).encode(), merged(JSON, self._headers.items()), timeout, until)
 
     def version(self, timeout: float = 10.0) -> str | None:
         """The version that `/version` returns; None where the server has no such page (the simulator, some gateways)."""

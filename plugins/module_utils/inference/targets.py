@@ -13,6 +13,7 @@ import typing as t
 import urllib.parse
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
+from ..http import headers as http_headers
 from ..http import tls
 from ..http.transport import RetryTransport, Transport, UrlTransport
 from ..k8s.pod_failures import Failure as PodFailure
@@ -47,7 +48,9 @@ class ServerTarget:
 
 
 def route_headers(params: c.Mapping[str, t.Any]) -> dict[str, str]:
-    """The headers of requests by which a gateway finds the route: those of the options `host_header` and `headers`."""
+    """The headers of requests by which a gateway finds the route: those of the options `host_header` and `headers`. Raises ValueError for mistakes in them."""
+    if wrong := http_headers.problems(params.get("headers") or {}, params.get("host_header"), params.get("api_key")):
+        raise ValueError("; ".join(wrong))
     host = {"Host": params["host_header"]} if params.get("host_header") else {}
     return {**(params.get("headers") or {}), **host}
 

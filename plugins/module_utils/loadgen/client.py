@@ -20,6 +20,7 @@ import time
 import typing as t
 import urllib.parse
 
+from ..http import headers as http_headers
 from ..http.tls import refusal
 from ..http.urls import AGENT, base_url
 from . import http11
@@ -53,7 +54,7 @@ class LoadClient:
             "Accept": "text/event-stream, application/json",
             **({"Authorization": f"Bearer {destination.api_key}"} if destination.api_key else {}),
         }
-        self._head = http11.head(http11.merged(headers, destination.headers))
+        self._head = http_headers.head(http_headers.merged(headers, destination.headers))
         # The longest first, so that no rest of one stays behind.
         self._hidden = sorted(hidden_values(destination.api_key, destination.headers), key=len, reverse=True)
         self._idle: list[Connection] = []

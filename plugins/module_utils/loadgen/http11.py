@@ -5,37 +5,17 @@
 
 from __future__ import annotations
 
-import collections.abc as c
-import re
-
 MAX_HEAD = 64 << 10  # bytes of status line and headers
 MAX_SIZE = 10  # bytes of a chunk's size and the line's end, where it is a plain number
 MAX_LINE = 4 << 10  # bytes of the line that tells a chunk's size
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class WireError(ValueError):
     """The answer is not HTTP/1.1."""
 
 
-def merged(ours: c.Mapping[str, str], theirs: c.Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers, each once whatever its case: those of the user replace ours."""
-    found = {name.lower(): (name, value) for name, value in [*ours.items(), *theirs]}
-    return dict(found.values())
-
-
-def head(headers: c.Mapping[str, str]) -> bytes:
-    """The headers that all requests share, as bytes. Raises ValueError for one that is none (RFC 9110, 5.1 and 5.5)."""
-    for name, value in headers.items():
-        if not _TOKEN.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a header: letters, digits and some of '!#$%&*+-.^_|~', without a blank")
-        if any(ord(char) < 32 or char == "\x7f" or ord(char) > 255 for char in value):
-            raise ValueError(f"the header {name!r} holds a character that headers cannot hold")
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
-
-
 def post(path: str, shared: bytes, body: bytes) -> bytes:
-    """A POST request on a connection that stays open. `shared`: the headers from `head`."""
+    """A POST request on a connection that stays open. `shared`: the headers as bytes."""
     return b"POST %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (path.encode("latin-1"), shared, len(body), body)
 
 

@@ -13,8 +13,8 @@ import ssl
 import typing as t
 import urllib.parse
 
+from ..http.headers import merged
 from ..http.urls import AGENT, base_url
-from . import http11
 from .destination import Destination
 from .record import MOST, Record
 from .request import Call
@@ -88,7 +88,7 @@ class TokenCounter:
             headers["Host"] = self._destination.host_header
         if self._destination.api_key:
             headers["Authorization"] = f"Bearer {self._destination.api_key}"
-        headers = http11.merged(headers, self._destination.headers)
+        headers = merged(headers, self._destination.headers)
         self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(asked), headers)
         answer = self._connection.getresponse()
         found = json.loads(answer.read(32 << 20))

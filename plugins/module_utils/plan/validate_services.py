@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
+from ..http import headers as http_headers
 from ..k8s.platform import amount
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
@@ -52,7 +53,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += _accelerator_problems(service, path)
     found += node_problems(service, path, name_suffix(user))
     found += autoscaling_problems(service, path, user["llm_d_release"], user["llm_d_monitoring"]["interval"])
-    found += _label_problems(service, path)
+    found += _label_problems(service, path) + _header_problems(service, path, user)
     found += warmup_problems(service, path, name_suffix(user))
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
@@ -188,6 +189,34 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
             continue
         found.append(Problem(f"{path}.labels.{key}", value, reason, "Write a label with a prefix of your own."))
     return found
+
+
+def _header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """Headers of a route that no client can send as they are written, so that nothing would reach the model by them, or be measured. Values may be keys."""
+    found: list[Problem] = []
+    seen: dict[str, str] = {}
+    key = (user["llm_d_benchmark"] or {}).get("api_key")
+    for name, value in service["route"]["headers"].items():
+        place, first = f"{path}.route.headers.{name}", seen.setdefault(name.lower(), name)
+        if first != name:
+            found.append(Problem(place, None, f"is the same header as {first}: names of headers have no case.", "Write one of them."))
+        elif name.lower() == "host":
+            found.append(Problem(place, value, "is the host name of a request.", f"Write it as 'hostnames: [{value}]' of the route."))
+        elif name.lower() in http_headers.OWN:
+            found.append(Problem(place, None, "is of a connection, and each client and proxy writes its own.", "Take it out."))
+        elif name.lower() == "authorization" and key:
+            found.append(Problem(place, None, "is what llm_d_benchmark.api_key is sent in.", "Write one of the two."))
+        else:
+            found += _unsendable(place, name, value)
+    return found
+
+
+def _unsendable(place: str, name: str, value: str) -> list[Problem]:
+    try:
+        http_headers.head({name: value})
+    except ValueError:
+        return [Problem(place, None, "holds a character that headers cannot hold.", "Write letters, digits and signs of Latin-1 only.")]
+    return []
 
 
 def _servers(service: Facts, user: Facts) -> int:

@@ -110,10 +110,13 @@ def test_a_proof_in_check_mode_sends_nothing(run):
 
 def test_all_bad_options_of_a_proof_at_once(run):
     broken = {"name": "c", "model": "m", "url": "https://c", "ca_path": "/nowhere/ca.pem"}
-    result = run(routing_proof, services=[service("a", metrics=None), {"name": "b", "model": "m"}, broken], sticky_requests=1, request_timeout=0)
+    result = run(
+        routing_proof, services=[service("a", metrics=None, headers={"x two": "b"}), {"name": "b", "model": "m"}, broken], sticky_requests=1, request_timeout=0
+    )
     for said in (
         "services[2].url: ca_path /nowhere/ca.pem",
         "services[0].url: 'a' is no address",
+        "services[0].headers.x two: 'x two' is no name of a header",
         "services[1]: give a url, the Service in front of it, or the gateway",
         "sticky_requests: 1 must be",
         "request_timeout: 0",
