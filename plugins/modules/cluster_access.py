@@ -67,7 +67,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 reached:
-  description: V(false) where the API server did not answer, or refused the account.
+  description: V(false) where the API server did not answer, or did not accept the credentials. V(true) where it refused one request only.
   returned: failure
   type: bool
   sample: false
@@ -179,10 +179,11 @@ def main() -> None:
         lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights), strict=True) if not has]
         found = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
-        module.fail_json(msg=str(exc), reached=False)
+        module.fail_json(msg=str(exc), reached=getattr(exc, "status", 401) != 401)
     if lacking:
         module.fail_json(
-            msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them"
+            msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them",
+            reached=True,
         )
     module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=found)
 
