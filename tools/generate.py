@@ -114,6 +114,8 @@ def _json_field(field: Field) -> dict[str, t.Any]:
     if field.options:
         schema.update(properties={name: _json_field(inner) for name, inner in field.options.items()}, additionalProperties=False)
         schema["required"] = [name for name, inner in field.options.items() if inner.required]
+    if field.most is not None:
+        schema["maxItems" if field.type == "list" else "maxProperties"] = field.most
     if field.elements:
         schema["items" if field.type == "list" else "additionalProperties"] = _json_field(field.elements)
     described: dict[str, t.Any] = {"description": plain(field.description)}
@@ -184,7 +186,8 @@ def _limits(field: Field) -> str:
         return f"From {field.minimum:g} to {field.maximum:g}."
     if field.minimum is not None:
         return f"At least {field.minimum:g}."
-    return f"Example: `{field.example}`." if field.example is not None else ""
+    most = [f"At most {field.most}."] if field.most is not None else []
+    return " ".join([*most, *([f"Example: `{field.example}`."] if field.example is not None else [])])
 
 
 def kind_of(field: Field) -> str:

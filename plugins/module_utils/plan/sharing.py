@@ -19,6 +19,8 @@ from .weights import served_name
 PIN = "x-llm-d-service"
 # Envoy writes a random UUID into it before it chooses a route, also over one that a client from outside has sent.
 REQUEST_ID = "x-request-id"
+# Headers of a match of an HTTPRoute, and backends of a rule.
+MOST = 16
 # Hexadecimal digits of it that are looked at: shares are exact to one in 4,096.
 _DIGITS = 3
 _ANY, _NONE = ".+", "none"
@@ -115,6 +117,8 @@ def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple
     if name not in written:
         own = name.removesuffix(name_suffix(user))
         yield Problem(place, weights, "has no weight for the service itself.", f"Add '{own}: 90', or 0 where the others get all its requests.")
+    if facts["weights"] and (wrong := _too_many(service["route"], facts["weights"])):
+        yield Problem(f"{path}.route.{wrong[0]}", wrong[1], f"has {wrong[1]} elements.", f"Write at most {wrong[2]} beside weights.")
     if set(written) <= {name}:
         yield Problem(place, weights, "names no other service to share the requests with.", "Add one, or take weights out.")
     elif not any(weights.values()):
@@ -139,6 +143,13 @@ def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple
         if known[other]["route"]["weights"]:
             why = f"'{key}' shares requests with others itself, and its weights are for those of its own route only."
             yield Problem(f"{place}.{key}", weights[key], why, f"Take the weights of {key} out, and name its services here.")
+
+
+def _too_many(route: Facts, way: str) -> tuple[str, int, int] | None:
+    """(option, number, limit) of what passes the limits of an HTTPRoute with the headers and backends that weights make; None where nothing does."""
+    headers = MOST - (1 if way == "backends" else 2)
+    limits = {"headers": headers, **({"weights": MOST} if way == "backends" else {})}
+    return next(((option, len(route[option]), most) for option, most in limits.items() if len(route[option]) > most), None)
 
 
 def prefix(service: Facts, option: str) -> str:

@@ -41,6 +41,7 @@ SUFFIXES = (
     *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX, RESTORE_SUFFIX),
 )
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
+LONGEST_HEADER = 4096  # characters of a value that an HTTPRoute matches
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
 
@@ -212,6 +213,8 @@ def _header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 
 
 def _unsendable(place: str, name: str, value: str) -> list[Problem]:
+    if not 0 < len(value) <= LONGEST_HEADER:
+        return [Problem(place, None, f"has {len(value)} characters.", f"Write 1 to {LONGEST_HEADER:,}.")]
     try:
         http_headers.head({name: value})
     except ValueError:

@@ -133,7 +133,7 @@ FORMATS: dict[str, Format] = {
 class Field:
     """One option of the user's file.
 
-    `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`.
+    `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`; both have at most `most`.
     A default of None means that the option stays None; `secret` keeps the value out of messages; `planned` are choices that are not supported yet.
     `otherwise` is the field for a value of another type.
     """
@@ -150,6 +150,7 @@ class Field:
     keys: str | None = None
     options: t.Mapping[str, Field] | None = None
     elements: Field | None = None
+    most: int | None = None
     secret: bool = False
     example: t.Any = None
     otherwise: Field | None = None
@@ -204,6 +205,8 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
         return value, [_wrong_type(value, field, path)]
     if field.type == "dict":
         return _complete_dict(value, field, path)
+    if field.most is not None and len(value) > field.most:
+        return value, [Problem(path, len(value), f"has {len(value)} elements.", f"Write at most {field.most}.")]
     if field.type == "map":
         return _complete_map(value, field, path)
     if field.type == "list":

@@ -87,7 +87,7 @@ GATEWAY = {
         "str", "Type of the Service in front of the gateway's proxy.", default="LoadBalancer", choices=("LoadBalancer", "ClusterIP", "NodePort")
     ),
     "listener": Field("dict", "The first listener of the Gateway.", default={}, options=_LISTENER),
-    "listeners": Field("list", "Additional listeners.", default=[], elements=Field("dict", "One listener.", options=_LISTENER)),
+    "listeners": Field("list", "Additional listeners.", default=[], most=63, elements=Field("dict", "One listener.", options=_LISTENER)),
     "certificate_issuer": Field(
         "dict",
         (

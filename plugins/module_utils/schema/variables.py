@@ -173,7 +173,11 @@ _ROUTE = {
         example="/direct/llama",
     ),
     "hostnames": Field(
-        "list", "Host names of this model at the gateway. If empty, every host name.", default=[], elements=Field("str", "A host name.", format="hostname")
+        "list",
+        "Host names of this model at the gateway. If empty, every host name.",
+        default=[],
+        most=16,
+        elements=Field("str", "A host name.", format="hostname"),
     ),
     "headers": Field(
         "map",
@@ -183,6 +187,7 @@ _ROUTE = {
         ),
         default={},
         keys="header_name",
+        most=16,
         elements=Field("str", "The value."),
         example={"x-variant": "b"},
     ),

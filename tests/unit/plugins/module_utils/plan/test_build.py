@@ -745,6 +745,19 @@ def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str,
     assert place != "Authorization" or not problems(user({**SIMULATOR, "route": {"headers": headers}}))
 
 
+def test_what_the_gateway_api_bounds_by_number_is_refused_with_the_file() -> None:
+    route = {"hostnames": [f"h{number}.example.com" for number in range(17)], "headers": {f"x-{number}": "a" for number in range(17)}}
+    listeners = [{"name": f"l{number}", "port": 1000 + number} for number in range(64)]
+    found = {problem.path: str(problem) for problem in problems(user({**SIMULATOR, "route": route}, llm_d_gateway={"listeners": listeners}))}
+    assert {path.partition(".")[2]: "Write at most" in text for path, text in found.items()} == dict.fromkeys(
+        ("listeners", "route.hostnames", "route.headers"), True
+    )
+    fewer = {"hostnames": route["hostnames"][:16], "headers": dict(list(route["headers"].items())[:16])}
+    assert not problems(user({**SIMULATOR, "route": fewer}, llm_d_gateway={"listeners": listeners[:63]}))
+    (long,) = problems(user({**SIMULATOR, "route": {"headers": {"x-a": "b" * 4097}}}))
+    assert long.path.endswith("route.headers.x-a") and "has 4097 characters. Write 1 to 4,096." in str(long)
+
+
 def test_a_route_matches_the_headers_of_the_file() -> None:
     variant = {**SIMULATOR, "name": "b", "route": {"headers": {"x-variant": "on"}}}
     found = {item["metadata"]["name"]: item for item in definitions(plan(user(SIMULATOR, variant))) if item["kind"] == "HTTPRoute"}

@@ -31,6 +31,14 @@ def user(weights: Facts, provider: str = "envoy_gateway", *more: Facts, **gatewa
     return {"llm_d_model_services": services, "llm_d_gateway": {"provider": provider, **gateway}, "llm_d_platform": platform}
 
 
+def many(provider: str = "envoy_gateway", headers: int = 0, variants: int = 1) -> Facts:
+    """A file whose first service has so many headers, and shares its requests with so many others."""
+    others = [service(f"new{number}", path=f"/{number}") for number in range(variants)]
+    given_file = user({"old": 1, **{each["name"]: 1 for each in others}}, provider, *others)
+    given_file["llm_d_model_services"][0]["route"]["headers"] = {f"x-{number}": "a" for number in range(headers)}
+    return given_file
+
+
 def routes(planned: Facts) -> dict[str, Facts]:
     return {item["metadata"]["name"]: item for item in objects(planned) if item["kind"] == "HTTPRoute"}
 
@@ -117,6 +125,9 @@ NAMED: Facts = {**service("third", path="/t"), "route": {"path": "/t", "name": "
         (user({"old": 9, "nwe": 1}), "[0].route.weights.nwe", "is no model service", "those that are: new"),
         (user({"new": 1}), "[0].route.weights", "no weight for the service itself", "'old: 90'"),
         (user({"old": 1}), "[0].route.weights", "names no other service", "take weights out"),
+        (many(headers=15), "[0].route.headers", "has 15 elements", "at most 14 beside weights"),
+        (many("agentgateway", headers=16), "[0].route.headers", "has 16 elements", "at most 15 beside weights"),
+        (many("agentgateway", variants=16), "[0].route.weights", "has 17 elements", "at most 16 beside weights"),
         (user({"old": 0, "new": 0}), "[0].route.weights", "gives no service any requests", "above 0"),
         (user({"old": 1, "other": 1}, "istio", service("other", "another", path="/o")), "[0].route.weights.other", "serves 'another'", "served_name: base"),
         (user({"old": 1, "chain": 1}, "istio", service("chain", path="/c", weights={"chain": 1, "new": 1})), "[0].route.weights.chain", "itself", "Take"),
@@ -153,5 +164,6 @@ def test_all_mistakes_come_at_once_and_variants_that_can_be_told_apart_are_none(
     assert len(problems(user({"nwe": 0, "other": 0}))) == 4
     two = service("third", path="/v", headers={"x-c": "d", "x-e": "f"})
     assert not problems(user({"old": 1, "new": 1}, "envoy_gateway", two))
+    assert not problems(many(headers=14, variants=20)) and not problems(many("agentgateway", headers=15, variants=15))
     assert not problems(user({"old": 1, "new": 1}, "agentgateway", NAMED)), "one rule has the weights: no route of that name"
     assert not problems(user({"old": 1, "new": 1}, "agentgateway", service("third", path="/v", headers={"x-variant": "third"})))
