@@ -9,6 +9,8 @@ from .objects import Facts, get_path, mapping
 
 # Together they identify the objects of one instance.
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+# On the ConfigMap with what a comparison has to restore; its value is the name of the service.
+RESTORES = "llm-d.ai/restores"
 # Prefix of the labels that the LeaderWorkerSet controller sets on pods and StatefulSets, and its label for the revision of their template.
 GROUP_LABELS = "leaderworkerset.sigs.k8s.io"
 GROUP_REVISION = f"{GROUP_LABELS}/template-revision-hash"

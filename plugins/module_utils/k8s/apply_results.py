@@ -15,7 +15,7 @@ from ..common.labels import has_labels
 from ..common.objects import Facts, dicts, generation, get_path, mapping, text
 from ..common.text import shorten
 from .pod_failures import refusal_failure
-from .sanitize import environment_values, hide_environment
+from .sanitize import environment_values, has_secret_data, hide_environment
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
@@ -112,8 +112,8 @@ def changes(definitions: list[Facts], result: Facts, state: str, check_mode: boo
 
 
 def holds_values(definition: Facts) -> bool:
-    """Whether a definition has values that may be secrets: a Secret's own, or those of environment variables."""
-    return is_secret(definition) or bool(environment_values(definition))
+    """Whether a definition has values that may be secrets: those of its data, or of environment variables."""
+    return has_secret_data(definition) or bool(environment_values(definition))
 
 
 def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
@@ -134,7 +134,7 @@ def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Cha
         return Change(definition, "created", {}, shown, number, uid=uid)
     if before == after:
         return Change(definition, "unchanged", {}, {}, number)
-    if is_secret(definition):
+    if has_secret_data(definition):
         before, after = hide_secret_values(before, True), hide_secret_values(after, True, HIDDEN_NEW)
     before, after = hide_environment(before, HIDDEN), hide_environment(after, HIDDEN, before, HIDDEN_NEW)
     return Change(definition, "changed", before, after, number, uid=uid)
@@ -148,8 +148,8 @@ def without_server_fields(part: Facts) -> Facts:
 
 
 def hide_secret_values(definition: Facts, secret: bool = False, instead: str = HIDDEN) -> Facts:
-    """A definition, or a part of one, with the values of a Secret replaced. secret: the part is of a Secret, though it has no kind."""
-    if not secret and definition.get("kind") != "Secret":
+    """A definition, or a part of one, with the values of data that is not shown replaced. secret: the part is of such an object, though it has no kind."""
+    if not secret and not has_secret_data(definition):
         return definition
     hidden = {key: dict.fromkeys(mapping(definition.get(key)), instead) for key in ("data", "stringData") if definition.get(key)}
     return {**definition, **hidden}
@@ -158,7 +158,7 @@ def hide_secret_values(definition: Facts, secret: bool = False, instead: str = H
 def _told(definition: Facts) -> list[str]:
     """Values of a definition that a message may repeat and that are not shown, the longest first. Shorter ones are words of any message."""
     values = environment_values(definition)
-    if is_secret(definition):
+    if has_secret_data(definition):
         values |= {str(value) for key in ("data", "stringData") for value in mapping(definition.get(key)).values()}
     written = {form for value in values for form in (value, json.dumps(value)[1:-1])}
     return sorted((value for value in written if len(value) >= SHORTEST), key=len, reverse=True)

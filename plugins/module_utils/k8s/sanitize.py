@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..common.labels import RESTORES
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import redact, shorten
 from .pod_failures import event_time
@@ -21,14 +22,19 @@ _SECRET_FLAG = re.compile(
 )
 
 
+def has_secret_data(obj: Facts) -> bool:
+    """Whether the data of an object is not shown: that of a Secret, and objects that a comparison has to restore, with the environment of their pods."""
+    return obj.get("kind") == "Secret" or (obj.get("kind") == "ConfigMap" and RESTORES in mapping(get_path(obj, "metadata", "labels")))
+
+
 def redact_object(obj: Facts) -> Facts:
-    """An object without managed fields and without the values of a Secret, as redact_part leaves it."""
+    """An object without managed fields and without the values of a Secret and its like, as redact_part leaves it."""
     metadata = {name: value for name, value in mapping(obj.get("metadata")).items() if name != "managedFields"}
     annotations = {name: value for name, value in mapping(metadata.get("annotations")).items() if name != LAST_APPLIED}
     if "annotations" in metadata:
         metadata["annotations"] = annotations
     cleaned = {**obj, "metadata": metadata}
-    if obj.get("kind") == "Secret":
+    if has_secret_data(obj):
         cleaned.update({key: dict.fromkeys(mapping(obj.get(key)), REMOVED) for key in ("data", "stringData") if key in obj})
     redacted: Facts = redact_part(hide_environment(cleaned, REMOVED))
     return redacted

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.labels import has_labels
+from ..common.labels import RESTORES, has_labels
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import LEADER_WORKER_SET
@@ -21,8 +21,7 @@ from .warmup_job import API_VERSION as BATCH
 from .warmup_job import KIND as CRON_JOB
 
 VARIABLE = "llm_d_prune"
-# On the ConfigMap with what a comparison has to restore; its value is the name of the service.
-RESTORES, RESTORE_SUFFIX = "llm-d.ai/restores", "-compare"
+RESTORE_SUFFIX = "-compare"  # of the name of that ConfigMap
 _NAMES = ("name", "namespace")
 _CLAIMS = ("v1", "PersistentVolumeClaim")
 # Every kind that a model service may have with any configuration, in the order of creation. They are deleted in reverse order: what sends requests to the

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -87,13 +88,13 @@ class CallbackModule(CallbackBase):
 def _play(root, tmp_path):
     def run(api, user, *options):
         """What the roles print, and the files that they and a callback write; each role runs, whatever became of the one before."""
-        artifacts = tmp_path / "artifacts"
+        artifacts, roles = tmp_path / "artifacts", ("inputs", "prerequisites", "gaie_scheduler", "model_service", "compare", "calibrate")
         tasks = [
             {
                 "block": [{"name": role, "ansible.builtin.include_role": {"name": f"llm_d.inference.{role}"}}],
                 "rescue": [{"ansible.builtin.debug": {"msg": "failed"}}],
             }
-            for role in ("inputs", "prerequisites", "gaie_scheduler", "model_service")
+            for role in roles
         ]
         (tmp_path / "callbacks").mkdir(exist_ok=True)
         (tmp_path / "callbacks/events.py").write_text(EVENTS, encoding="utf-8")
@@ -117,7 +118,7 @@ def _play(root, tmp_path):
             defaults = {"group/llm_d.inference.cluster": {"kubeconfig": str(tmp_path / "config")}}
             play = {"hosts": "all", "gather_facts": False, "module_defaults": defaults, "tasks": tasks}
             (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
-            given = {**user, "llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(artifacts)}
+            given = {"compare_presets": [], **user, "llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(artifacts)}
             (tmp_path / "user.yml").write_text(yaml.safe_dump(given), encoding="utf-8")
             done = plays.run(
                 "-i",
@@ -163,6 +164,9 @@ def test_no_secret_of_a_stack_that_is_ready_is_in_any_output(play):
     assert re.search(r"resources:\n +- +api_version: apps/v1\n +kind: Deployment\n +name: a-decode\n", printed), "the wait for the servers has ended well"
     events = [json.loads(line) for line in files["events.json"].splitlines()]
     assert any("a-decode" in json.dumps(event["result"].get("invocation")) for event in events), "the events have the arguments of the modules"
+    compared = [entry["action"] for event in events for entry in event["result"].get("objects", ()) if entry["name"] == "a-compare"]
+    assert [action for action, _times in itertools.groupby(compared)] == ["created", "deleted"], "a comparison has kept and restored the objects"
+    assert any(event["task"] == "server | List the pods" for event in events), "calibration has looked for a server"
 
 
 @pytest.mark.parametrize("refuses", [(), ("Deployment",)])

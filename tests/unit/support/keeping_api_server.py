@@ -91,6 +91,9 @@ class KeepingApi:
             return 201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": True}}
         if method == "PATCH":
             return self.apply(path, query, json.loads(body))
+        if method == "DELETE" and path in self.kept:
+            item = self.kept[path] if "dryRun" in query else self.kept.pop(path)
+            return 200, {"kind": "Status", "status": "Success", "details": {"name": item["metadata"]["name"]}}
         if path in self.kept:
             return 200, self.kept[path]
         if path.rpartition("/")[2] in {name for kinds in KINDS.values() for name in kinds.values()}:

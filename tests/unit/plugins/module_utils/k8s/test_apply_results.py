@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import RESTORES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.apply_results import (
     HIDDEN,
     HIDDEN_NEW,
     changes,
     check_definitions,
     hide_secret_values,
+    holds_values,
     split_foreign,
 )
 
@@ -155,6 +157,15 @@ def test_secrets_are_hidden_by_value():
     assert (change.action, change.before, change.after) == ("changed", {"data": {"token": HIDDEN}}, {"data": {"token": HIDDEN_NEW}})
     created = one(applied({}, {"kind": "Secret", "data": {"token": "bmV3"}}), what=secret)
     assert "verysecret" not in str(created.after)
+
+
+def test_what_a_comparison_restores_is_hidden_as_a_secret_is():
+    what = definition(data={"objects.json": '[{"name": "A", "value": "sesame"}]'})
+    what["metadata"]["labels"] = {RESTORES: "a"}
+    assert one(applied({}, {"kind": "ConfigMap", "data": what["data"]}), what=what).after["data"] == {"objects.json": HIDDEN} and holds_values(what)
+    change = one(applied({"data": {"objects.json": "sesame-old"}}, {"data": what["data"]}), what=what)
+    assert (change.before, change.after) == ({"data": {"objects.json": HIDDEN}}, {"data": {"objects.json": HIDDEN_NEW}})
+    assert "sesame" not in one(status(422, "Invalid", f"Invalid value: {json.dumps(what)}"), what=what).problem
 
 
 def pods(**env):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import RESTORES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, event_table, file_name, redact_object, redact_part
 from recorded import recorded
 
@@ -15,6 +16,13 @@ def test_a_secret_keeps_its_keys_only():
     kept = {"name": "s", "annotations": {"a": "b"}}
     assert redact_object(obj) == {"apiVersion": "v1", "kind": "Secret", "metadata": kept, "data": {"token": "(removed)"}, "type": "Opaque"}
     assert obj["data"]["token"] == "aGZfYWJj"
+
+
+def test_what_a_comparison_restores_keeps_its_keys_only():
+    metadata = {"name": "a-compare", "labels": {RESTORES: "a"}}
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"objects.json": '[{"env": [{"name": "A", "value": "b"}]}]'}}
+    assert redact_object(obj)["data"] == {"objects.json": "(removed)"}
+    assert redact_object({**obj, "metadata": {"name": "a-compare"}})["data"] == obj["data"]
 
 
 def test_environment_and_arguments():
