@@ -17,7 +17,7 @@ from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F40
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
-from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, changes, check_definitions, holds_values, is_secret, split_foreign
+from ..module_utils.k8s.apply_results import FIELDS_TAKEN, OTHERWISE, Change, changes, check_definitions, holds_values, is_secret, split_foreign
 from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.events import events
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
@@ -32,7 +32,7 @@ MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
 SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
-OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
+OPTIONS = ("definitions", "state", "owned_by", "foreign", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
 NOISE = "No meaningful diff was generated"
 
 
@@ -47,6 +47,7 @@ class ActionModule(InProcess):
                 "definitions": {"type": "list", "elements": "dict", "required": True},
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 "owned_by": {"type": "dict", "default": {}},
+                "foreign": {"type": "str", "choices": ["keep", "refuse", "take"], "default": "keep"},
                 "skip_forbidden": {"type": "bool", "default": False},
                 "force_conflicts": {"type": "bool", "default": True},
                 "field_manager": {"type": "str", "default": "llm_d.inference"},
@@ -65,12 +66,18 @@ class ActionModule(InProcess):
             return {**result, "failed": True, "msg": "; ".join(problems)}
         order = list(reversed(definitions)) if options["state"] == "absent" else definitions
         done: list[Change] = []
-        if options["owned_by"]:
+        if options["owned_by"] and (options["state"] == "absent" or options["foreign"] != "take"):
             try:
-                existing = self._existing(order, options["skip_forbidden"], task_vars)
+                references = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in order]
+                existing = self._existing(references, options["skip_forbidden"], task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
-            done, order = split_foreign(order, existing, options["owned_by"], options["state"])
+            done, rest = split_foreign(references, existing, options["owned_by"], options["state"])
+            kept = {id(reference) for reference in rest}
+            order = [item for item, reference in zip(order, references, strict=True) if id(reference) in kept]
+            foreign = [f"{change.title} ({change.problem})" for change in done if change.action == "foreign"]
+            if foreign and options["state"] == "present" and options["foreign"] == "refuse":
+                return {**result, "failed": True, "foreign": foreign, "msg": _names_of_others(foreign)}
         if options["state"] == "present":
             try:
                 order = self._with_checksums(self._with_released_replicas(order, options, task_vars), task_vars)
@@ -91,11 +98,10 @@ class ActionModule(InProcess):
             self._call(told, {**options, "apply": False}, task_vars)
         return self._finish(result, done)
 
-    def _existing(self, definitions: list[Facts], skip_forbidden: bool, task_vars: Facts | None) -> list[Facts]:
-        """The objects of the definitions that exist, each with kind, name and labels."""
+    def _existing(self, references: list[Facts], skip_forbidden: bool, task_vars: Facts | None) -> list[Facts]:
+        """Those of the objects that exist, each with kind, name and labels."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
-        args["skip_forbidden"] = skip_forbidden
-        args["resources"] = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in definitions]
+        args.update(skip_forbidden=skip_forbidden, resources=references)
         answer = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
@@ -205,6 +211,10 @@ def batches(definitions: list[Facts]) -> list[list[Facts]]:
     first = [item for item in definitions if item.get("kind") in ("Namespace", "CustomResourceDefinition")]
     rest = [item for item in definitions if item not in first and not is_secret(item)]
     return [part for part in (first, secrets, rest) if part]
+
+
+def _names_of_others(foreign: list[str]) -> str:
+    return "\n".join(["Nothing was applied: objects of others have the names of ours.", *(f"- {title}" for title in foreign), OTHERWISE])
 
 
 def _entry(change: Change) -> Facts:

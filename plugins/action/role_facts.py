@@ -18,14 +18,14 @@ from ..filter.validation_targets import validation_targets
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.pruning import owned, references
 from ..plugin_utils import compat
-from ..plugin_utils.planning import definitions, host_folder, plain, planned, render
+from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
 
 DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
     "runs": benchmark_runs,
     "targets": validation_targets,
     "everything": definitions,
     "references": lambda plan: references(definitions(plan)),
-    "owned": lambda plan: owned(definitions(plan), plan["labels"]),
+    "owned": lambda plan: owned(with_secrets(plan), plan["labels"]),
 }
 
 
@@ -42,12 +42,14 @@ class ActionModule(ActionBase):
             argument_spec={
                 "role": {"type": "str", "required": True},
                 "definitions": {"type": "dict", "default": {}},
+                "variables": {"type": "dict", "default": {}},
                 "derive": {"type": "list", "elements": "str", "choices": sorted(DERIVED), "default": []},
             },
         )
-        variables, role = task_vars or {}, options["role"]
+        variables, role, others = task_vars or {}, options["role"], options["variables"]
         try:
-            plan = self._given(variables, f"{role}_plan") or planned(variables, self._templar.template)
+            given = None if others else self._given(variables, f"{role}_plan")
+            plan = given or planned({**variables, **others}, self._templar.template)
         except AnsibleLookupError as error:
             return {**result, "failed": True, "msg": str(error)}
         made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}

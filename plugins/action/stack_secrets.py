@@ -9,6 +9,7 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common.labels import MANAGED_BY, PART_OF
 from ..module_utils.plan.build import Mistakes, explain, secret_definitions
 from ..module_utils.schema.fields import Problem
 from ..plugin_utils.in_process import shown
@@ -23,7 +24,8 @@ class ActionModule(ClusterObjects):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Fail with the problems of the user's file, or apply the Secrets."""
         result = ActionBase.run(self, tmp, task_vars)
-        self.validate_argument_spec(argument_spec={name: {"type": "raw"} for name in self._task.args if name not in OPTIONS})
+        foreign = {"foreign": {"type": "str", "choices": ["refuse", "take"], "default": "refuse"}}
+        _checked, given = self.validate_argument_spec(argument_spec={**{name: {"type": "raw"} for name in self._task.args if name not in OPTIONS}, **foreign})
         user, problems = read(task_vars or {}, self._templar.template)
         try:
             definitions = [] if problems else secret_definitions(user)
@@ -32,10 +34,12 @@ class ActionModule(ClusterObjects):
         if problems:
             return {**result, "failed": True, "msg": explain(problems)}
         labels = definitions[0]["metadata"]["labels"] if definitions else {}
+        owner = {name: labels[name] for name in (MANAGED_BY, PART_OF) if name in labels}
         options = {
             "definitions": definitions,
             "state": "present",
-            "owned_by": labels,
+            "owned_by": owner,
+            "foreign": given["foreign"],
             "skip_forbidden": False,
             "force_conflicts": True,
             "field_manager": "llm_d.inference",

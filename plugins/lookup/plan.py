@@ -14,6 +14,7 @@ description:
   - Reads every variable of the host whose name begins with C(llm_d_), rejects mistakes, and returns one dictionary with
     every name, label, port, image and flag of the deployment.
   - All roles of this collection read their facts from it, so that both sides of a setting have one source.
+  - Options are C(llm_d_*) variables that take the place of those of the host, also of extra variables.
   - Relative C(llm_d_artifacts_dir) and C(llm_d_kubeconfig) are relative to the working directory of C(ansible-playbook).
 options:
   _terms:
@@ -52,5 +53,5 @@ class LookupModule(LookupBase):
     """The plan of the host's llm_d_* variables."""
 
     def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
-        """Return the plan as the only element; raise with every problem of the user's file."""
-        return [planned(variables or {}, self._templar.template)]
+        """Return the plan as the only element; raise with every problem of the user's file. kwargs: variables in place of the host's."""
+        return [planned({**(variables or {}), **kwargs}, self._templar.template)]

@@ -37,9 +37,18 @@ options:
     choices: [present, absent]
     default: present
   owned_by:
-    description: Labels. An object that exists without all of them belongs to someone else, and is neither changed nor deleted.
+    description:
+      - Labels. An object that exists without all of them belongs to someone else, and is neither changed nor deleted.
+      - So does one whose label C(llm-d.ai/namespace) is not that of its definition.
     type: dict
     default: {}
+  foreign:
+    description:
+      - With O(owned_by) and O(state=present), what happens where objects belong to someone else.
+      - V(keep) leaves them as they are and applies the others. V(refuse) applies nothing. V(take) applies them as any other.
+    type: str
+    choices: [keep, refuse, take]
+    default: keep
   skip_forbidden:
     description: With O(owned_by), whether objects that the account may not read are left out, as someone else's.
     type: bool
@@ -103,6 +112,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+foreign:
+  description: Kinds, namespaces and names of the objects of others, and whose they are.
+  returned: with O(foreign=refuse), where there are any
+  type: list
+  elements: str
+  sample: [Service llm-d/sim (of shop)]
 objects:
   description: The outcome for each definition.
   returned: success, and on refusal of some
@@ -140,7 +155,7 @@ objects:
       type: str
       sample: changed
     problem:
-      description: Why it was refused, else empty.
+      description: Why it was refused, or whose it is, else empty.
       returned: always
       type: str
       sample: ""

@@ -29,12 +29,19 @@ options:
         Whatever a template asks for that the plan does not have is an error.
     type: dict
     default: {}
+  variables:
+    description:
+      - C(llm_d_*) variables that take the place of those of the host, extra variables included, of which C(vars) of a task do not take the place.
+      - With any, C(<role>_plan) does not count.
+    type: dict
+    default: {}
   derive:
     description:
       - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
-      - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment.
+      - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment,
+        Secrets included.
     type: list
     elements: str
     choices: [everything, owned, references, runs, targets]

@@ -16,7 +16,13 @@ description:
   - Internal to the roles of this collection; its options and results may change in any release.
   - Creates Secrets from C(llm_d_model_token) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
   - It reads these variables of the host itself. Their values are no argument of the task, and appear neither in its result, nor in its diff, nor in an error.
-  - A Secret of the same name that someone else created stays as it is.
+  - A Secret of the same name that someone else created stays as it is, and nothing is applied, unless O(foreign=take).
+options:
+  foreign:
+    description: What happens where Secrets of these names belong to someone else.
+    type: str
+    choices: [refuse, take]
+    default: refuse
 extends_documentation_fragment:
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

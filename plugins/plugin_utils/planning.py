@@ -41,6 +41,7 @@ TEMPLATES = (
     "model_service/templates/claims.yml.j2",
     "model_service/templates/servers.yml.j2",
 )
+PROMPTS = "model_service/templates/prompts.yml.j2"
 _PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_scope")
 _TAKEN = (".", "..", "benchmark", "calibrate", "compare", "conformance", "diagnose", "export", "fleet", "mirror", "performance")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
@@ -136,6 +137,11 @@ def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
 def definitions(plan: t.Mapping[str, t.Any]) -> list[Facts]:
     """Every object that site.yml applies for a plan, in order, without Secrets and what charts bring. Raises as `render` does."""
     return [item for template in TEMPLATES for item in render(ROLES / template, plan)]
+
+
+def with_secrets(plan: t.Mapping[str, t.Any]) -> list[Facts]:
+    """Definitions of these objects and of the Secrets, those of the user's values without the values."""
+    return [*definitions(plan), *plan["secrets"]["present"], *render(ROLES / PROMPTS, plan)]
 
 
 def plain(value: t.Any) -> t.Any:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from .objects import Facts, get_path, mapping
+from .objects import Facts, get_path, mapping, text
+from .text import shorten
 
 # Together they identify the objects of one instance.
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 # On the ConfigMap with what a comparison has to restore; its value is the name of the service.
 RESTORES = "llm-d.ai/restores"
+# On an object outside of the namespace of its file, which is the value: several files may share a namespace for endpoint pickers, routes or gateways.
+HOME_LABEL = "llm-d.ai/namespace"
 # Prefix of the labels that the LeaderWorkerSet controller sets on pods and StatefulSets, and its label for the revision of their template.
 GROUP_LABELS = "leaderworkerset.sigs.k8s.io"
 GROUP_REVISION = f"{GROUP_LABELS}/template-revision-hash"
@@ -20,3 +23,21 @@ def has_labels(obj: Facts, labels: dict[str, str]) -> bool:
     """Whether an object has all the labels with these values."""
     found = mapping(get_path(obj, "metadata", "labels"))
     return all(found.get(name) == value for name, value in labels.items())
+
+
+def is_of(obj: Facts, definition: Facts, labels: dict[str, str]) -> bool:
+    """Whether an object is the one of a definition, and not of another file: it has the labels, and the home of the definition."""
+    return has_labels(obj, labels) and _home(obj) == _home(definition)
+
+
+def whose(obj: Facts) -> str:
+    """Such as `of shop` or `of llm_d_instance blue in namespace b`."""
+    labels = mapping(get_path(obj, "metadata", "labels"))
+    manager, part = shorten(text(labels.get(MANAGED_BY)), 63), shorten(text(labels.get(PART_OF)), 63)
+    if manager == "llm_d.inference":
+        return f"of llm_d_instance {part} in namespace {shorten(_home(obj) or text(get_path(obj, 'metadata', 'namespace')), 63)}"
+    return f"of {part or manager}" if part or manager else "of unknown origin"
+
+
+def _home(obj: Facts) -> str:
+    return text(get_path(obj, "metadata", "labels", HOME_LABEL))

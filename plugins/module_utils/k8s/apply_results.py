@@ -11,7 +11,7 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-from ..common.labels import has_labels
+from ..common.labels import is_of, whose
 from ..common.objects import Facts, dicts, generation, get_path, mapping, text
 from ..common.text import shorten
 from .pod_failures import refusal_failure
@@ -19,6 +19,8 @@ from .sanitize import environment_values, has_secret_data, hide_environment
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+# What to do where objects of others have the names of ours.
+OTHERWISE = "Write other names (name of the service, llm_d_name_suffix) or another llm_d_namespace; 'llm_d_adopt: true' takes over what site.yml deploys."
 FIELDS_TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 SHORTEST = 6  # characters of a value that is masked in messages
@@ -33,9 +35,10 @@ _OTHERWISE = re.compile(r"does not support dry run|already managed by the hpa|ca
 class Change:
     """The outcome for one definition.
 
-    action: created, changed, unchanged, deleted, absent, foreign (left alone: it lacks our labels) or refused; before, after: the parts that differ;
-    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused; untried: kind or
-    namespace where check mode could not ask the API server about it, since that does not exist yet, or answer where what it answered is not about the object.
+    action: created, changed, unchanged, deleted, absent, foreign (left alone) or refused; before, after: the parts that differ;
+    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused, or whose it is;
+    untried: kind or namespace where check mode could not ask the API server about it, since that does not exist yet, or answer where what it answered is not
+    about the object.
     """
 
     definition: Facts
@@ -86,15 +89,16 @@ def check_definitions(definitions: object) -> list[str]:
 def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts, state: str) -> tuple[list[Change], list[Facts]]:
     """(changes for definitions that need no call, the definitions that need one).
 
-    existing: the objects of the definitions that exist. One without these labels is foreign; with state `absent`, one that does not exist is absent.
+    existing: the objects of the definitions that exist. One without these labels, or of another home, is foreign; with state `absent`, one that does not
+    exist is absent.
     """
-    there = {(text(obj.get("apiVersion")), object_title(obj)): has_labels(obj, labels) for obj in existing}
+    there = {(text(obj.get("apiVersion")), object_title(obj)): obj for obj in existing}
     done, rest = [], []
     for item in definitions:
-        mine = there.get((text(item.get("apiVersion")), object_title(item)))
-        if mine is False:
-            done.append(Change(item, "foreign", {}, {}))
-        elif mine is None and state == "absent":
+        found = there.get((text(item.get("apiVersion")), object_title(item)))
+        if found is not None and not is_of(found, item, labels):
+            done.append(Change(item, "foreign", {}, {}, problem=whose(found)))
+        elif found is None and state == "absent":
             done.append(Change(item, "absent", {}, {}))
         else:
             rest.append(item)

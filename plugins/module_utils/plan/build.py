@@ -203,7 +203,7 @@ def _derive(given: Facts) -> Facts:
     user = {**given, SERVICES: services, "llm_d_image_pull_secrets": pull_names(given)}
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
     labels = _owner(user)
-    gateway = planned_gateway(user)
+    gateway = planned_gateway(user, labels)
     own = secrets(user, labels)
     groups = leader_worker_set(user, given[SERVICES], labels)
     together = sharing(services)
@@ -217,6 +217,7 @@ def _derive(given: Facts) -> Facts:
         "state": user["llm_d_state"],
         "release": release,
         "labels": labels,
+        "foreign": "take" if user["llm_d_adopt"] else "refuse",  # what becomes of objects of others with the names of ours
         "connection": {"kubeconfig": user["llm_d_kubeconfig"], "context": user["llm_d_context"]},
         "wait_timeout": user["llm_d_wait_timeout"],
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
@@ -235,6 +236,7 @@ def _derive(given: Facts) -> Facts:
         "force_removal": user["llm_d_force_removal"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }
+    planned["restore_points"] = [service["restore_point"] for service in planned["services"]]
     if user[DIGESTS]:
         planned = pinned(planned, user[DIGESTS], user[REGISTRY])
     given_and_planned = user[SERVICES], planned["services"], planned["namespace"]

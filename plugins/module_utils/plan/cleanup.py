@@ -16,6 +16,7 @@ from .gateway import GROUP, default_name, shared
 from .monitoring import VARIABLE as MONITORING
 from .monitoring import switched as switched_monitoring
 from .names import name_suffix, scheduler_namespace
+from .pod_spec import labels_in
 
 _GATEWAY_V1 = f"{GROUP}/v1"
 
@@ -47,8 +48,8 @@ def _key(item: Facts) -> tuple[str, str, str]:
     return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
-def _definition(api_version: str, kind: str, name: str, namespace: str | None) -> Facts:
-    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+def _definition(api_version: str, kind: str, name: str, namespace: str, user: Facts) -> Facts:
+    metadata = {"name": name, "namespace": namespace, "labels": labels_in(namespace, user["llm_d_namespace"], {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
@@ -61,7 +62,7 @@ def _classes(user: Facts, gateway: Facts) -> list[Facts]:
     if user["llm_d_scope"] != "cluster":
         return []
     names = {name: None for _provider, facts in _other_providers(gateway) for name in facts["classes"] if name != gateway["class_name"]}
-    return [_definition(_GATEWAY_V1, "GatewayClass", name, None) for name in names]
+    return [{"apiVersion": _GATEWAY_V1, "kind": "GatewayClass", "metadata": {"name": name}} for name in names]
 
 
 def _gateways(user: Facts, gateway: Facts) -> list[Facts]:
@@ -75,10 +76,10 @@ def _gateways(user: Facts, gateway: Facts) -> list[Facts]:
         mine = {kind for _version, kind in GATEWAY_PROVIDERS[gateway["provider"]]["parameters"]} if name == gateway["name"] else set()
         if facts["gateway_api"]:
             if name != gateway["name"]:
-                found += [_definition(f"{GROUP}/v1beta1", "ReferenceGrant", grant, place) for grant, place in _grants(name, user, gateway)]
+                found += [_definition(f"{GROUP}/v1beta1", "ReferenceGrant", grant, place, user) for grant, place in _grants(name, user, gateway)]
             if provider == "openshift":
-                found.append(_definition("route.openshift.io/v1", "Route", name, gateway["namespace"]))
-            found += [_definition(version, kind, name, gateway["namespace"]) for version, kind in kinds if kind not in mine]
+                found.append(_definition("route.openshift.io/v1", "Route", name, gateway["namespace"], user))
+            found += [_definition(version, kind, name, gateway["namespace"], user) for version, kind in kinds if kind not in mine]
     return found
 
 
@@ -133,7 +134,4 @@ def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
     kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill"))]
     kinds += switched_monitoring(name, user[MONITORING])
     places = dict.fromkeys((f"{name}-epp", events_service(service)), scheduler_namespace(user))
-    return [
-        {"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": places.get(each, user["llm_d_namespace"])}}
-        for version, kind, each in kinds
-    ]
+    return [_definition(version, kind, each, places.get(each, user["llm_d_namespace"]), user) for version, kind, each in kinds]

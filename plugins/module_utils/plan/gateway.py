@@ -10,7 +10,7 @@ from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, controllers
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
 from .names import gateway_name, scheduler_namespace
-from .pod_spec import PROXY_READINESS
+from .pod_spec import PROXY_READINESS, labels_in
 from .references import image
 from .tracing import gateway_tracing, tracing_warnings
 
@@ -19,12 +19,14 @@ GROUP = "gateway.networking.k8s.io"
 CERT_MANAGER = "cert-manager.io"
 
 
-def gateway(user: Facts) -> Facts:
-    """Everything about the gateway that does not belong to one service."""
+def gateway(user: Facts, labels: Facts) -> Facts:
+    """Everything about the gateway that does not belong to one service. labels: of the instance."""
     settings = user["llm_d_gateway"]
     provider = settings["provider"]
     facts = provider_facts(user)
     installed = charts(user)
+    home = user["llm_d_namespace"]
+    place = settings["namespace"] or home
     wanted = facts["gateway_api"] and settings["create"] and provider != "none"
     found = {
         "provider": provider,
@@ -34,7 +36,8 @@ def gateway(user: Facts) -> Facts:
         "create": wanted and user["llm_d_scope"] != "prerequisites",
         "version": version(user),
         "name": gateway_name(user, default_name(provider)),
-        "namespace": settings["namespace"] or user["llm_d_namespace"],
+        "namespace": place,
+        "labels": labels_in(place, home, labels),
         "class_name": class_name(user),
         "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
         "controller_name": facts["controller_name"],
@@ -54,7 +57,7 @@ def gateway(user: Facts) -> Facts:
         "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
         "route_timeouts": facts["route_timeouts"],
         "weights": facts["weights"],
-        "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
+        "routes_namespace": settings["routes_namespace"] or home,
         "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
         "controllers": controllers(facts),
         "extension": _extension(user, facts["extension"]) if facts["extension"] else None,
@@ -75,7 +78,7 @@ def gateway(user: Facts) -> Facts:
     # The controller is cluster-wide: it is removed only when nobody else uses it.
     found["shared"] = [{**each, "class_name": found["class_name"]} for each in shared(facts)] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
-    found["grants"] = _grants(user, found) if rest else []
+    found["grants"] = [{**grant, "labels": labels_in(grant["namespace"], home, labels)} for grant in _grants(user, found)] if rest else []
     return found
 
 

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
+from ..common.labels import HOME_LABEL
 from ..common.objects import Facts
 from ..epp.catalog.presets import SERVING_LABEL
 
 SERVICE_LABEL = "llm-d.ai/model-service"
-# On an object of a model service outside of the namespace of its file, which is the value: several files may share a namespace for routes or gateways.
-HOME_LABEL = "llm-d.ai/namespace"
 # The container port that receives requests: the model server's, or the routing sidecar's where there is one.
 PORT_NAME = "http"
 # Of a proxy. While its only pod is not ready a Service refuses connections, so one late answer is not enough.
@@ -18,7 +17,7 @@ PROXY_READINESS: Facts = {"periodSeconds": 5, "timeoutSeconds": 2, "failureThres
 
 
 def labels_in(namespace: str, home: str, labels: Facts) -> Facts:
-    """Labels of an object of a model service in a namespace."""
+    """Labels of an object in a namespace."""
     return labels if namespace == home else {**labels, HOME_LABEL: home}
 
 

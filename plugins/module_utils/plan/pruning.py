@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.labels import RESTORES, has_labels
+from ..common.labels import HOME_LABEL, RESTORES, has_labels
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import LEADER_WORKER_SET
@@ -16,7 +16,7 @@ from .autoscaling import KINDS as AUTOSCALERS
 from .cache_server import NETWORK_POLICY
 from .gateway import GROUP
 from .names import scheduler_namespace
-from .pod_spec import HOME_LABEL, SERVICE_LABEL
+from .pod_spec import SERVICE_LABEL
 from .warmup_job import API_VERSION as BATCH
 from .warmup_job import KIND as CRON_JOB
 
@@ -83,11 +83,20 @@ def restore_point(service: str, namespace: str, labels: dict[str, str]) -> Facts
 
 
 def references(definitions: t.Iterable[Facts]) -> list[Facts]:
-    """{apiVersion, kind, metadata: {name, namespace}} of each, in order."""
+    """{apiVersion, kind, metadata: {name, namespace}} of each, in order; with the label of its home where it has one."""
     return [
-        {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {key: item["metadata"][key] for key in _NAMES if key in item["metadata"]}}
+        {
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            "metadata": {**{key: item["metadata"][key] for key in _NAMES if key in item["metadata"]}, **_home(item)},
+        }
         for item in definitions
     ]
+
+
+def _home(item: Facts) -> Facts:
+    labels = item["metadata"].get("labels") or {}
+    return {"labels": {HOME_LABEL: labels[HOME_LABEL]}} if HOME_LABEL in labels else {}
 
 
 def owned(definitions: t.Iterable[Facts], labels: dict[str, str]) -> list[Facts]:
@@ -114,6 +123,7 @@ def with_services(plan: Facts, *names: str) -> Facts:
         **plan,
         "services": [service for service in plan["services"] if service["name"] in names],
         "adapters": [entry for entry in plan["adapters"] if entry["name"] in names],
+        "restore_points": [],  # a comparison of one of them goes on
         "warmups": [warmup for warmup in plan["warmups"] if warmup["name"] in names],
         "surplus": [
             {**kind, "label_selector": f"{kind['label_selector'].partition(SERVICE_LABEL)[0]}{of}"}

@@ -15,6 +15,7 @@ import typing as t
 from ..common.objects import Facts
 from .charts import charts
 from .names import scheduler_namespace
+from .pod_spec import labels_in
 
 TOKEN_KEY = "HF_TOKEN"
 PULL_KEY = ".dockerconfigjson"
@@ -55,9 +56,10 @@ def secrets(user: Facts, labels: Facts) -> Facts:
     home, token, pull = user["llm_d_namespace"], token_name(user), pull_name(user)
     wanted = {token: bool(user["llm_d_model_token"]), pull: bool(user["llm_d_image_pull_credentials"])}
     homes = [] if user["llm_d_scope"] == "prerequisites" else list(dict.fromkeys((home, scheduler_namespace(user))))
-    places = [(name, room) for room in homes for name in (token, pull)]
-    places += [(pull, room) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room not in (home, *homes)]
-    heads = [(wanted[name], _head(name, place, labels)) for name, place in places]
+    places = [(name, room, labels_in(room, home, labels)) for room in homes for name in (token, pull)]
+    # Files that share a controller share its Secret.
+    places += [(pull, room, labels) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room not in (home, *homes)]
+    heads = [(wanted[name], _head(name, place, own)) for name, place, own in places]
     return {"present": [head for asked, head in heads if asked], "prune": [head for asked, head in heads if not asked]}
 
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..common.labels import MANAGED_BY, PART_OF, has_labels
-from ..common.objects import Facts, dicts, get_path, mapping, text
-from ..common.text import shorten
+from ..common.labels import is_of, whose
+from ..common.objects import Facts, dicts, get_path, text
+from ..k8s.apply_results import OTHERWISE
 from .finding import Found, PreflightFinding
 
 MAX_NAMED = 10
@@ -15,30 +15,23 @@ MAX_NAMED = 10
 
 def objects_of_others(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Applying ours would change them, and the teardown would delete them."""
-    foreign = [item for item in dicts(facts.get("objects")) if not has_labels(item, needs["labels"])]
+    planned = {(text(item.get("kind")), _name(item)): item for item in dicts(needs.get("objects"))}
+    foreign = [item for item in dicts(facts.get("objects")) if not is_of(item, planned.get((item["kind"], _name(item)), {}), needs["labels"])]
     if not foreign or needs["adopt"]:
         return
-    names = [f"{item['kind']} {_name(item)} ({_whose(item)})" for item in foreign]
+    names = [f"{item['kind']} {_name(item)} ({whose(item)})" for item in foreign]
     rest = len(names) - MAX_NAMED
     yield PreflightFinding(
         "objects/foreign",
         "Objects of others have the names of ours: they would be changed now, and deleted by a teardown.",
         ", ".join(names[:MAX_NAMED]) + (f" and {rest} more" if rest > 0 else ""),
         "none, or objects of this instance",
-        "Write other names (name of the service, llm_d_name_suffix) or another llm_d_namespace; 'llm_d_adopt: true' takes them over.",
+        OTHERWISE,
     )
 
 
 def _name(item: Facts) -> str:
     return f"{text(get_path(item, 'metadata', 'namespace'))}/{text(get_path(item, 'metadata', 'name'))}"
-
-
-def _whose(item: Facts) -> str:
-    labels = mapping(get_path(item, "metadata", "labels"))
-    manager, part = shorten(text(labels.get(MANAGED_BY)), 63), shorten(text(labels.get(PART_OF)), 63)
-    if manager == "llm_d.inference":
-        return f"of llm_d_instance {part}"
-    return f"of {part or manager}" if part or manager else "of unknown origin"
 
 
 CHECKS = (objects_of_others,)

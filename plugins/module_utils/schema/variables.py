@@ -410,8 +410,8 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_adopt": Field(
         "bool",
-        "Whether objects of others that have the names of ours are taken over: changed, and deleted by a teardown. Otherwise they are named before anything is"
-        " changed, and nothing is.",
+        "Whether objects of others that have the names of ours, Secrets included, are taken over: changed, and deleted by a teardown. Otherwise they are named"
+        " before anything is changed, and nothing is. Others are also another O(llm_d_instance), and a file with another O(llm_d_namespace).",
         default=False,
     ),
     "llm_d_force_removal": Field(

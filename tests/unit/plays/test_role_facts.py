@@ -82,6 +82,14 @@ def test_a_plan_and_a_state_that_are_given(facts):
     assert facts({"role": "x"}, x_plan=None)[1]["plan"]["namespace"] == "llm-d"
 
 
+def test_variables_in_place_of_those_of_the_host(facts):
+    """Of extra variables, too, as AWX gives the user's file; and a plan that is given is not one of them."""
+    given, laid = ("-e", '{"llm_d_namespace": "extra", "llm_d_release": "router-0.9"}'), {"llm_d_namespace": "laid"}
+    plan = facts({"role": "x", "variables": laid}, *given, x_plan="{{ lookup('llm_d.inference.plan') }}")[1]["plan"]
+    assert (plan["namespace"], plan["release"]["name"]) == ("laid", "router-0.9")
+    assert facts({"role": "x"}, *given, x_plan="{{ lookup('llm_d.inference.plan', llm_d_namespace='laid') }}")[1]["plan"]["namespace"] == "laid"
+
+
 def test_mistakes_are_shown(facts):
     done, found = facts({"role": "x"}, user={**USER, "llm_d_release": "no-such"})
     assert done.returncode == 2 and not found and "llm_d_release" in done.stdout and "no-such" in done.stdout

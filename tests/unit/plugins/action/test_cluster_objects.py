@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import types
 
-from ansible_collections.llm_d.inference.plugins.action.cluster_objects import ActionModule, batches
+import pytest
+from ansible_collections.llm_d.inference.plugins.action.cluster_objects import CONTACT, ActionModule, batches
 
 # recorded: the module fails to print its own failure
 SAID = (
@@ -47,6 +48,32 @@ def test_events_that_cannot_be_created_change_nothing_of_the_result(monkeypatch)
     result = action.bring({}, options, {})
     assert result["changed"] and not result.get("failed") and [entry["action"] for entry in result["objects"]] == ["created"]
     assert [call["definition"][0]["kind"] for call in calls] == ["ConfigMap", "Event"] and "apply" in calls[0] and "apply" not in calls[1]
+
+
+@pytest.mark.parametrize(("foreign", "applied"), [("keep", ["b"]), ("refuse", []), ("take", ["a", "b"])])
+def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, applied):
+    theirs, new = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}} for name in "ab")
+    calls = []
+
+    def answer(_action, module_name, module_args, **_options):
+        if module_name == CONTACT:
+            return {"found": [{**theirs, "metadata": {**theirs["metadata"], "labels": {"app.kubernetes.io/part-of": "shop"}}}]}
+        calls.extend(module_args["definition"])
+        return {"result": {"results": [{"changed": True}] * len(module_args["definition"])}, "changed": True}
+
+    monkeypatch.setattr(ActionModule, "_execute_module", answer)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
+    options = {
+        "definitions": [theirs, new],
+        "state": "present",
+        "owned_by": {"app.kubernetes.io/part-of": "llm-d"},
+        "foreign": foreign,
+        "skip_forbidden": False,
+    }
+    result = action.bring({}, {**options, "field_manager": "x", "force_conflicts": True}, {})
+    assert [item["metadata"]["name"] for item in calls] == applied and bool(result.get("failed")) is (foreign == "refuse")
+    assert result.get("foreign") == (["ConfigMap n/a (of shop)"] if foreign == "refuse" else None)
 
 
 def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):

@@ -74,13 +74,13 @@ def _store():
 
 @pytest.fixture(name="play")
 def _play(root, tmp_path, store):
-    def run(*arguments, interpreter="{{ ansible_playbook_python }}", **variables):
+    def run(*arguments, interpreter="{{ ansible_playbook_python }}", foreign="refuse", **variables):
         """The play, seen with all that shows more; its exit status and everything that it has written."""
         log, artifacts = tmp_path / "ansible.log", tmp_path / "artifacts"
         artifacts.unlink(missing_ok=True)
         connection = {"host": store.url, "api_key": "sesame-open"}
         tasks = [
-            {"name": "Create the secrets", "llm_d.inference.stack_secrets": connection, "register": "done"},
+            {"name": "Create the secrets", "llm_d.inference.stack_secrets": {**connection, "foreign": foreign}, "register": "done"},
             {"name": "Show", "ansible.builtin.debug": {"msg": "{{ [done, lookup('llm_d.inference.plan')] }}"}},
             {"name": "Keep", "ansible.builtin.copy": {"content": "{{ done }}", "dest": str(artifacts)}},
         ]
@@ -151,12 +151,13 @@ def test_a_refusal_says_why_and_not_what(play, store):
     assert rc != 0 and "is forbidden: User" in said and shown(everything) == []
 
 
-def test_someone_elses_secret_is_left_alone(play, store):
+def test_someone_elses_secret_is_refused_or_taken_over(play, store):
     theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "llm-d-model-token", "namespace": "llm-d", "labels": {}}, "data": {"HF_TOKEN": "eA=="}}
     store.kept[ROOM + "llm-d-model-token"] = theirs
-    rc, said, _everything = play()
-    assert rc == 0, said
-    assert store.kept[ROOM + "llm-d-model-token"] == theirs and ROOM + "llm-d-image-pull" in store.kept
+    rc, said, everything = play()
+    assert rc and "- Secret llm-d/llm-d-model-token (of unknown origin)" in said and shown(everything) == [], said
+    assert store.kept == {ROOM + "llm-d-model-token": theirs}
+    assert play(foreign="take")[0] == 0 and store.kept[ROOM + "llm-d-model-token"]["metadata"]["labels"] and len(store.kept) == 2
 
 
 def test_a_mistake_in_the_file_shows_no_value(play, store):

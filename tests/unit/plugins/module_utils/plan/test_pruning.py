@@ -6,11 +6,11 @@ import copy
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import PART_OF
+from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import HOME_LABEL, PART_OF
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import surplus, with_services
-from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import owned, surplus, with_services
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions, with_secrets
 from hypothesis import given
 from property_tests import examples
 from pruned import Facts, pruned
@@ -45,6 +45,7 @@ def test_a_second_run_prunes_nothing(made: Facts) -> None:
     assert moved(made, made) == ([], set())
 
 
+PULL = [{"registry": "r.example.com", "username": "u", "password": "p"}]
 STANDALONE = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_release": "router-0.10"}
 
 
@@ -63,6 +64,29 @@ def test_what_an_option_brought_goes_with_it(first: Facts, second: Facts) -> Non
     of_services = keys(item for item in definitions(plan(before)) if SERVICE_LABEL in (item["metadata"].get("labels") or {}))
     gone, rest = moved(before, after)
     assert gone and set(gone) == rest & of_services
+
+
+@pytest.mark.parametrize("provider", ["envoy_gateway", "istio", "kgateway", "agentgateway", "standalone", "gke", "openshift"])
+def test_every_object_in_a_namespace_that_files_may_share_says_of_which_it_is(provider: str) -> None:
+    """Their namespaces for routes, gateways and endpoint pickers; in the namespace of the file no object does."""
+    apart = {"provider": provider, **({} if provider == "standalone" else {"namespace": "gateways", "routes_namespace": "routes"})}
+    platform = provider if provider in ("gke", "openshift") else "kubernetes"
+    given = user(LLAMA, llm_d_gateway=apart, llm_d_platform=platform, llm_d_monitoring=MONITORED, llm_d_model_token="hf_x", llm_d_image_pull_credentials=PULL)
+    planned = plan({**given, **({"llm_d_scheduler_namespace": "pickers"} if provider in ("envoy_gateway", "standalone") else {})})
+    made = [item for item in with_secrets(planned) if item["metadata"].get("namespace")]
+    controllers = {chart["namespace"] for chart in planned["gateway"]["charts"]}
+    homes = {(item["metadata"]["namespace"], item["metadata"]["labels"].get(HOME_LABEL)) for item in made if item["metadata"]["namespace"] not in controllers}
+    assert len(homes) > 1 and homes == {(place, None if place == "llm-d" else "llm-d") for place, _home in homes}
+    assert all(item["metadata"]["labels"].items() >= planned["labels"].items() for item in made)
+    for item in (*owned(made, planned["labels"]), *planned["services"][0]["switched"], *planned["prune"]["objects"]):
+        place = item["metadata"].get("namespace")
+        if place and place not in controllers:
+            assert (item["metadata"].get("labels") or {}).get(HOME_LABEL) == (None if place == "llm-d" else "llm-d"), item
+
+
+def test_what_is_pruned_elsewhere_says_of_which_file_it_is() -> None:
+    (route,) = surplus([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "y", HOME_LABEL: "c"}}}], [])
+    assert route["metadata"] == {"name": "a", "namespace": "b", "labels": {HOME_LABEL: "c"}}
 
 
 def test_a_service_that_gets_another_name_goes_under_the_old_one() -> None:
@@ -108,6 +132,7 @@ def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
     (point,) = [service["restore_point"] for service in planned["services"]]
     assert [key[3] for key in pruned([point], planned)] == [f"{SIMULATOR['name']}-compare"]
     assert pruned([point], with_services(planned, SIMULATOR["name"])) == []
+    assert planned["restore_points"] == [point] and with_services(planned, SIMULATOR["name"])["restore_points"] == []
     assert pruned([point], plan(user(SIMULATOR, llm_d_instance="another"))) == []
     assert {item["metadata"]["name"] for item in definitions(planned)}.isdisjoint({point["metadata"]["name"]})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import HOME_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.ownership import objects_of_others
 
 Facts = dict[str, t.Any]
@@ -28,13 +29,20 @@ def told(*objects: Facts, adopt: bool = False) -> list[tuple[str, str]]:
         (None, "of unknown origin"),
         ({"app.kubernetes.io/managed-by": "Helm"}, "of Helm"),
         ({"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/part-of": "shop"}, "of shop"),
-        ({**OURS, "app.kubernetes.io/part-of": "blue"}, "of llm_d_instance blue"),
+        ({**OURS, "app.kubernetes.io/part-of": "blue"}, "of llm_d_instance blue in namespace llm-d"),
         ({"app.kubernetes.io/part-of": "\x1b[31m" + "x" * 100}, "of " + "x" * 59 + " ..."),
     ],
 )
 def test_an_object_of_others_is_an_error_that_says_whose_it_is(labels: Facts | None, whose: str) -> None:
     assert told(there("sim", OURS), there("sim-epp", labels)) == [(f"Service llm-d/sim-epp ({whose})", "error")]
     assert told(there("sim-epp", labels), adopt=True) == []
+
+
+def test_an_object_of_another_file_of_this_instance_is_one_of_others() -> None:
+    planned, needs = there("sim-epp", {HOME_LABEL: "b"}), {"labels": OURS, "adopt": False}
+    assert list(objects_of_others({"objects": [there("sim-epp", {**OURS, HOME_LABEL: "b"})]}, {**needs, "objects": [planned]}, {})) == []
+    (found,) = objects_of_others({"objects": [there("sim-epp", {**OURS, HOME_LABEL: "a"})]}, {**needs, "objects": [planned]}, {})
+    assert found.found == "Service llm-d/sim-epp (of llm_d_instance llm-d in namespace a)"
 
 
 def test_ours_are_no_finding() -> None:

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects of others with the names of ours: no role changes or deletes them, also one that runs without the preflight. And what a comparison left behind."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from keeping_api_server import PREPARED, SPACE, KeepingApi
+from local_servers import serve
+
+pytestmark = pytest.mark.rest
+
+Facts = dict[str, t.Any]
+SERVICE: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+WARMED = {**SERVICE, "warmup": {"schedule": "@hourly", "prompts": ["You answer in one word, and you never say why."]}}
+OURS = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": "llm-d"}
+THEIRS = {"app.kubernetes.io/part-of": "shop"}
+DEPLOYMENTS = "/apis/apps/v1/namespaces/llm-d/deployments"
+POINT = f"{SPACE}/configmaps/a-compare"
+
+
+def there(kind: str, name: str, labels: Facts | None = None, **rest: t.Any) -> Facts:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "llm-d", "labels": labels or THEIRS}, **rest}
+
+
+def deployment(name: str, labels: Facts) -> Facts:
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": []}}
+    return {
+        **there("Deployment", name, labels),
+        "apiVersion": "apps/v1",
+        "spec": {"replicas": 3, "selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
+def role(name: str, **more: t.Any) -> Facts:
+    return {"name": name, "ansible.builtin.include_role": {"name": f"llm_d.inference.{name}", **more}}
+
+
+IMITATE = [
+    {"llm_d.inference.role_facts": {"role": "calibrate", "derive": ["runs", "targets"]}, "register": "__calibrate_facts"},
+    {**role("calibrate", tasks_from="imitate"), "vars": {"__calibrate_engine": {"type": "simulator"}}},
+]
+
+
+def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple[int, str]:
+    """(exit status, output) of a play whose variables are extra variables, as in AWX."""
+    for path, item in copy.deepcopy(PREPARED).items():
+        api.kept.setdefault(path, item)
+    with serve(api.answer) as url:
+        kubeconfig = plays.kubeconfig(tmp_path / "config", url)
+        user: Facts = {
+            "llm_d_kubeconfig": kubeconfig,
+            "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
+            "llm_d_scope": "namespace",
+            "llm_d_wait_timeout": 1,
+            "llm_d_gateway": {"provider": "none", "name": "theirs"},
+            "llm_d_model_services": [SERVICE],
+            "compare_presets": [],
+            "ansible_python_interpreter": sys.executable,
+            **given,
+        }
+        defaults = {"group/llm_d.inference.cluster": {"kubeconfig": kubeconfig}}
+        play = [{"hosts": "all", "gather_facts": False, "module_defaults": defaults, "tasks": list(tasks)}]
+        (tmp_path / "play.yml").write_text(yaml.safe_dump(play), encoding="utf-8")
+        done = plays.run("-i", "localhost,", "-c", "local", "-e", json.dumps(user), str(tmp_path / "play.yml"), no_proxy="*", HOME=str(tmp_path))
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("gaie_scheduler", there("Service", "a-epp")),
+        ("model_service", there("Secret", "a-warmup", data={"x": "eA=="})),
+        ("compare", there("ConfigMap", "a-compare")),
+    ],
+)
+def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: str, theirs: Facts) -> None:
+    api = KeepingApi(ready=True)
+    api.apply(f"{DEPLOYMENTS}/a-epp", "", deployment("a-epp", OURS))
+    kind = theirs["kind"]
+    api.kept[f"{SPACE}/{kind.lower()}s/{theirs['metadata']['name']}"] = theirs
+    before = copy.deepcopy(api.kept)
+    status, said = run(api, tmp_path, role(name), llm_d_model_services=[WARMED])
+    assert status and f"- {kind} llm-d/{theirs['metadata']['name']} (of shop)" in said and "put back" not in said, said
+    assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
+
+
+def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
+    api = KeepingApi(ready=True)
+    api.kept[f"{SPACE}/services/a"] = there("Service", "a")
+    run(api, tmp_path, role("model_service"), llm_d_adopt=True)
+    assert api.kept[f"{SPACE}/services/a"]["metadata"]["labels"].items() >= OURS.items()
+
+
+def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:
+    """Not the service of the file, and no stranger's Deployment of the simulator's name."""
+    api = KeepingApi(ready=True)
+    api.apply(f"{DEPLOYMENTS}/a-decode", "", deployment("a-decode", OURS))
+    before = copy.deepcopy(api.kept)
+    _status, said = run(api, tmp_path, *IMITATE)
+    assert "imitate | Find it" in said and {path: item for path, item in api.kept.items() if path in before and "pods" not in path} == {
+        path: item for path, item in before.items() if "pods" not in path
+    }
+    assert f"{DEPLOYMENTS}/a-imitation-decode" not in api.kept, "it was there, and is deleted"
+    api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] = theirs = deployment("a-imitation-decode", THEIRS)
+    status, said = run(api, tmp_path, *IMITATE)
+    assert status and "- Deployment llm-d/a-imitation-decode (of shop)" in said and api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] is theirs, said
+
+
+def test_a_run_that_fails_has_ended_an_interrupted_comparison(tmp_path: Path) -> None:
+    """Its servers are applied: the next comparison must not bring back those of before."""
+    api = KeepingApi(refuses=("Deployment",))
+    for name in ("gaie_scheduler", "model_service"):
+        api.kept[POINT] = there("ConfigMap", "a-compare", {**OURS, "llm-d.ai/restores": "a"}, data={"objects.json": "[]"})
+        status, said = run(api, tmp_path, role(name))
+        assert status and "Invalid value" in said and POINT not in api.kept, said
