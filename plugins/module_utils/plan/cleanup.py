@@ -49,8 +49,8 @@ def _key(item: Facts) -> tuple[str, str, str]:
 
 
 def _definition(api_version: str, kind: str, name: str, namespace: str, user: Facts) -> Facts:
-    metadata = {"name": name, "namespace": namespace, "labels": labels_in(namespace, user["llm_d_namespace"], {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    home = labels_in(namespace, user["llm_d_namespace"], {})
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace, **({"labels": home} if home else {})}}
 
 
 def _other_providers(gateway: Facts) -> list[tuple[str, Facts]]:
