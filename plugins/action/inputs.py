@@ -12,7 +12,7 @@ from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.plan.build import Mistakes, explain, in_order, plan
+from ..module_utils.plan.build import Mistakes, explain, in_order, plan, redacted
 from ..module_utils.plan.build import problems as problems_of
 from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
 from ..plugin_utils.run_files import remove_orphans
@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
         found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))
         if found:
-            result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(problem) for problem in found])
+            result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(redacted(problem)) for problem in found])
             return result
         result.update(changed=False, **_summary(user))
         return result

@@ -10,6 +10,8 @@ import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts
+from ..common.text import redact
+from ..k8s.sanitize import redact_part
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, empty_name, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
@@ -94,7 +96,12 @@ def problems(variables: t.Mapping[str, t.Any]) -> list[Problem]:
 def explain(found: t.Sequence[Problem], of: str = "llm_d_* variables") -> str:
     """A message with one line for each problem. of: where they are."""
     count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
-    return "\n".join([f"{count} in your {of}. Nothing has been touched.", *(f"  - {problem}" for problem in found)])
+    return "\n".join([f"{count} in your {of}. Nothing has been touched.", *(f"  - {redacted(problem)}" for problem in found)])
+
+
+def redacted(problem: Problem) -> Problem:
+    """The problem without secrets that the value may hold, and what is said of it may repeat: the key of an API in an argument, a password in a URL."""
+    return Problem(problem.path, redact_part(problem.value), redact(problem.reason), redact(problem.fix))
 
 
 def in_order(found: t.Iterable[Problem]) -> list[Problem]:

@@ -97,6 +97,8 @@ def test_a_secret_is_not_shown(play: Play) -> None:
     done = play.run({**CHARTS, "llm_d_model_services": [{**SIM, "engine": {"type": "simulator", "env": {"HF_TOKEN": 31337, "OTHER": "half{{ nowhere }}"}}}]})
     assert "llm_d_model_services[0].engine.env.HF_TOKEN" in done.stdout
     assert "31337" not in done.stdout + done.stderr and "half{" not in done.stdout
+    done = play.run({**CHARTS, "llm_d_model_services": [{**SIM, "engine": {"type": "simulator", "args": "--api-key=planted"}}]})
+    assert "'--api-key=(removed)' is a string" in done.stdout and "planted" not in done.stdout + done.stderr, done.stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check", "--diff"), ("--tags", "gaie_scheduler")], ids=["run", "check", "other_tags"])

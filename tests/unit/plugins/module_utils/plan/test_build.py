@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, explain, plan, problems, redacted
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
@@ -207,7 +207,7 @@ def test_adding_a_service_changes_no_other(made: Facts, service: Facts) -> None:
         return
     before, after = plan(made), plan(more)
     assert after["services"][:-1] == before["services"]
-    of_services = ("services", "servers_wait_timeout", "preflight", "prune")
+    of_services = ("services", "restore_points", "servers_wait_timeout", "preflight", "prune")
     assert {key: value for key, value in after.items() if key not in of_services} == {key: value for key, value in before.items() if key not in of_services}
 
 
@@ -343,6 +343,21 @@ def test_mistakes_are_raised_all_at_once() -> None:
         plan(user({**SIMULATOR, "replicas": -1}, llm_d_release="scheduler-7"))
     assert len(caught.value.problems) == 2
     assert "2 mistakes in your llm_d_* variables" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({block: {"args": args}} for block in ("engine", "scheduler") for args in ("--api-key=planted", "--token=planted", [{"--api-key": "planted"}])),
+        {"engine": {"args": ["--api-key planted --port 80"]}},
+        {"llm_d_charts": {"istio": "https://u:planted@h/c"}},
+    ],
+)
+def test_a_mistake_does_not_tell_the_secret_beside_it(wrong: Facts) -> None:
+    found = problems(user(LLAMA, **wrong) if "llm_d_charts" in wrong else user({**LLAMA, **wrong}))
+    assert any("planted" in str(problem) for problem in found), "there is something to hide"
+    shown = json.dumps([[problem.value, problem.reason, problem.fix] for problem in map(redacted, found)]) + explain(found)
+    assert "planted" not in shown and "(removed)" in shown, shown
 
 
 def test_other_variables_are_not_looked_at() -> None:
