@@ -54,6 +54,18 @@ def redact(value: str) -> str:
     return value
 
 
+# An option whose value is a secret, not --tokenizer, --max-tokens, --time-per-token or --bucket-time-to-first-token.
+SECRET_FLAG = (
+    r"--?(?:[a-z0-9]+[-_.])*"
+    r"(?:(?<!per[-_])(?<!first[-_])token|pass(?:words?|wd|phrases?)|secrets?|(?:api|access|secret|private|auth)[-_]?keys?|credentials?)"
+)
+# Keys whose value is one, in any text: `token` is also a unit of prompts, and `secret` is followed by a name as often as by a value.
+_KEYS = r"passw(?:or)?d|passphrase|(?:api|access|auth)[-_]?key|(?:secret|private)[-_]key"
+_TOKENS = r"(?:hf|hub|hugging_?face|api|auth|access|bearer|refresh|session|oauth2?)[-_]token"
+SECRET_KEY = rf"(?:[a-z0-9]+[-_.])*(?:(?:{_KEYS})s?|{_TOKENS})"
+_FLAG = rf"(?<![^\s\"'`(\[{{,=:]){SECRET_FLAG}"
+_QUOTE, _GIVEN = r"\\?[\"']", r"\\?[\"']?\s*[=:]\s*"
+_VALUE = r"[^\s\"',;&}]"
 _SECRETS = tuple(
     (re.compile(pattern, re.IGNORECASE), instead)
     for pattern, instead in (
@@ -66,16 +78,19 @@ _SECRETS = tuple(
             r"\1(removed)",
         ),
         (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
+        (rf"(\bauthorization{_GIVEN}(?!{_QUOTE}?(?:bearer |basic )?\(removed\)){_QUOTE}?)(?:(?:bearer|basic|digest|token)\s+)?{_VALUE}+", r"\1(removed)"),
         (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
-        (r"((?:passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*\[?[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
-        # An argument of a command line: --api-key abc. It does not match --tokenizer.
-        (
-            r"((?<!\S)--?(?:[a-z]+[-_])*(?:(?<!per[-_])token|password|secret|api[-_]?key|access[-_]?key|credentials?)[= ] *[\"']?)"
-            r"(?!\(removed\))[^\s\"',;&}-][^\s\"',;&}]*",
-            r"\1(removed)",
-        ),
+        # Several values: {'api_key': ['a', 'b']}
+        (rf"((?:{_KEYS})s?{_GIVEN}\[)(?=[^\]\s])(?!\(removed\))[^\]\n]*", r"\1(removed)"),
+        (rf"((?:{_KEYS}|secret|credential)s?{_GIVEN}(?!\[?{_QUOTE}?\(removed\))\[?{_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),
+        # An argument of a command line: --api-key=abc, --api-key abc, though not a word about it, and as elements of a list "--api-key", "abc", "def".
+        (rf"({_FLAG}= *(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}+", r"\1(removed)"),
+        (rf"({_FLAG} +(?!{_QUOTE}?\(removed\)|(?:is|in|are|and|or|of|with|has|to|for|from|as|by|on)\b){_QUOTE}?)(?!-){_VALUE}+", r"\1(removed)"),
+        (rf"({_FLAG}({_QUOTE}))(?:\s*,\s*\2(?!--|\(removed\))(?:(?!\2)[^\n])*\2)+", r"\1, \2(removed)\2"),
+        (rf"((?-i:\b[A-Z][A-Z0-9_]*_TOKEN)=(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}+", r"\1(removed)"),
+        (rf"({_TOKENS}{_GIVEN}(?!{_QUOTE}?(?:\(removed\)|(?:none|null|true|false)\b)){_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),
         # "token" is also a unit of prompts: time-per-token=500us is not a secret
-        (r"(token[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{8,}", r"\1(removed)"),
+        (rf"(token{_GIVEN}(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}{{8,}}", r"\1(removed)"),
     )
 )
 

@@ -15,7 +15,7 @@ from ..common.labels import is_of, whose
 from ..common.objects import Facts, dicts, generation, get_path, mapping, text
 from ..common.text import shorten
 from .pod_failures import refusal_failure
-from .sanitize import environment_values, has_secret_data, hide_environment
+from .sanitize import environment_values, has_secret_data, hide_environment, removed_values
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
@@ -116,8 +116,9 @@ def changes(definitions: list[Facts], result: Facts, state: str, check_mode: boo
 
 
 def holds_values(definition: Facts) -> bool:
-    """Whether a definition has values that may be secrets: those of its data, or of environment variables."""
-    return has_secret_data(definition) or bool(environment_values(definition))
+    """Whether a definition has values that may be secrets: those of its data, of environment variables or of arguments."""
+    runs = definition.get("kind") in ("Deployment", "LeaderWorkerSet")
+    return has_secret_data(definition) or bool(environment_values(definition)) or (runs and bool(removed_values(definition)))
 
 
 def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
@@ -161,7 +162,7 @@ def hide_secret_values(definition: Facts, secret: bool = False, instead: str = H
 
 def _told(definition: Facts) -> list[str]:
     """Values of a definition that a message may repeat and that are not shown, the longest first. Shorter ones are words of any message."""
-    values = environment_values(definition)
+    values = environment_values(definition) | removed_values(definition)
     if has_secret_data(definition):
         values |= {str(value) for key in ("data", "stringData") for value in mapping(definition.get(key)).values()}
     written = {form for value in values for form in (value, json.dumps(value)[1:-1])}

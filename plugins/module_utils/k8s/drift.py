@@ -15,10 +15,10 @@ import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import shorten
-from .apply_results import HIDDEN, SERVER_SIDE, is_secret
+from .apply_results import HIDDEN, HIDDEN_NEW, SERVER_SIDE, is_secret
 from .field_ownership import leaves_replicas
 from .platform import quantity
-from .sanitize import hide_environment, redact_part
+from .sanitize import REMOVED, hide_environment, redact_part
 from .secret_checksums import ANNOTATION
 
 ABSENT = "(absent)"
@@ -172,11 +172,15 @@ def _by_key(items: list[Facts], keys: tuple[str, ...]) -> dict[tuple[tuple[str, 
 def _difference(path: _Path, have: t.Any, want: t.Any, entries: list[Facts], manager: str, hidden: bool) -> Difference:
     found, planned = _value(path, have, hidden), _value(path, want, hidden)
     if isinstance(have, list) and isinstance(want, list) and have != want and HIDDEN not in (found, planned):
-        more, less = [item for item in have if item not in want], [item for item in want if item not in have]
+        # Taken apart, an argument says no more that the next one is a secret.
+        one, other = redact_part(have), redact_part(want)
+        more, less = [item for item in one if item not in other], [item for item in other if item not in one]
         if (more or less) and len(more) + len(less) < len(have) + len(want):
             found, planned = (_value(path, part, hidden) if part else "without these" for part in (more, less))
     elif isinstance(have, str) and isinstance(want, str) and "\n" in have + want and HIDDEN not in (found, planned):
         found, planned = _line_of(have, want)
+    if found == planned and REMOVED in found:
+        planned = HIDDEN_NEW
     by, at = _changed_by(path, have, entries, manager)
     return Difference(_shown(path), found, planned, by, at)
 

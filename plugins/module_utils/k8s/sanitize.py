@@ -10,16 +10,15 @@ import typing as t
 
 from ..common.labels import RESTORES
 from ..common.objects import Facts, dicts, get_path, mapping, text
-from ..common.text import redact, shorten
+from ..common.text import SECRET_FLAG, SECRET_KEY, redact, shorten
 from .pod_failures import event_time
 
 REMOVED = "(removed)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_SECRET_NAME = re.compile(r"token|passw|secret|api_?key|access_?key|credential|private", re.IGNORECASE)
-# An argument with a secret, which may be the next argument. Does not match --tokenizer or --max-num-batched-tokens.
-_SECRET_FLAG = re.compile(
-    r"(--?(?:[a-z]+[-_])*(?:(?<!per[-_])token|password|secret|api[-_]?key|access[-_]?key|credentials?))(?:(=)(.*))?", re.IGNORECASE | re.DOTALL
-)
+_SECRET_NAME = re.compile(r"token|passw|passphrase|secret|(?:api|access|auth)[-_]?key|credential|private|authorization", re.IGNORECASE)
+# An argument with a secret, which may be in the arguments that follow.
+_SECRET_FLAG = re.compile(rf"({SECRET_FLAG})(?:(=|\s+)(.*))?", re.IGNORECASE | re.DOTALL)
+_SECRET_KEY = re.compile(rf"{SECRET_FLAG}|{SECRET_KEY}", re.IGNORECASE)
 
 
 def has_secret_data(obj: Facts) -> bool:
@@ -48,20 +47,47 @@ def redact_part(value: t.Any) -> t.Any:
     if isinstance(value, dict):
         if isinstance(value.get("name"), str) and isinstance(value.get("value"), str) and _SECRET_NAME.search(value["name"]):
             return {**value, "value": REMOVED}
-        return {name: redact_part(item) for name, item in value.items()}
+        return {name: REMOVED if _is_secret(name, item) else redact_part(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_argument(item, before) for before, item in zip(["", *value], value, strict=False)]
+        shown, end = [], ""
+        for item in value:
+            part, end = _argument(item, end)
+            shown.append(part)
+        return shown
     return redact(value) if isinstance(value, str) else value
 
 
-def _argument(item: t.Any, before: t.Any) -> t.Any:
-    """An element of a list, behind another one."""
+def removed_values(part: t.Any) -> set[str]:
+    """The texts that redact_part removes of a part of an object."""
+    return set(_removed(part, redact_part(part)))
+
+
+def _removed(before: t.Any, after: t.Any) -> t.Iterator[str]:
+    if isinstance(before, dict):
+        for name, value in before.items():
+            yield from _removed(value, after[name])
+    elif isinstance(before, (list, tuple)):
+        for item, shown in zip(before, [REMOVED] * len(before) if after == REMOVED else after, strict=True):
+            yield from _removed(item, shown)
+    elif isinstance(before, str) and before != after and REMOVED in after:
+        head, _mark, tail = after.partition(REMOVED)
+        yield before.removeprefix(head).removesuffix(tail)
+
+
+def _is_secret(name: t.Any, value: t.Any) -> bool:
+    return isinstance(name, str) and isinstance(value, (str, list, tuple)) and _SECRET_KEY.fullmatch(name) is not None
+
+
+def _argument(item: t.Any, end: str) -> tuple[t.Any, str]:
+    """(an element of a list as it is shown, how the option begins with which the values of a secret one end: empty where none follow).
+
+    end: that of the element before. An option may have several values.
+    """
     if not isinstance(item, str):
-        return redact_part(item)
-    if (flag := _SECRET_FLAG.fullmatch(item)) and flag[2]:
-        return f"{flag[1]}={REMOVED}"
-    asked = isinstance(before, str) and (flag := _SECRET_FLAG.fullmatch(before)) is not None and not flag[2]
-    return REMOVED if asked and not item.startswith("-") else redact(item)
+        return redact_part(item), ""
+    if flag := _SECRET_FLAG.fullmatch(item):
+        return (f"{flag[1]}{flag[2]}{REMOVED}", "") if flag[2] else (item, "--" if item.startswith("--") else "-")
+    return (REMOVED, end) if end and not item.startswith(end) else (redact(item), "")
 
 
 def hide_environment(part: t.Any, instead: str, other: t.Any = None, otherwise: str = "") -> t.Any:

@@ -61,5 +61,45 @@ def test_a_token_is_removed_wherever_it_stands():
     assert redact("eyJhbGciOiJub25l is no token") == "eyJhbGciOiJub25l is no token"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'api_key': ['planted', 'b-planted'], 'model': 'x'}",
+        "'--api-key=planted' is a string",
+        "Write --api-key planted --port 80",
+        "--secret-key=planted",
+        "--s3-secret-key planted",
+        "--oauth2-token=planted",
+        "--api-keys planted",
+        "--private-key planted",
+        "--passphrase=planted",
+        '{"hf_token":"planted"}',
+        "HF_TOKEN=planted",
+        '--header "Authorization: planted"',
+        "Authorization: Basic planted",
+        '["--api-key","planted", "b planted","--port"]',
+        '{\\"args\\":[\\"--token\\",\\"planted\\"]}',
+        "https://u:planted@h/c",
+    ],
+)
+def test_a_secret_is_removed_however_it_is_written(text):
+    shown = redact(text)
+    assert "planted" not in shown and "(removed)" in shown and redact(shown) == shown
+    assert [word for word in ("'model': 'x'", "--port") if word in text] == [word for word in ("'model': 'x'", "--port") if word in shown]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--max-num-batched-tokens 8192 --tokenizer acme/tiny --time-per-token 500us --bucket-time-to-first-token 1",
+        "token_key: HF_TOKEN, max_tokens=123456789, prompt_tokens: 123456789, tokens_per_second=123456789",
+        "secretKeyRef: {name: llm-d-hf, key: HF_TOKEN}, imagePullSecrets: []",
+        "--api-key is in engine.args, and hf_token=None",
+    ],
+)
+def test_what_is_no_secret_stays(text):
+    assert redact(text) == text
+
+
 def test_pluralize():
     assert [pluralize(count, "server") for count in (0, 1, 2)] == ["0 servers", "1 server", "2 servers"]

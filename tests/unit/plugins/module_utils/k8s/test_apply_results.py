@@ -192,6 +192,11 @@ def test_a_refusal_does_not_repeat_a_value():
     what = definition("Deployment", version="apps/v1", **pods(A="sesame\nopen", B="sesame"))
     change = one(status(422, "Invalid", f"Invalid value: {json.dumps(what)}"), what=what)
     assert change.action == "refused" and "sesame" not in change.problem and '"name": "A", "value": "(hidden)"' in change.problem
+    argued = definition("Deployment", version="apps/v1", spec={"template": {"spec": {"containers": [{"args": ["--api-key", "sesame", "--token=open-it"]}]}}})
+    for message in (json.dumps(argued), '"sesame"', "open-it"):
+        problem = one(status(422, "Invalid", f"spec.template.spec.containers[0].args: Invalid value: {message}: denied"), what=argued).problem
+        assert "sesame" not in problem and "open-it" not in problem and problem.endswith(": denied"), problem
+    assert holds_values(argued)
     secret = definition("Secret", stringData={"token": "sesame-open"})
     assert "sesame" not in one(status(422, "Invalid", "sesame-open is no base64"), what=secret).problem
 

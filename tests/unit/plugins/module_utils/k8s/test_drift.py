@@ -9,6 +9,7 @@ import copy
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.apply_results import HIDDEN_NEW
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.drift import ABSENT, Drift, differences
 
 OURS = "llm_d.inference"
@@ -166,6 +167,14 @@ def test_what_is_shown_of_a_list_holds_no_secret_either() -> None:
     definition["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "planted before"}, {"name": "B", "value": "b"}]
     found = differences(definition, there, live(definition), OURS)
     assert [each.field.rpartition(".")[2] for each in found] == ["args", "env"] and not [each for each in found if "planted" in each.line()], found
+
+
+def test_a_secret_in_an_argument_of_its_own_is_not_shown() -> None:
+    planned = copy.deepcopy(DEPLOYMENT)
+    planned["spec"]["template"]["spec"]["containers"][0]["args"] = ["--api-key", "planted-b", "--x"]
+    for args, told_ in ((["--api-key", "planted-a", "--x"], HIDDEN_NEW), (["--api-key", "planted-a"], '["--x"]')):
+        (found,) = differences(planned, container(args=args), live(planned), OURS)
+        assert "planted" not in found.line() and found.planned == told_, found
 
 
 def test_without_a_dry_run_what_the_api_server_writes_otherwise_is_the_same() -> None:

@@ -5,8 +5,16 @@
 
 from __future__ import annotations
 
+import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import RESTORES
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, event_table, file_name, redact_object, redact_part
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import (
+    LAST_APPLIED,
+    event_table,
+    file_name,
+    redact_object,
+    redact_part,
+    removed_values,
+)
 from recorded import recorded
 
 
@@ -63,6 +71,30 @@ def test_short_secrets_in_arguments_however_they_are_written():
         "args": ["--api_key=(removed)", "--hf-token=(removed)", "--time-per-token=500us", "-token", "(removed)", "--access-key-id=z"],
         "command": ["sh", "-c", "serve --api-key (removed) --port 1"],
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (["--api-key", "k1", "k2", "--port", "80"], ["--api-key", "(removed)", "(removed)", "--port", "80"]),
+        (["--api-key", "-x"], ["--api-key", "(removed)"]),
+        (["-token", "y", "-v", "2"], ["-token", "(removed)", "-v", "2"]),
+        (["--api-key x --port 80"], ["--api-key (removed)"]),
+        (["--s3-secret-key", "x", "--oauth2-token=x"], ["--s3-secret-key", "(removed)", "--oauth2-token=(removed)"]),
+        (["--private-key", "x", "--passphrase=x"], ["--private-key", "(removed)", "--passphrase=(removed)"]),
+        (["--bucket-time-to-first-token", "1", "2"],) * 2,
+        ([{"--api-key": "x"}, {"api_key": ["x"], "token_key": "HF_TOKEN", "secretName": "s"}],)
+        + ([{"--api-key": "(removed)"}, {"api_key": "(removed)", "token_key": "HF_TOKEN", "secretName": "s"}],),
+        ({"name": "x-api-key", "value": "x"}, {"name": "x-api-key", "value": "(removed)"}),
+    ],
+)
+def test_forms_of_secrets(given, shown):
+    assert redact_part(given) == shown == redact_part(shown)
+
+
+def test_what_is_removed():
+    part = {"args": ("--api-key", "one", "two", "--token=three", "--port"), "url": "https://u:four@h", "env": [{"name": "HF_TOKEN", "value": "five"}]}
+    assert removed_values({**part, "api_key": ["six"]}) == {"one", "two", "three", "four", "five", "six"}
 
 
 def test_the_rest_stays_as_it_is():
