@@ -66,7 +66,7 @@ class ActionModule(InProcess):
             return {**result, "failed": True, "msg": "; ".join(problems)}
         order = list(reversed(definitions)) if options["state"] == "absent" else definitions
         done: list[Change] = []
-        if options["owned_by"] and (options["state"] == "absent" or options["foreign"] != "take"):
+        if order and options["owned_by"] and (options["state"] == "absent" or options["foreign"] != "take"):
             try:
                 references = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in order]
                 existing = self._existing(references, options["skip_forbidden"], task_vars)

@@ -134,4 +134,4 @@ def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
     kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill"))]
     kinds += switched_monitoring(name, user[MONITORING])
     places = dict.fromkeys((f"{name}-epp", events_service(service)), scheduler_namespace(user))
-    return [_definition(version, kind, each, places.get(each, user["llm_d_namespace"]), user) for version, kind, each in kinds]
+    return [_definition(version, kind, each, places.get(each) or user["llm_d_namespace"], user) for version, kind, each in kinds]
