@@ -48,11 +48,12 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None], sock: socket.socket) -> None:
         self.transport: asyncio.Transport | None = None
         self.closed = False
-        self.unheard = False  # whether the server had closed it before it received anything of the request
+        self.unheard = False  # whether the server had closed it, answers behind it, before it received anything of the request
         self._clock = clock
         self._ended = ended
         self._sock = sock
         self._acknowledged: int | None = None  # when the request was sent
+        self._answered = False  # whether it has carried an answer: what closes at once will do so again
         self._stamped = sock if isinstance(sock, StampedSocket) else None
         self._exchange: Exchange | None = None
 
@@ -120,9 +121,9 @@ class Connection(asyncio.BufferedProtocol):
     def _note(self) -> None:
         """The server has closed the connection."""
         now = told(self._sock)
-        if self._exchange is not None and now is not None:
-            self.unheard = now[1] == self._acknowledged
+        if self._exchange is not None and now is not None and self._answered:
+            self.unheard = now[1] is not None and now[1] == self._acknowledged
 
     def _end(self, exchange: Exchange) -> None:
-        self._exchange = None
+        self._exchange, self._answered = None, True
         self._ended(self, exchange)

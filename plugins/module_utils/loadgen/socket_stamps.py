@@ -55,14 +55,17 @@ class StampedSocket(socket.socket):
         return max(0.0, time.time() - self.stamp) if self.stamp else 0.0
 
 
-def told(sock: socket.socket) -> tuple[bool, int] | None:
-    """(whether neither side has closed the connection, how many bytes the other side's kernel has acknowledged); None where ours does not say it."""
+def told(sock: socket.socket) -> tuple[bool, int | None] | None:
+    """(whether neither side has closed the connection, how many bytes the other side's kernel has acknowledged); None where ours does not say it.
+
+    No count is 0 on Linux, where the opening of a connection is acknowledged too; kernels that do not count (gVisor) leave it so.
+    """
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO.size)
     except (AttributeError, OSError):
         return None
     state, acknowledged = TCP_INFO.unpack(info) if len(info) == TCP_INFO.size else (0, 0)
-    return (state == ESTABLISHED, acknowledged) if state else None
+    return (state == ESTABLISHED, acknowledged or None) if state else None
 
 
 async def resolve(host: str, port: int) -> list[Place]:

@@ -15,7 +15,7 @@ import sys
 import threading
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client, connection
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client, connection, socket_stamps
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination, LoadLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Call
 from local_servers import chunk, stream
@@ -131,6 +131,30 @@ def test_nothing_is_sent_again_where_the_kernel_says_nothing(monkeypatch: pytest
         server.closed.clear()
 
     assert errors(server, 2, look_away) == [None, "closed"]
+
+
+class Closing(Server):
+    """Closes each connection at once, as a load balancer without servers does. requests: how many connections."""
+
+    def _talk(self, kept: socket.socket) -> None:
+        self.requests += 1
+        kept.close()
+
+
+def test_a_new_connection_that_is_closed_at_once_is_no_reason_for_another() -> None:
+    server = Closing(hang_up)
+    assert errors(server, 3) == ["closed"] * 3
+    assert server.requests == 3
+
+
+def test_a_kernel_that_does_not_count_says_nothing_of_what_was_received() -> None:
+    """It leaves the count at 0; one that counts has the opening of the connection in it."""
+
+    class Socket:
+        def getsockopt(self, _level: int, _name: int, size: int) -> bytes:
+            return bytes([socket_stamps.ESTABLISHED]).ljust(size, b"\0")
+
+    assert socket_stamps.told(Socket()) == (True, None)
 
 
 @pytest.mark.parametrize(
