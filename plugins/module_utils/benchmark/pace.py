@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 
 SURE = 3.0  # standard errors of the growth that may be chance
+LEAST = 3  # answers through which a line says something
+KEPT = 0.95  # a server keeps up when answers end at no smaller share of the pace at which requests are due
 
 
 class Pace:
@@ -40,7 +42,7 @@ class Pace:
     @property
     def share(self) -> float:
         """The pace at which answers end as a share of the pace at which their requests are due, as far as it is no chance; 1 where they keep up."""
-        if self.n < 3:
+        if self.n < LEAST:
             return 1.0
         spread = self.due_due - self.due * self.due / self.n
         both = self.due_took - self.due * self.took / self.n
@@ -50,3 +52,8 @@ class Pace:
         rest = max(0.0, self.took_took - self.took * self.took / self.n - growth * both)
         error = math.sqrt(rest / (self.n - 2) / spread)
         return 1 / (1 + max(0.0, growth - SURE * error))
+
+    @property
+    def kept(self) -> bool:
+        """Whether the server is known to keep up."""
+        return self.n >= LEAST and self.share >= KEPT

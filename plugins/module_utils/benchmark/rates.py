@@ -1,69 +1,102 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ended per second while the load lasted, and not while it drained. Pure.
+"""What came of the load per second while it lasted, and not while it drained. Pure.
 
-A closed loop is full from its first moment on: what ended until its last request was sent counts. An open loop fills while its first answers are under way and
-drains behind its last request for as long as an answer takes: what ended behind the first answer, until the last request was sent, counts. Where answers take
-so long that hardly any ends in that time, all that ended behind the first one count: they come at the pace of their requests, or as fast as the server can.
+A closed loop is full from its first moment until its last request was sent. Each request counts by the share of its own time that lies in there, since the last
+ones, as many as are in flight, end behind it. An open loop that the server keeps up with has the rate at which its requests are due, however long and unequal
+their answers take. Behind a server that does not keep up a queue grows, and drains behind the last request: what ended behind the first answer, until the last
+request was sent, counts. Where answers take so long that hardly any ends in that time, all that ended behind the first one count: they come as fast as the
+server can.
 """
 
 from __future__ import annotations
 
 import collections
+import collections.abc as c
 
-LEAST = 10  # requests that have to end while an open loop lasts
+from .pace import Pace
 
-Counts = dict[str, int]
+LEAST = 10  # requests that have to end while an open loop lasts that the server does not keep up with
+
+Counts = c.Mapping[str, float]
 
 
 class Span:
-    """Requests that ended, failed ones too: how many, when the last of them did, and sums of what came of them."""
+    """Requests that ended, failed ones too: how many, when the last of them did, and sums of what came of them. Of some only a share counts."""
 
     __slots__ = ("n", "last", "sums")
 
     def __init__(self) -> None:
-        self.n, self.last, self.sums = 0, 0.0, collections.Counter[str]()
+        self.n = self.last = 0.0
+        self.sums: collections.defaultdict[str, float] = collections.defaultdict(float)
 
-    def add(self, end: float, counts: Counts) -> None:
-        self.n += 1
+    def add(self, end: float, counts: Counts, share: float = 1.0, n: float = 1.0) -> None:
+        """Add `n` requests, of which the last ended at second `end`, and a share of what came of them."""
+        self.n += n * share
         self.last = max(self.last, end)
         for name, count in counts.items():
-            self.sums[name] += count
+            self.sums[name] += count * share
 
-    def merge(self, other: Span) -> None:
-        self.n += other.n
-        self.last = max(self.last, other.last)
-        self.sums.update(other.sums)
+
+class Due:
+    """The requests that the schedule asked for: how many, and when the first and the last were due."""
+
+    __slots__ = ("n", "first", "last")
+
+    def __init__(self) -> None:
+        self.n, self.first, self.last = 0, float("inf"), 0.0
+
+    def add(self, first: float, last: float, n: int = 1) -> None:
+        """Add `n` of them, due between two moments."""
+        self.n, self.first, self.last = self.n + n, min(self.first, first), max(self.last, last)
 
 
 class Rates:
-    """Of one stage. open_loop: whether its requests are due at given times; until: when its last request was sent, None while it lasts."""
+    """Of one stage. open_loop: whether its requests are due at given times; pace: of its answers. `until`: when its last request was sent, None while it
+    lasts."""
 
-    __slots__ = ("open_loop", "until", "first", "inside", "whole")
+    __slots__ = ("open_loop", "until", "pace", "due", "first", "inside", "whole")
 
-    def __init__(self, open_loop: bool = False) -> None:
-        self.open_loop, self.until = open_loop, None  # type: bool, float | None
+    def __init__(self, open_loop: bool = False, pace: Pace | None = None) -> None:
+        self.open_loop, self.pace = open_loop, pace or Pace()
+        self.until: float | None = None
+        self.due = Due()
         self.first: tuple[float, Counts] | None = None  # the one that ended first
         self.inside, self.whole = Span(), Span()
 
-    def add(self, end: float, counts: Counts) -> None:
-        """Add a request that ended at second `end`."""
+    def add(self, sent: float, end: float, counts: Counts, due: float | None = None) -> None:
+        """Add a request that ended at second `end`. due: when the schedule asked for it; None for what follows another request."""
         self.whole.add(end, counts)
-        if self.until is None or end <= self.until:
-            self.inside.add(end, counts)
+        if share := self._inside(sent, end):
+            self.inside.add(end, counts, share)
+        if due is not None:
+            self.due.add(due, due)
         if self.first is None or end < self.first[0]:
             self.first = (end, counts)
 
     def merge(self, other: Rates) -> None:
-        """Add those of another client of the same stage."""
-        self.whole.merge(other.whole)
-        self.inside.merge(other.inside)
+        """Add those of another client of the same stage; the paces are added by whoever owns them."""
+        until = max((each.until for each in (self, other) if each.until is not None), default=None)
+        inside = Span()
+        for each in (self, other):
+            # clients end apart, and each was full until its own end
+            longer = until / each.until if not self.open_loop and until and each.until else 1.0
+            inside.add(each.inside.last, each.inside.sums, longer, each.inside.n)
+        self.inside, self.until = inside, until
+        self.whole.add(other.whole.last, other.whole.sums, n=other.whole.n)
+        self.due.add(other.due.first, other.due.last, other.due.n)
         self.first = min((each for each in (self.first, other.first) if each), key=lambda each: each[0], default=None)
-        self.until = max((each for each in (self.until, other.until) if each is not None), default=None)
+
+    @property
+    def as_due(self) -> bool:
+        """Whether requests count when they are due, since the server keeps up with them."""
+        return self.open_loop and self.pace.kept and self.due.last > self.due.first
 
     def window(self) -> tuple[float, float]:
-        """The seconds from which and until which ends count."""
+        """The seconds from which and until which requests count, those in which they are due or in which they ended."""
+        if self.as_due:
+            return self.due.first, self.due.last
         if not self.open_loop:
             return 0.0, self.until if self.until and self.inside.n else self.whole.last
         return self.first[0] if self.first else 0.0, self._span().last
@@ -71,10 +104,19 @@ class Rates:
     def per_second(self, *names: str) -> float:
         """The sums of these names per second; 0 where nothing ended."""
         begin, end = self.window()
+        if self.as_due:
+            each = sum(self.whole.sums[name] for name in names) / self.due.n
+            return each * (self.due.n - 1) / (end - begin) * self.pace.share
         span, before = self._span(), self.first[1] if self.first and self.open_loop else {}
         if self.open_loop and (span.n < 2 or end <= begin):  # a single one: nothing ended behind the first
             span, before, begin, end = self.whole, {}, 0.0, self.whole.last
         return sum(span.sums[name] - before.get(name, 0) for name in names) / (end - begin) if end > begin else 0.0
+
+    def _inside(self, sent: float, end: float) -> float:
+        """The share of a request that counts while the load lasts: of a closed loop, of its own time."""
+        if self.until is None or end <= self.until:
+            return 1.0
+        return 0.0 if self.open_loop else max(0.0, (self.until - sent) / (end - sent))
 
     def _span(self) -> Span:
         return self.inside if self.inside.n > (LEAST if self.open_loop else 0) else self.whole

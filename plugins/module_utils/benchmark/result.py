@@ -124,13 +124,11 @@ def intervals(totals: Totals) -> Facts:
             ends = hist.interval(percent, count + min(lost, totals.failed), lost)
             few = _few("requests", count, needed(percent)) if count < needed(percent) else f"{totals.failed} of {totals.requests} requests failed"
             found[f"{name}_p{percent}_ms"] = _figure(None if math.isinf(value) else value, ends, few)
-    for name, spread in (
-        ("requests_per_s", totals.series.spread(lambda each: each.ok, *totals.rates.window())),
-        ("output_tokens_per_s", totals.series.spread(lambda each: each.tokens, *totals.rates.window())),
-    ):
-        if spread and spread[0] > 0:
-            mean, half = spread
-            found[name] = _figure(mean, (mean - half, mean + half) if half < mean else None, "it varies too much; send for longer")
+    of, window = "due_" if totals.rates.as_due else "", totals.rates.window()
+    for name, counted, sums in (("requests_per_s", "ok", "ok"), ("output_tokens_per_s", "tokens", "output")):
+        spread, value = totals.series.spread(of + counted, *window), totals.rates.per_second(sums)
+        if spread is not None and value > 0:
+            found[name] = _figure(value, (value * (1 - spread), value * (1 + spread)) if spread < 1 else None, "it varies too much; send for longer")
     return found
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import collections.abc as c
 import math
 import typing as t
 
@@ -17,19 +16,18 @@ SLICES = 120  # at most; beyond that, pairs of slices are merged
 
 
 class Slice:
-    """The requests that ended in one slice of time."""
+    """The requests that ended in one slice of time, and what came of those that were due in it."""
 
-    __slots__ = ("ok", "failed", "tokens", "ttft")
+    __slots__ = ("ok", "failed", "tokens", "due_ok", "due_tokens", "ttft")
 
     def __init__(self) -> None:
-        self.ok = self.failed = self.tokens = 0
+        self.ok = self.failed = self.tokens = self.due_ok = self.due_tokens = 0
         self.ttft = Coarse()
 
     def merge(self, other: Slice) -> None:
         """Add another slice."""
-        self.ok += other.ok
-        self.failed += other.failed
-        self.tokens += other.tokens
+        for name in ("ok", "failed", "tokens", "due_ok", "due_tokens"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.ttft.merge(other.ttft)
 
 
@@ -46,8 +44,11 @@ class Series:
         if record.error:
             ended.failed += 1
         else:
+            due = self._slice(record.planned)
             ended.ok += 1
             ended.tokens += record.output_tokens or 0
+            due.due_ok += 1
+            due.due_tokens += record.output_tokens or 0
         if ttft is not None:
             self._slice(record.planned).ttft.add(ttft * 1000)
 
@@ -74,16 +75,19 @@ class Series:
             for index, each in enumerate(self.slices)
         ]
 
-    def spread(self, of: c.Callable[[Slice], float], begin: float, end: float) -> tuple[float, float] | None:
-        """The mean per second, and half the width of its interval of 95 % confidence; None with fewer than 4 whole slices between two seconds."""
+    def spread(self, of: str, begin: float, end: float) -> float | None:
+        """Half the width of the interval of 95 % confidence of a rate, as a share of it; None with fewer than 4 whole slices between two seconds.
+
+        of: the count of a slice.
+        """
         # the load builds up in the first slice, and may drain in the last
         first, last = max(1, math.ceil(begin / self.width)), min(len(self.slices) - 1, math.floor(end / self.width))
-        rates = [of(each) / self.width for each in self.slices[first:last]]
-        if len(rates) < 4:
+        counts = [getattr(each, of) for each in self.slices[first:last]]
+        if len(counts) < 4 or not any(counts):
             return None
-        mean = math.fsum(rates) / len(rates)
-        variance = math.fsum((rate - mean) ** 2 for rate in rates) / (len(rates) - 1)
-        return mean, student(len(rates)) * math.sqrt(variance / len(rates))
+        mean = math.fsum(counts) / len(counts)
+        variance = math.fsum((count - mean) ** 2 for count in counts) / (len(counts) - 1)
+        return student(len(counts)) * math.sqrt(variance / len(counts)) / mean
 
     def _slice(self, moment: float) -> Slice:
         index = int(max(0.0, moment) / self.width)

@@ -43,14 +43,14 @@ class Totals:
         self.client_lag = Hist()  # how late the event loop of the client ran
         self.input_len, self.output_len = Hist(), Hist()
         self.series = Series()
-        self.rates = Rates(open_loop)
         self.pace = Pace()  # of what the schedule asks for: first turns, of conversations
+        self.rates = Rates(open_loop, self.pace)
         self.errors: collections.Counter[str] = collections.Counter()
         self.servers: collections.Counter[str] = collections.Counter()
         self.models: collections.Counter[str] = collections.Counter()
         self.sources: collections.Counter[str] = collections.Counter()
         self.example: str | None = None
-        self.requests = self.ok = self.good = self.good_tokens = 0
+        self.requests = self.ok = self.good = 0
         self.prompt_tokens = self.output_tokens = self.cached_tokens = self.cacheable_tokens = 0
         self.chunks = 0
         self.wall = 0.0
@@ -76,7 +76,7 @@ class Totals:
             _count(self.errors, record.error)
             self.example = self.example or record.detail
             self.series.add(record, None)
-            self.rates.add(record.end, {})
+            self._rates(record, {})
             return
         self.ok += 1
         self._latencies(record)
@@ -87,10 +87,12 @@ class Totals:
         if record.turn == 0 and record.e2e_from_schedule is not None:
             self.pace.add(record.planned, record.e2e_from_schedule)
         prompt, output, good = record.prompt_tokens or 0, record.output_tokens or 0, self._is_good(record)
-        if good:
-            self.good += 1
-            self.good_tokens += output
-        self.rates.add(record.end, {"ok": 1, "prompt": prompt, "output": output, "good": int(good), "good_output": output if good else 0})
+        self.good += good
+        self._rates(record, {"ok": 1, "prompt": prompt, "output": output, "good": int(good), "good_output": output if good else 0})
+
+    def _rates(self, record: Record, counts: dict[str, float]) -> None:
+        sent = record.end if record.sent is None else record.sent
+        self.rates.add(sent, record.end, counts, record.planned if record.turn == 0 else None)
 
     def _latencies(self, record: Record) -> None:
         for name in ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "ntpot"):
@@ -138,7 +140,7 @@ class Totals:
         self.rates.merge(other.rates)
         for name in ("errors", "servers", "models", "sources"):
             getattr(self, name).update(getattr(other, name))
-        for name in ("requests", "ok", "good", "good_tokens", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):
+        for name in ("requests", "ok", "good", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.example = self.example or other.example
         self.wall = max(self.wall, other.wall)

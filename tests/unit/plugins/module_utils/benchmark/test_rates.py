@@ -5,83 +5,172 @@
 
 from __future__ import annotations
 
+import heapq
+import math
+import random
+import statistics
+
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.rates import Rates
 
 ONE = {"ok": 1, "output": 4}
 
 
-def rates(ends, until, open_loop=True, counts=ONE):
+def rates(asked, until, open_loop=True, counts=ONE):
+    """Of requests that were due, and sent, at one second and ended at another."""
     made = Rates(open_loop)
-    for end in sorted(ends):
+    for due, end in sorted(asked, key=lambda each: each[1]):
         made.until = until if end > until else None  # as a stage says it
-        made.add(end, counts)
+        made.add(due, end, counts, due)
+        if counts:
+            made.pace.add(due, end - due)
     made.until = until
     return made
 
 
+def at(rate, seconds):
+    """When requests are due that come at this rate."""
+    return [number / rate for number in range(int(rate * seconds))]
+
+
 def queue(due, rate, takes=0.0):
-    """When a server that answers `rate` requests per second ends those that are due at these seconds."""
+    """(due, end) of requests of which a server answers `rate` per second."""
     free, ends = 0.0, []
     for moment in due:
         free = max(free, moment) + 1 / rate
         ends.append(free + takes)
-    return ends
+    return list(zip(due, ends, strict=True))
+
+
+def loop(places, takes, seconds=math.inf, requests=10**9):
+    """(sent, end) of the requests of a closed loop, and when its last one was sent: when a place became free that got none."""
+    free, asked = [0.0] * places, []
+    while (now := heapq.heappop(free)) < seconds and len(asked) < requests:
+        asked.append((now, now + takes()))
+        heapq.heappush(free, asked[-1][1])
+    return asked, now
 
 
 @pytest.mark.parametrize("takes", [0.01, 1.0, 5.0, 9.0, 60.0])
 @pytest.mark.parametrize("rate", [2.0, 20.0])
 def test_an_idle_server_has_the_rate_of_its_requests_however_long_its_answers_take(takes, rate):
-    due = [number / rate for number in range(int(10 * rate))]
-    found = rates([moment + takes for moment in due], due[-1])
+    due = at(rate, 10)
+    found = rates([(moment, moment + takes) for moment in due], due[-1])
     assert found.per_second("ok") == pytest.approx(rate) and found.per_second("output") == pytest.approx(4 * rate)
+    assert found.window() == (0.0, due[-1])
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "takes"),
+    [
+        (4, 10, lambda dice, _number: dice.choice((0.2, 6.0))),
+        (2, 30, lambda dice, _number: dice.uniform(1, 20)),
+        (8, 60, lambda dice, _number: dice.uniform(2, 30)),
+        (2, 60, lambda dice, _number: 8 * math.exp(0.8 * dice.gauss(0, 1))),
+        (2, 10, lambda _dice, number: 60.0 if number == 7 else 5.0),
+    ],
+)
+def test_an_idle_server_has_the_rate_of_its_requests_however_unequal_its_answers_are(rate, seconds, takes):
+    dice, due = random.Random("unequal"), at(rate, seconds)
+    for _dummy in range(30):
+        assert rates([(moment, moment + takes(dice, number)) for number, moment in enumerate(due)], due[-1]).per_second("ok") == pytest.approx(rate)
 
 
 @pytest.mark.parametrize("takes", [0.0, 3.0, 40.0])
-@pytest.mark.parametrize("more", [1.5, 4.0])
+@pytest.mark.parametrize("more", [1.02, 1.5, 4.0])
 def test_a_saturated_server_has_its_own_rate(takes, more):
-    due = [number / (8 * more) for number in range(int(8 * more * 20))]
+    due = at(8 * more, 20)
     assert rates(queue(due, 8.0, takes), due[-1]).per_second("ok") == pytest.approx(8.0, rel=0.01)
 
 
 def test_a_drain_on_which_fewer_and_fewer_are_left_does_not_count():
-    """Eight places that answer in a second each, and one request of a hundred seconds."""
-    ends = [second + place / 8 for second in range(1, 21) for place in range(8)]
-    assert rates([*ends, 120.0], 20.0).per_second("ok") == pytest.approx(8.0, rel=0.05)
-    assert rates([*ends, 120.0], 20.0, open_loop=False).per_second("ok") == pytest.approx(8.0, rel=0.1)
+    """Eight places that answer in a second each, asked at 12/s, and one request of a hundred seconds."""
+    ends = [second + place / 8 for second in range(1, 31) for place in range(8)]
+    asked = list(zip(at(12, 20), ends, strict=True))
+    assert rates([*asked, (19.0, 120.0)], 20.0).per_second("ok") == pytest.approx(8.0, rel=0.05)
 
 
 @pytest.mark.parametrize("batches", [2, 4, 20])
 def test_a_closed_loop_counts_from_its_beginning(batches):
     """64 in flight, all answered at once, half a second each; the last of them were sent when the last but one had ended."""
-    ends = [0.5 * batch for batch in range(1, batches + 1) for _number in range(64)]
-    assert rates(ends, 0.5 * (batches - 1), open_loop=False).per_second("ok") == 128.0
+    asked = [(0.5 * batch - 0.5, 0.5 * batch) for batch in range(1, batches + 1) for _number in range(64)]
+    assert rates(asked, 0.5 * (batches - 1), open_loop=False).per_second("ok") == 128.0
+
+
+@pytest.mark.parametrize(
+    ("places", "seconds", "load", "rate"),
+    [
+        (8, 1.0, {"seconds": 3.5}, 8.0),
+        (12, 3.0, {"seconds": 5}, 4.0),
+        (12, 1.0, {"requests": 18}, 12.0),
+        (64, 40.0, {"seconds": 60}, 1.6),
+        (64, 10.0, {"seconds": 60}, 6.4),
+    ],
+)
+def test_the_last_requests_of_a_closed_loop_count_by_their_share_in_it(places, seconds, load, rate):
+    """No two answers take equally long, so that the last ones of a wave end behind the moment at which the first of them was the last."""
+    dice = random.Random("jitter")
+    found = [rates(*loop(places, lambda: seconds * dice.uniform(0.99, 1.01), **load), open_loop=False).per_second("ok") for _dummy in range(20)]
+    assert found == [pytest.approx(rate, rel=0.03)] * 20 and statistics.mean(found) == pytest.approx(rate, rel=0.01)
 
 
 def test_a_closed_loop_that_sends_all_at_once_has_no_other_time_than_its_own():
-    assert rates([0.5] * 40, 0.0, open_loop=False).per_second("ok") == 80.0
+    assert rates([(0.0, 0.5)] * 40, 0.0, open_loop=False).per_second("ok") == 80.0
 
 
 def test_failed_requests_take_time_and_count_for_nothing():
     made = Rates(True)
     for second in range(1, 22):
-        made.add(float(second), ONE if second % 2 else {})
+        made.add(0.0, float(second), ONE if second % 2 else {}, 0.0)
     made.until = 21.0
     assert made.per_second("ok") == 0.5
 
 
+def test_failed_requests_of_a_server_that_keeps_up_are_none_of_its_rate():
+    made = Rates(True)
+    for number in range(101):
+        due = number / 10
+        made.add(due, due + 2.0, ONE if number % 4 else {}, due)
+        if number % 4:
+            made.pace.add(due, 2.0)
+    made.until = 10.0
+    assert made.per_second("ok") == pytest.approx(10 * 75 / 101)
+
+
+def test_turns_that_follow_count_with_the_conversation_that_was_due():
+    """Two conversations a second, of three turns, the last of which come when the schedule is over."""
+    made = Rates(True)
+    for due in at(2, 10):
+        for turn in range(3):
+            made.add(due + 4 * turn, due + 4 * turn + 1, ONE, None if turn else due)
+        made.pace.add(due, 1.0)
+    made.until = 9.5
+    assert made.per_second("ok") == pytest.approx(6.0)
+
+
 def test_few_requests_have_a_rate():
     assert Rates(True).per_second("ok") == Rates().per_second("ok") == 0.0
-    assert rates([0.25], 0.0).per_second("ok") == 4.0
-    assert rates([0.25, 0.25], 0.0).per_second("ok") == 8.0
-    assert rates([1.0, 2.0, 3.0], 2.0).per_second("ok", "output") == 5.0
+    assert rates([(0.0, 0.25)], 0.0).per_second("ok") == 4.0
+    assert rates([(0.0, 0.25)] * 2, 0.0).per_second("ok") == 8.0
+    assert rates([(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)], 2.0).per_second("ok", "output") == 5.0
+    # two say nothing of whether a server keeps up: it may have had both in a queue
+    assert rates([(0.0, 5.0), (1.0, 10.0)], 1.0).per_second("ok") == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("open_loop", [True, False])
-def test_two_clients_together_are_one(open_loop):
-    ends = [1.0 + number / 10 for number in range(200)]
-    left, right = rates(ends[::2], 15.0, open_loop), rates(ends[1::2], 15.1, open_loop)
+@pytest.mark.parametrize("ask", [8.0, 10.0, 20.0])
+def test_two_clients_together_are_one(ask):
+    asked = queue(at(ask, 20), 10.0, takes=2.0)
+    left, right = rates(asked[::2], 19.9), rates(asked[1::2], 20.0)
     left.merge(right)
-    left.merge(Rates(open_loop))
-    assert left.per_second("ok") == pytest.approx(rates(ends, 15.1, open_loop).per_second("ok"), rel=0.02)
-    assert left.window() == rates(ends, 15.1, open_loop).window()
+    left.merge(Rates(True))
+    left.pace.merge(right.pace)
+    whole = rates(asked, 20.0)
+    assert left.per_second("ok") == pytest.approx(whole.per_second("ok"), rel=0.02) and left.window() == whole.window()
+
+
+def test_closed_loops_of_two_clients_have_the_sum_of_their_rates():
+    """Also where the one has been done with its share long before the other."""
+    left, right = (rates(*loop(places, lambda: 1.0, requests=200), open_loop=False) for places in (4, 8))
+    left.merge(right)
+    left.merge(Rates())
+    assert left.per_second("ok") == pytest.approx(12.0) and left.window() == (0.0, 50.0)

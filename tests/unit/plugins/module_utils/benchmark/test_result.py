@@ -254,18 +254,15 @@ def answers(counts):
 
 
 def test_an_interval_of_a_rate_by_hand():
-    """2, 4, 4, 6 in the whole seconds: a variance of 8 / 3, and of 4 values 3.182 standard errors."""
+    """26 answers in 5.7 s; 2, 4, 4, 6 in the whole seconds: a variance of 8 / 3, and of 4 values 3.182 standard errors, as a share of their mean."""
     found = stage(answers([9, 2, 4, 4, 6, 1]))["intervals"]
-    half = 3.182 * math.sqrt(8 / 3 / 4)
+    share = 3.182 * math.sqrt(8 / 3 / 4) / 4
     for name, tokens in (("requests_per_s", 1), ("output_tokens_per_s", 4)):
-        assert found[name] == {
-            "value": 4.0 * tokens,
-            "low": pytest.approx((4 - half) * tokens, rel=0.02),
-            "high": pytest.approx((4 + half) * tokens, rel=0.01),
-            "few": None,
-        }
+        value = tokens * 26 / 5.7
+        ends = {"low": pytest.approx(value * (1 - share), rel=0.02), "high": pytest.approx(value * (1 + share), rel=0.01)}
+        assert found[name] == {"value": pytest.approx(value), **ends, "few": None}
     varied = stage(answers([9, 1, 9, 1, 9, 1]))["intervals"]["requests_per_s"]
-    assert varied == {"value": 5.0, "low": None, "high": None, "few": "it varies too much; send for longer"}
+    assert varied == {"value": pytest.approx(30 / 5.7), "low": None, "high": None, "few": "it varies too much; send for longer"}
     assert "requests_per_s" not in stage(answers([9, 0, 0, 0, 0, 1]))["intervals"] and "requests_per_s" not in stage(answers([9, 3, 3, 3, 1]))["intervals"]
 
 

@@ -75,11 +75,21 @@ def ending(counts, width):
 
 
 @pytest.mark.parametrize("width", [1.0, 2.0])
-def test_the_mean_of_whole_slices_and_its_interval(width):
-    """The first and the last are not whole. 2, 4, 4, 6: a variance of 8 / 3, and of 4 values 3.182 standard errors."""
-    mean, half = ending([9, 2, 4, 4, 6, 1], width).spread(lambda each: each.ok, 0.0, 9 * width)
-    assert mean * width == 4.0 and half * width == pytest.approx(3.182 * math.sqrt(8 / 3 / 4), rel=0.01)
-    assert ending([9, 2, 4, 4, 1], width).spread(lambda each: each.ok, 0.0, 9 * width) is None
-    assert ending([9, 3, 3, 3, 3, 1], width).spread(lambda each: each.tokens, 0.0, 9 * width) == (30.0 / width, 0.0)
+def test_how_much_whole_slices_vary(width):
+    """The first and the last are not whole. 2, 4, 4, 6: a variance of 8 / 3, and of 4 values 3.182 standard errors, as a share of 4."""
+    assert ending([9, 2, 4, 4, 6, 1], width).spread("ok", 0.0, 9 * width) == pytest.approx(3.182 * math.sqrt(8 / 3 / 4) / 4, rel=0.01)
+    assert ending([9, 2, 4, 4, 1], width).spread("ok", 0.0, 9 * width) is None
+    assert ending([9, 3, 3, 3, 3, 1], width).spread("tokens", 0.0, 9 * width) == 0.0
     # of what lies behind the first answer and before the drain: 4, 4, 6, 6
-    assert ending([9, 2, 4, 4, 6, 6, 1, 1, 1], width).spread(lambda each: each.ok, 1.5 * width, 6.5 * width)[0] * width == 5.0
+    half = 3.182 * math.sqrt(4 / 3 / 4) / 5
+    assert ending([9, 2, 4, 4, 6, 6, 1, 1, 1], width).spread("ok", 1.5 * width, 6.5 * width) == pytest.approx(half, rel=0.01)
+
+
+def test_what_came_of_the_requests_that_were_due_in_a_slice():
+    """Whenever they ended: 1, 2, 1, 2 between the first and the last."""
+    made = series(
+        *((ended(30.0 - due, due=due, tokens=4), None) for due in (0.5, 1.5, 2.2, 2.4, 3.5, 4.1, 4.9, 5.5)), (ended(9.0, due=4.5, error="timeout"), None)
+    )
+    assert [each.due_ok for each in made.slices[:7]] == [1, 1, 2, 1, 2, 1, 0] and [each.due_tokens for each in made.slices[:3]] == [4, 4, 8]
+    half = 3.182 * math.sqrt(1 / 3 / 4) / 1.5
+    assert made.spread("due_ok", 0.5, 5.5) == made.spread("due_tokens", 0.5, 5.5) == pytest.approx(half, rel=0.01)
