@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
+import unicodedata
 
 # What a terminal obeys, or what shows text in another order than it has: escape sequences (CSI, OSC and its kin, others of two characters), then single
 # characters of C0, but for tab and line feed, DEL, C1, and the controls of writing direction.
@@ -15,6 +16,8 @@ _SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90
 _CONTROLS = dict.fromkeys(
     [*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], " "
 )
+# Letters and symbols that show nothing: fillers of Hangul, an empty cell of Braille, and the sign for bytes that are no text.
+_BLANKS = "\u115f\u1160\u2800\u3164\uffa0\ufffd"
 
 
 def printable(value: str) -> str:
@@ -29,8 +32,8 @@ def printable(value: str) -> str:
 
 
 def legible(value: str) -> bool:
-    """Whether people see anything of it: more than blanks, control characters and U+FFFD, which stands for bytes that are no text."""
-    return any(char.isprintable() and not char.isspace() and char != "\ufffd" for char in value)
+    """Whether people see anything of it: more than blanks, control characters, marks without a letter, and U+FFFD, which stands for bytes that are no text."""
+    return any(unicodedata.category(char)[0] in "LNPS" and char not in _BLANKS for char in value)
 
 
 def all_printable(value: t.Any) -> t.Any:

@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 from ..common import sse
 from ..common.objects import dicts
+from ..common.text import legible
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.urls import excerpt
@@ -242,16 +243,18 @@ def _choices(data: dict[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _text_of(choice: dict[str, t.Any]) -> str:
-    """The text of a choice, whichever field holds it: content, reasoning_content, reasoning, refusal or text; of tool calls their names and arguments."""
-    for part in (choice.get("message"), choice.get("delta"), choice):
-        if isinstance(part, dict):
-            for key in ("content", "reasoning_content", "reasoning", "refusal", "text"):
-                if isinstance(found := part.get(key), str) and found:
-                    return found
-            calls = [call.get("function") for call in dicts(part.get("tool_calls"))]
-            if called := "".join(str(call.get(key) or "") for call in dicts(calls) for key in ("name", "arguments")):
-                return called
-    return ""
+    """The text of a choice, whichever field holds it: content, reasoning_content, reasoning, refusal or text; of tool calls their names and arguments. Where
+    several are there, such as a line feed before a call, the first that can be read."""
+    texts = [text for part in (choice.get("message"), choice.get("delta"), choice) if isinstance(part, dict) for text in _texts_of(part) if text]
+    return next((text for text in texts if legible(text)), texts[0] if texts else "")
+
+
+def _texts_of(part: dict[str, t.Any]) -> c.Iterator[str]:
+    for key in ("content", "reasoning_content", "reasoning", "refusal", "text"):
+        if isinstance(found := part.get(key), str):
+            yield found
+    calls = [call.get("function") for call in dicts(part.get("tool_calls"))]
+    yield "".join(str(call.get(key) or "") for call in dicts(calls) for key in ("name", "arguments"))
 
 
 def _built(text: str, usage: t.Any, finish: t.Any, events: int) -> Completion:

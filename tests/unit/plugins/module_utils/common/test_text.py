@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.common.text import all_printable, one_line, pluralize, printable, redact, shorten
+from ansible_collections.llm_d.inference.plugins.module_utils.common.text import all_printable, legible, one_line, pluralize, printable, redact, shorten
 from ansible_collections.llm_d.inference.plugins.module_utils.http.urls import excerpt
 from ansible_collections.llm_d.inference.plugins.module_utils.report.html import escape
 from hypothesis import given
@@ -103,3 +103,16 @@ def test_what_is_no_secret_stays(text):
 
 def test_pluralize():
     assert [pluralize(count, "server") for count in (0, 1, 2)] == ["0 servers", "1 server", "2 servers"]
+
+
+@pytest.mark.parametrize("text", ["To", "!", "7", "\u4e16", "\u0e01\u0e33", "\u2713", "\U0001f600", " x ", "a\u0301", "\ufffdA", "$"])
+def test_what_people_see(text):
+    assert legible(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n\t", "\0", "\ufffd \ufffd", "\u200b\ufeff", "\u00a0\u3000", "\ue000", "\u2800", "\u3164", "\u115f\u1160\uffa0", "\ufe0f", "\u034f", "\u0301"],
+)
+def test_what_nobody_sees(text):
+    assert not legible(text)

@@ -45,6 +45,23 @@ def test_an_unstreamed_chat_and_one_that_only_reasons():
     assert answers.completion(answer(body=chat)).text == "Hm"
 
 
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": "\n\n", "reasoning_content": "Okay"}, "Okay"),
+        ({"content": " ", "tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]}, "look{}"),
+        ({"content": "Hi", "reasoning_content": "Okay"}, "Hi"),
+        ({"content": "", "reasoning": "\n"}, "\n"),
+        ({"content": "\n", "reasoning": " "}, "\n"),
+        ({"content": None}, ""),
+    ],
+)
+def test_the_text_is_the_first_that_can_be_read(message, text):
+    assert answers.completion(answer(body={"choices": [{"message": message, "finish_reason": "length"}]})).text == text
+    body = stream({"choices": [{"delta": message}]}, {"choices": [{"delta": {}, "finish_reason": "length"}]})
+    assert answers.streamed(answer(body=body, content_type=SSE)).text == text
+
+
 def test_a_streamed_completion():
     body = stream(chunk("To "), chunk("day "), chunk("", "stop"), USAGE)
     assert answers.streamed(answer(body=body, content_type=SSE)) == answers.Completion("To day ", 9, 2, 8, "stop", 4)
