@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import collections.abc as c
-import errno
 import os
 import socket
 import ssl
@@ -28,10 +27,9 @@ from .connection import Connection, Exchange
 from .destination import Destination, LoadLimits, hidden_values
 from .record import CLIENT, Record
 from .request import Call
-from .socket_stamps import Place, connect, resolve
+from .socket_stamps import OWN, Place, connect, resolve
 
 _PORTS = {"http": 80, "https": 443}
-OWN = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)  # what this host lacks, whatever the server does
 Seen = c.Callable[[Record, Call], None]
 
 

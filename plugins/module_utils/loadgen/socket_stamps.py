@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import platform
 import socket
 import struct
@@ -25,6 +27,8 @@ MACHINES = ("x86_64", "aarch64", "ppc64le", "s390x")
 STAMPED = sys.platform == "linux" and platform.machine() in MACHINES
 TIMESPEC = struct.Struct("@qq")
 TCP_INFO, ESTABLISHED = struct.Struct("@B119xQ"), 1  # tcpi_state and tcpi_bytes_acked of struct tcp_info (linux/tcp.h)
+OWN = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)  # what this host lacks, whatever the server does
+NO_WAY = (errno.ENETUNREACH, errno.EAFNOSUPPORT)  # this host has no address of the kind
 Place = tuple[t.Any, ...]  # as getaddrinfo returns it
 ANCILLARY = socket.CMSG_SPACE(TIMESPEC.size) if STAMPED else 0
 
@@ -98,22 +102,35 @@ async def resolve(host: str, port: int) -> list[Place]:
 
 
 async def connect(places: list[Place]) -> socket.socket:
-    """A connection to the first address that accepts one. Raises OSError."""
-    loop = asyncio.get_running_loop()
+    """A connection to the first address that accepts one. Raises OSError: of several, the one that says most of the server."""
     refused: list[OSError] = []
-    for family, kind, protocol, _name, address in places:
-        made = StampedSocket(family, kind, protocol) if STAMPED else socket.socket(family, kind, protocol)
+    for place in places:
         try:
-            made.setblocking(False)
-            await loop.sock_connect(made, address)
+            return await _connected(place)
         except OSError as error:
-            made.close()
-            refused.append(error)
-        except BaseException:
-            made.close()
-            raise
-        else:
-            if isinstance(made, StampedSocket):
-                made.begin_stamps()
-            return made
-    raise refused[0]
+            refused.append(_unreachable(place) or error if error.errno == errno.EADDRNOTAVAIL else error)
+    raise min(refused, key=lambda error: 2 * (error.errno in OWN) + (error.errno in NO_WAY))
+
+
+async def _connected(place: Place) -> socket.socket:
+    family, kind, protocol, _name, address = place
+    made = StampedSocket(family, kind, protocol) if STAMPED else socket.socket(family, kind, protocol)
+    try:
+        made.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(made, address)
+    except BaseException:
+        made.close()
+        raise
+    if isinstance(made, StampedSocket):
+        made.begin_stamps()
+    return made
+
+
+def _unreachable(place: Place) -> OSError | None:
+    """The error of an address that none of this host's can reach, as where IPv6 is off; None where this host has one, and no port left."""
+    with socket.socket(place[0], socket.SOCK_DGRAM) as asked:  # sends nothing
+        try:
+            asked.connect(place[4])
+        except OSError:
+            return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+    return None

@@ -174,6 +174,39 @@ def test_what_the_host_of_the_client_lacks_is_no_failure_of_the_server(error: OS
     assert errors(Server(hang_up), 1) == [kind]
 
 
+HERE = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 9))
+NOWHERE = (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("2001:db8::1", 9, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("places", "said", "reachable", "found"),
+    [
+        ([NOWHERE, HERE], [errno.EADDRNOTAVAIL, errno.ECONNREFUSED], False, errno.ECONNREFUSED),
+        ([HERE, NOWHERE], [errno.ECONNREFUSED, errno.EADDRNOTAVAIL], True, errno.ECONNREFUSED),
+        ([HERE, HERE], [errno.EADDRNOTAVAIL, errno.EADDRNOTAVAIL], True, errno.EADDRNOTAVAIL),
+        ([NOWHERE], [errno.EADDRNOTAVAIL], False, errno.ENETUNREACH),
+    ],
+)
+def test_of_several_addresses_the_one_that_speaks_of_the_server_is_told(places, said, reachable, found, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without IPv6, Linux says of an address that it cannot be assigned, which is also what it says where no port is left."""
+    answers = iter(said)
+
+    async def fail(_loop: object, _sock: object, _address: object) -> None:
+        number = next(answers)
+        raise OSError(number, os.strerror(number))
+
+    class Asked(socket.socket):
+        def connect(self, _address: object) -> None:
+            if not reachable:
+                raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", fail)
+    monkeypatch.setattr(socket_stamps.socket, "socket", Asked)
+    with pytest.raises(OSError) as caught:
+        asyncio.run(socket_stamps.connect(places))
+    assert caught.value.errno == found
+
+
 def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert client._lacking(socket.gaierror(socket.EAI_SYSTEM, "System error")) is None
 
