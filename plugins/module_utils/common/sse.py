@@ -1,13 +1,15 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parser of server-sent events, the format of streamed OpenAI-compatible responses. Pure; never raises on any bytes."""
+"""Parser of server-sent events, the format of streamed OpenAI-compatible responses, and what says in one that the server failed. Pure; never raises on any
+bytes."""
 
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
-ABORTED = ("abort", "error")  # values of finish_reason of an answer that the server gave up
+ABORTED = ("abort", "error", "timeout", "cancelled")  # values of finish_reason of an answer that the server gave up, of any engine
 MAX_LINE = 1 << 20  # bytes; a longer line is dropped and counted in `SseParser.dropped`
 
 
@@ -87,3 +89,21 @@ def parse(body: bytes) -> list[Event]:
     """Every event of a complete body."""
     parser = SseParser()
     return parser.feed(body) + parser.close()
+
+
+def gave_up(reason: t.Any) -> bool:
+    """Whether a finish_reason, a text or a mapping with its type, is one of an answer that the server gave up."""
+    kind = reason.get("type") if isinstance(reason, dict) else reason
+    return isinstance(kind, str) and kind.lower() in ABORTED
+
+
+def error_of(data: t.Any) -> str:
+    """The text of the error inside a JSON value; empty when there is none."""
+    if not isinstance(data, dict):
+        return ""
+    error = data.get("error")
+    if not error and data.get("object") == "error":
+        error = data
+    if isinstance(error, dict):
+        return str(error.get("message") or error.get("type") or error)
+    return str(error) if error else ""

@@ -97,21 +97,9 @@ def _remedy(status: int, text: str) -> str:
 def error_message(answer: Answer) -> str:
     """The message of an OpenAI or vLLM error object; empty when the body is not one."""
     try:
-        return _error_of(json.loads(answer.body))
+        return sse.error_of(json.loads(answer.body))
     except (ValueError, RecursionError):
         return ""
-
-
-def _error_of(data: t.Any) -> str:
-    """The text of the error inside a JSON value; empty when there is none."""
-    if not isinstance(data, dict):
-        return ""
-    error = data.get("error")
-    if not error and data.get("object") == "error":
-        error = data
-    if isinstance(error, dict):
-        return str(error.get("message") or error.get("type") or error)
-    return str(error) if error else ""
 
 
 def json_object(answer: Answer, secrets: c.Iterable[str] = ()) -> dict[str, t.Any]:
@@ -148,7 +136,7 @@ def completion(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> 
     An answer without text is one, if it says why it ended: one token may be none or half a character. Who wants text looks at `text`.
     """
     data = json_object(answer, secrets)
-    if said := _error_of(data):
+    if said := sse.error_of(data):
         raise ExchangeError("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(said, secrets)!r}", _remedy(500, said))
     if not (choices := _choices(data)):
         raise ExchangeError(
@@ -208,7 +196,7 @@ def _ended(answer: Answer, secrets: c.Iterable[str], found: Completion, shaped: 
             f"{answer.request}: no choice of the answer has {want}: {said}",
             "check that this is an OpenAI-compatible server, and which API it serves",
         )
-    if found.finish_reason in sse.ABORTED:
+    if sse.gave_up(found.finish_reason):
         raise ExchangeError(
             "error_in_answer", f"{answer.request}: answered 200, and ended by finish_reason {found.finish_reason!r}: {said}", _remedy(500, said), 200
         )
@@ -230,7 +218,7 @@ def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iter
             "check the server's log, and proxies that rewrite answers",
             200,
         )
-    said = _error_of(data) or (excerpt(event.data) if event.type == "error" else "")
+    said = sse.error_of(data) or (excerpt(event.data) if event.type == "error" else "")
     if said:
         what = f"{answer.request}: answered 200, then an error in event {number}: {excerpt(said, secrets)!r}"
         raise ExchangeError("error_in_stream", what, _remedy(500, said), 200)
@@ -259,6 +247,7 @@ def _texts_of(part: dict[str, t.Any]) -> c.Iterator[str]:
 
 def _built(text: str, usage: t.Any, finish: t.Any, events: int) -> Completion:
     usage = usage if isinstance(usage, dict) else {}
+    finish = finish.get("type") if isinstance(finish, dict) else finish
     details = usage.get("prompt_tokens_details")
     counts = [_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))]
     cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None

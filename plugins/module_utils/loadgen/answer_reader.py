@@ -164,7 +164,7 @@ class AnswerReader:
         if not isinstance(value, dict):
             said, self._like = data.decode("utf-8", "replace"), None
             self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(said)!r}")
-        elif value.get("error"):
+        elif sse.error_of(value):
             self._error(data.decode("utf-8", "replace"))
         else:
             self._value(value)
@@ -206,7 +206,7 @@ class AnswerReader:
     def _choice(self, choice: dict[str, t.Any]) -> bool:
         if choice.get("finish_reason"):
             self._finished = True
-            if choice["finish_reason"] in sse.ABORTED:
+            if sse.gave_up(choice["finish_reason"]):
                 self.record.fail("aborted", f"answered 200, and ended by finish_reason {choice['finish_reason']!r}")
         part: dict[str, t.Any] = next((choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)), choice)
         found = False
@@ -246,7 +246,7 @@ class AnswerReader:
             value = None
         if not isinstance(value, dict):
             self.record.fail("bad_json", f"the answer is no JSON object: {excerpt(data.decode('utf-8', 'replace'))!r}")
-        elif value.get("error"):
+        elif sse.error_of(value):
             self.record.fail("error_in_answer", f"answered 200 with an error: {excerpt(data.decode('utf-8', 'replace'))!r}")
         else:
             self._finished = True

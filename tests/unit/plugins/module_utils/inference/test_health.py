@@ -113,7 +113,7 @@ EMPTY = [
     {"choices": [{}]},
     {"choices": [{"text": None, "finish_reason": "stop"}]},
     {"choices": [{"text": "", "finish_reason": "stop"}], "usage": {"completion_tokens": 4}},
-    {"choices": [{"text": "half", "finish_reason": "abort"}]},
+    *({"choices": [{"text": "half", "finish_reason": said}]} for said in ("abort", "timeout", "Cancelled", {"type": "abort"})),
     {"choices": [{"text": " \n\t\u3000", "finish_reason": "length"}]},
     {"choices": [{"text": "\x00\x00\u200b", "finish_reason": "length"}]},
     chat(content="\ufffd \ufffd"),

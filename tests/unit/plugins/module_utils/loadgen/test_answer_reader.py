@@ -113,6 +113,12 @@ def usage(tokens):
         # the server gave up, and says so by the reason alone
         ([chunk("a"), chunk("b", "abort"), usage(2)], 0, 2, [1], "aborted"),
         ([chunk("a"), chunk("b"), chunk("", "error"), usage(2)], 0, 2, [1], "aborted"),
+        *(
+            ([chunk("a"), chunk("b", said), usage(2)], 0, 2, [1], "aborted")
+            for said in ("timeout", "cancelled", "ERROR", {"type": "abort", "message": "out of time"})
+        ),
+        ([chunk("a"), chunk("b", "content_filter"), usage(2)], 0, 2, [1], None),
+        ([chunk("a"), {"object": "error", "message": "out of memory", "code": 500}, chunk("b", "stop")], 0, 1, [], "error_in_stream"),
         ([chat(role="assistant", content="a"), chat({"odd": 1}, content="b"), usage(2)], 0, 2, [1], None),
     ],
 )
@@ -133,6 +139,14 @@ def test_an_answer_in_one_piece_without_text(wanted, error):
     reader = AnswerReader(Record(0, 0, 0.0, 0.0), wanted, stream=False)
     reader.feed(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole), 2.0)
     assert reader.record.error == error and reader.record.first == reader.record.last == 2.0
+
+
+@pytest.mark.parametrize("said", [{"error": {"message": "boom"}}, {"object": "error", "message": "boom", "choices": [{"text": "a", "finish_reason": "stop"}]}])
+def test_an_error_in_an_answer_in_one_piece(said):
+    whole = json.dumps(said).encode()
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, stream=False)
+    reader.feed(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole), 2.0)
+    assert reader.record.error == "error_in_answer" and "boom" in reader.record.detail
 
 
 @pytest.mark.parametrize("text", ["finish_reason", "usage", "choices", "text"])
