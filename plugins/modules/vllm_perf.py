@@ -464,8 +464,8 @@ why:
   elements: str
   sample: ["rate 16: ttft_p90_ms: 812.4 misses at most 500"]
 best_rate:
-  description: The highest rate whose stage met every objective, without objectives at which the server was not saturated, in requests per second; null where
-    there is none.
+  description: The highest rate whose stage met every objective, without objectives at which the server kept up, in requests per second; null where there is
+    none.
   returned: always, except in check mode
   type: float
   sample: 14.0
@@ -679,6 +679,9 @@ stages:
       type: bool
     saturated:
       description: Whether requests came faster than they were answered, or 5 % of them failed.
+      type: bool
+    keeps_up:
+      description: Whether the server is known to answer at 95 % at least of the pace at which requests come; false also where fewer than 3 were answered.
       type: bool
 """
 

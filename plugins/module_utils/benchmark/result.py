@@ -37,6 +37,7 @@ def stage(measured: Measured, plan: Plan) -> Facts:
         **totals.summary(plan.allowed),
         "slo": slo.judge(plan.rules, totals, plan.allowed),
         "saturated": totals.saturated,
+        "keeps_up": totals.keeps_up,
         "input_len": totals.input_len.summary(),
         "output_len": totals.output_len.summary(),
         "deviations": {name: round(hist.deviation, 3) for name, hist in totals.hist.items()},
@@ -93,9 +94,7 @@ def _errors(found: Facts) -> str:
 def best(stages: c.Sequence[Facts]) -> float | None:
     """The highest rate whose stage met every objective and whose client kept to its times; without objectives, at which the server kept up."""
     kept = [
-        found
-        for found in stages
-        if found["valid"] and found["ok"] and (all(judged["met"] for judged in found["slo"]) if found["slo"] else not found["saturated"])
+        found for found in stages if found["valid"] and found["ok"] and (all(judged["met"] for judged in found["slo"]) if found["slo"] else found["keeps_up"])
     ]
     rates = [found for found in kept if found["rate"] and found["to_rate"] is None]
     return t.cast(float, _best(rates)["rate"]) if rates else None

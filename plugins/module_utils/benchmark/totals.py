@@ -158,6 +158,11 @@ class Totals:
         """Whether requests came faster than the server answers: each took longer than the one before it, or they failed."""
         return self.failed > LOST * self.requests or self.pace.share < SATURATED
 
+    @property
+    def keeps_up(self) -> bool:
+        """Whether the server is known to answer as fast as requests come."""
+        return self.pace.kept and not self.saturated
+
     def invalid(self, allowed: Allowed) -> str | None:
         """Why the figures say nothing about the server: the client was too late, or could not send. None when they do."""
         return self.exhausted() or self.stalled(allowed) or self.blurred(allowed)

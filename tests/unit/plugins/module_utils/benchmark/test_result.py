@@ -191,9 +191,9 @@ def test_too_few_requests_for_an_objective_are_told():
         ([in_time(SLO, 4.0), stage([], rate=16.0)], 4.0),
         ([in_time(SLO, 4.0), {**in_time(SLO, 8.0), "to_rate": 16.0}], 4.0),
         ([{**in_time(SLO, 8.0), "rate": None}], None),
-        ([in_time(rate=4.0), {**in_time(rate=8.0), "saturated": True}], 4.0),
-        ([{**in_time(rate=8.0), "saturated": True}], None),
-        ([{**in_time(SLO, 8.0), "saturated": True}], 8.0),
+        ([in_time(rate=4.0), {**in_time(rate=8.0), "keeps_up": False}], 4.0),
+        ([{**in_time(rate=8.0), "keeps_up": False}], None),
+        ([{**in_time(SLO, 8.0), "keeps_up": False}], 8.0),
     ],
 )
 def test_the_highest_rate_that_met_every_objective(stages, rate):

@@ -12,11 +12,12 @@ import random
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result, runner
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Runner, Unusable
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
 from virtual_time import Server, VirtualLoop
 
@@ -141,6 +142,21 @@ def test_a_sweep_ends_at_saturation(measure, server, sweep, rates, limited):
     made, _sent = measure(Server(**server), sweep=sweep)
     assert [measured.step.rate for measured in made.measured] == rates
     assert made.limited is None if limited is None else limited in made.limited
+
+
+@pytest.mark.parametrize(
+    ("rate", "sweep", "best"),
+    [
+        (50, {"rate": 28.5, "factor": 2, "seconds": 30}, 28.5),  # 57 is not so much more that the sweep ends there
+        (50, {"rate": 24, "factor": 2, "seconds": 10}, 48),
+        (10, {"rate": 20, "factor": 2, "seconds": 10}, None),
+        (0.2, {"rate": 1, "factor": 2, "seconds": 2}, None),  # of two requests nobody knows it
+    ],
+)
+def test_the_best_rate_of_a_sweep_is_one_that_the_server_keeps_up_with(measure, rate, sweep, best):
+    made, _sent = measure(Server(rate=rate), sweep=sweep)
+    plan = Plan(None, None, Shape(), (), None)
+    assert result.best([result.stage(each, plan) for each in made.measured]) == best
 
 
 @pytest.mark.parametrize("rate", [17.0, 95.0, 400.0])
@@ -285,7 +301,14 @@ def test_a_server_that_is_asked_for_more_than_it_can_serve_is_saturated(server, 
 
 @pytest.mark.parametrize("server", [queue, lambda rate: queue(rate, takes=8.0), shared], ids=["queue", "long answers", "shared"])
 def test_a_server_that_keeps_up_is_not(server):
-    assert not any(stage(server(8 / 0.7), 8, 30, seed=seed).totals.saturated for seed in range(8))
+    found = [stage(server(8 / 0.7), 8, 30, seed=seed).totals for seed in range(8)]
+    assert not any(each.saturated for each in found) and all(each.keeps_up for each in found)
+
+
+@pytest.mark.parametrize("more", [1.08, 1.17])
+def test_a_server_that_is_asked_for_a_little_more_than_it_can_serve_does_not_keep_up(more):
+    assert not stage(queue(8 / more), 8, 60, "constant").totals.keeps_up
+    assert not stage(queue(50 / more), 50, 60).totals.keeps_up
 
 
 def test_failures_are_saturation_and_few_requests_say_nothing():
