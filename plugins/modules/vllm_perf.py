@@ -356,7 +356,8 @@ options:
   baseline_max_ratio:
     description:
       - The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
-      - A figure of too few requests is not compared, with a warning. A p50 needs 6 requests in both runs, a p90 36, a p99 368. Means are not compared.
+      - A figure of too few requests is not compared, with a warning. A p50 needs 6 independent requests in both runs, a p90 36, a p99 368, and more where
+        requests wait for each other. Means are not compared.
     type: float
   artifacts:
     description:
@@ -509,8 +510,9 @@ client:
 comparison:
   description:
     - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high), C(verdict) and C(why).
-    - C(low) to C(high) is the interval of 95 % confidence of the ratio. C(verdict) is V(better), V(worse), V(same) where the interval holds 1, or V(unknown)
-      where there is none. C(why) says the reason then, such as C(this run, not enough requests (40 of 368 needed)); else it is null.
+    - C(low) to C(high) is the interval of 95 % confidence of the ratio, of which failed requests may leave one end open, null. C(verdict) is V(better),
+      V(worse), V(same) where the interval holds 1, or V(unknown) where that cannot be said. C(why) says the reason then, such as
+      C(this run, not enough requests (40 of 368 needed)); else it is null.
   returned: with O(baseline)
   type: list
   elements: dict

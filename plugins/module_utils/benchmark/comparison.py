@@ -9,12 +9,12 @@ A run is {preset, stages, total} as comparison_run.run makes it. The first run i
 from __future__ import annotations
 
 import collections.abc as c
+import math
 import typing as t
 
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROUND_ROBIN_NOTE
 from ..report import text
-from . import confidence
 
 LATENCY = "ttft_from_schedule_ms"
 LEAST = 1.05  # times sooner that are worth a headline
@@ -22,7 +22,7 @@ LEAST = 1.05  # times sooner that are worth a headline
 SAME, UNKNOWN = "≈", "?"
 MEANINGS = {
     SAME: "The intervals of 95 % confidence overlap: no difference is shown.",
-    UNKNOWN: f"A 90th percentile takes {confidence.needed(90)} requests that succeed: nothing is compared.",
+    UNKNOWN: "Nothing is compared:",
 }
 
 
@@ -41,13 +41,33 @@ def ratios(baseline: Facts, run: Facts) -> dict[str, float | None]:
 
 
 def differences(baseline: Facts, run: Facts) -> dict[str, bool | None]:
-    """Whether the 90th percentiles differ by more than chance, by rate: their intervals of 95 % confidence do not overlap. None with too few requests."""
+    """Whether the 90th percentiles differ by more than chance, by rate: their intervals of 95 % confidence do not overlap. None where nobody knows."""
     base = {stage["rate"]: stage["ttft_p90_interval"] for stage in baseline["stages"]}
     return {f"{stage['rate']:g}": _apart(base.get(stage["rate"]), stage["ttft_p90_interval"]) for stage in run["stages"]}
 
 
-def _apart(one: c.Sequence[float] | None, other: c.Sequence[float] | None) -> bool | None:
-    return None if one is None or other is None else one[0] > other[1] or other[0] > one[1]
+def _apart(one: c.Sequence[float | None] | None, other: c.Sequence[float | None] | None) -> bool | None:
+    """An end that is None lies where requests failed, which last for ever."""
+    if one is None or other is None:
+        return None
+    (low, high), (others_low, others_high) = ([math.inf if end is None else end for end in ends] for ends in (one, other))
+    return low > others_high or others_low > high or (False if math.isfinite(high) and math.isfinite(others_high) else None)
+
+
+def unknown(found: Facts) -> str:
+    """Why 90th percentiles cannot be compared, by rate and preset; empty where all can."""
+    said = []
+    for rate in dict.fromkeys(stage["rate"] for run in found["runs"] for stage in run["stages"]):
+        stages = [(run, stage) for run in found["runs"] for stage in run["stages"] if stage["rate"] == rate]
+        if any(run["ttft_p90_differs"][f"{rate:g}"] is None for run, _stage in stages if run["preset"] != found["baseline"]):
+            whys = [f"{run['preset']}: {why}" for run, stage in stages if (why := stage.get("ttft_p90_unknown") or _failed(stage))]
+            said += [f"at {rate:g} requests/s {', '.join(whys)}"] if whys else []
+    return "; ".join(said)
+
+
+def _failed(stage: Facts) -> str | None:
+    """How many requests failed, where they are so many that they decide a percentile."""
+    return f"{stage['failed']} of {stage['requests']} requests failed" if stage["ttft_p90_interval"] and None in stage["ttft_p90_interval"] else None
 
 
 def p90(stage: Facts) -> float | None:
@@ -57,20 +77,27 @@ def p90(stage: Facts) -> float | None:
 
 def headline(found: Facts) -> str:
     """The outcome in one sentence: the best preset at the rate where it gains most against the baseline."""
-    others = [run for run in found["runs"] if run["preset"] != found["baseline"]]
-    gains = [(ratio, rate, run) for run in others for rate, ratio in run["ttft_p90_ratio"].items() if ratio is not None]
+    base = {f"{stage['rate']:g}": stage for stage in found["runs"][0]["stages"]}
+    others = [
+        (run, stage, rate)
+        for run in found["runs"]
+        for stage in run["stages"]
+        if run["preset"] != found["baseline"] and (rate := f"{stage['rate']:g}") in base and 0 not in (p90(stage), p90(base[rate]))
+    ]
+    told = [(run, stage, rate) for run, stage, rate in others if run["ttft_p90_differs"][rate] is not None]
+    if not told:
+        why = unknown(found) if others else ""
+        return f"{MEANINGS[UNKNOWN]} {why}." if why else "There is nothing to compare with."
+    # a baseline of which so many requests failed takes for ever
+    gains = [(run["ttft_p90_ratio"][rate] or math.inf, run, stage, rate) for run, stage, rate in told if run["ttft_p90_differs"][rate] and p90(stage)]
+    gains = [gain for gain in gains if gain[0] > LEAST]
     if not gains:
-        return "There is nothing to compare with."
-    shown = [(ratio, rate, run) for ratio, rate, run in gains if run["ttft_p90_differs"][rate] and ratio > LEAST]
-    if not shown:
-        told = [run for _ratio, rate, run in gains if run["ttft_p90_differs"][rate] is not None]
-        return f"No preset beats {found['baseline']} in time to first token by more than chance." if told else f"Too few requests: {MEANINGS[UNKNOWN]}"
-    ratio, rate, run = max(shown, key=lambda gain: gain[0])
-    mine, theirs = (next(p90(stage) for stage in entry["stages"] if f"{stage['rate']:g}" == rate) for entry in (run, found["runs"][0]))
-    return (
-        f"{run['preset']}: 90 % of first tokens within {milliseconds(mine)} at {rate} requests/s, "
-        f"{ratio:.1f} times sooner than with {found['baseline']} ({milliseconds(theirs)})."
-    )
+        return f"No preset beats {found['baseline']} in time to first token by more than chance."
+    ratio, run, stage, rate = max(gains, key=lambda gain: gain[0])
+    sooner = f"{ratio:.1f} times sooner than with {found['baseline']} ({milliseconds(p90(base[rate]))})"
+    if math.isinf(ratio):
+        sooner = f"with {found['baseline']} {base[rate]['failed']} of {base[rate]['requests']} requests failed"
+    return f"{run['preset']}: 90 % of first tokens within {milliseconds(p90(stage))} at {rate} requests/s, {sooner}."
 
 
 def rows(found: Facts) -> list[list[str]]:
@@ -107,7 +134,7 @@ def lines(found: Facts) -> list[str]:
 def explained(found: Facts) -> list[str]:
     """What names of presets and marks do not say by themselves."""
     marks = {mark(found, run, rate) for run in found["runs"] for rate in run["ttft_p90_ratio"]}
-    notes = [f"{each} {meaning}" for each, meaning in MEANINGS.items() if each in marks]
+    notes = [f"{each} {meaning}{f' {unknown(found)}.' if each == UNKNOWN else ''}" for each, meaning in MEANINGS.items() if each in marks]
     return [*notes, *([ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else [])]
 
 

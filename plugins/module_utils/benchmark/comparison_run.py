@@ -17,6 +17,7 @@ import typing as t
 from ..common.objects import Facts
 
 PERCENTILES = (50, 90, 95, 99)
+P90 = "ttft_from_schedule_p90_ms"  # the figure that tells whether presets differ
 WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
 # Columns of requests.csv, which are also the names of the summaries of a stage.
 LATENCIES = ("ttft_ms", "ttft_from_schedule_ms", "e2e_ms", "e2e_from_schedule_ms", "tpot_ms", "ntpot_ms")
@@ -69,19 +70,16 @@ def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) 
     good = [row for row in rows if not row["error"]]
     kept = {name: value for name, value in found.items() if name not in ("percentiles", "deviations", "intervals", "series", "cdf", "slo")}
     busiest = max(found["servers"].values(), default=0)
+    unknown = found["intervals"][P90]["few"] if P90 in found["intervals"] else "no request succeeded"
     return {
         **kept,
         **{name: summary(_values(good, name), len(rows) - len(good)) for name in LATENCIES},
         "send_lag_ms": summary(_values(rows, "send_lag_ms")),
-        "ttft_p90_interval": _ends(found["intervals"].get("ttft_from_schedule_p90_ms", {})),
+        "ttft_p90_interval": None if unknown else [found["intervals"][P90][end] for end in ("low", "high")],
+        "ttft_p90_unknown": unknown,
         "ttft_cdf": found["cdf"]["ttft_from_schedule"],
         "largest_share": round(busiest / sum(found["servers"].values()), 4) if busiest else None,
     }
-
-
-def _ends(figure: c.Mapping[str, t.Any]) -> list[float] | None:
-    """The two ends of an interval of 95 % confidence, as result.intervals tells them; None where it has none."""
-    return [figure["low"], figure["high"]] if figure.get("low") is not None else None
 
 
 def _values(rows: c.Iterable[c.Mapping[str, str]], name: str) -> list[float]:

@@ -4,13 +4,16 @@
 """Intervals of 95 % confidence, and how many requests they take. Pure.
 
 A percentile lies between two values of a sample by the binomial distribution alone, whatever the values are. In a small sample no value may lie above the
-percentile: then its interval has no upper end, and nothing can be said.
+percentile: then its interval has no upper end, and nothing can be said. That takes independent values. Those that come one after the other from one server
+are not: behind a queue they are slow together, and say as much as fewer that are independent.
 """
 
 from __future__ import annotations
 
+import collections.abc as c
 import functools
 import math
+import operator
 
 MISS = 0.025  # share of the intervals that may lie above the true value, and below it
 Z95 = 1.959964  # standard deviations of a normal distribution around an interval of 95 %
@@ -20,7 +23,7 @@ Z95 = 1.959964  # standard deviations of a normal distribution around an interva
 def ranks(count: int, percent: float) -> tuple[int, int] | None:
     """The ranks, counted from 1, of the two of `count` independent values between which the percentile lies; None where they are too few."""
     share = percent / 100
-    low, high = _below(count, share), count + 1 - _below(count, 1 - share)
+    low, high = below(count, share), count + 1 - below(count, 1 - share)
     return None if low < 1 or high > count else (low, high)
 
 
@@ -29,7 +32,27 @@ def needed(percent: float) -> int:
     return math.ceil(math.log(MISS) / math.log(max(percent, 100 - percent) / 100))
 
 
-def student(count: int) -> float:
+def variance_of_sum(values: c.Sequence[float]) -> tuple[float, float]:
+    """(the variance of the sum of values that come one after the other, how many of them say as much as one that depends on none before it, from 1 on).
+
+    By Geyer's initial monotone sequence: the correlations of neighbours count in pairs, further and further apart, until a pair has none.
+    """
+    count = len(values)
+    mean = math.fsum(values) / count
+    rest = [value - mean for value in values]
+    own = math.fsum(value * value for value in rest)
+    if own <= 0:
+        return 0.0, 1.0
+    tied, last = -1.0, math.inf
+    for apart in range(0, count - 1, 2):
+        last = min(last, math.fsum(math.fsum(map(operator.mul, rest, rest[each:])) for each in (apart, apart + 1)) / own)
+        if last <= 0:
+            break
+        tied += 2 * last
+    return own * count / (count - 1) * max(1.0, tied), max(1.0, tied)
+
+
+def student(count: float) -> float:
     """Standard errors around the mean of `count` values from 4 on, by Student's distribution: within 1 % (Cornish and Fisher's expansion)."""
     freedom, z = count - 1, Z95
     return (
@@ -37,7 +60,7 @@ def student(count: int) -> float:
     )
 
 
-def _below(count: int, share: float) -> int:
+def below(count: int, share: float) -> int:
     """The largest rank that fewer than this many of `count` values reach with a probability of at most MISS, each with probability `share`; 0 for none."""
     spread = math.sqrt(count * share * (1 - share))
     rank = max(0, math.floor(count * share - Z95 * spread))

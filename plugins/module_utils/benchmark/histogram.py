@@ -77,19 +77,33 @@ class Hist:
         count = self.n + lost
         if not count:
             return None
-        rank = math.ceil(count * percent / 100) - 1
-        return self.at_rank(max(0, rank)) if rank < self.n else math.inf
+        return self._or_lost(max(0, math.ceil(count * percent / 100) - 1))
 
     def interval(self, percent: float, requests: int | None = None, lost: int = 0) -> tuple[float, float] | None:
         """The interval of 95 % confidence of a percentile; None with too few values. `requests`: the number of independent values where it is not that of
-        all: values of one request hang together. `lost` more values count as infinite: None where the interval reaches one of them."""
+        all: values of one request hang together. `lost` more values count as infinite, and so do the ends of an interval that reaches them."""
         whole = self.n + lost
         count = whole if requests is None else min(requests, whole)
         found = confidence.ranks(count, percent)
         if found is None:
             return None
         low, high = ((found[0] - 1) * whole // count), math.ceil(found[1] * whole / count) - 1
-        return (self.at_rank(low), self.at_rank(high)) if high < self.n else None
+        return self._or_lost(low), self._or_lost(high)
+
+    def least(self, percent: float, requests: int, lost: int = 0) -> float | None:
+        """The lower end of that interval, also where values are too few for the upper one; None with too few for either."""
+        rank = confidence.below(requests, percent / 100)
+        return self._or_lost((rank - 1) * (self.n + lost) // requests) if rank else None
+
+    def above(self, value: float) -> int:
+        """How many values are larger, but for those in the bucket of this one."""
+        if math.isinf(value):
+            return 0
+        bucket = int(_log(value / SMALLEST) * self.per_log) + 1 if value > SMALLEST else 0
+        return sum(count for index, count in self.counts.items() if index > bucket)
+
+    def _or_lost(self, rank: int) -> float:
+        return self.at_rank(rank) if rank < self.n else math.inf
 
     def summary(self) -> dict[str, float | int | None]:
         """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values."""

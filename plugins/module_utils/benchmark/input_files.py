@@ -66,7 +66,8 @@ def _is_figure(value: t.Any) -> bool:
         return False
     if isinstance(value.get("few"), str):
         return True
-    return value.get("few") is None and value["value"] is not None and number(value.get("low")) and number(value.get("high"))
+    # an end that is null lies where requests failed
+    return value.get("few") is None and all(end in value and (value[end] is None or number(value[end])) for end in ("low", "high"))
 
 
 def workload(params: c.Mapping[str, t.Any]) -> str | None:

@@ -10,7 +10,7 @@ import typing as t
 
 from ..common.objects import Facts
 from ..report import html, svg
-from . import slo
+from . import result, slo
 from .comparison import milliseconds, percent
 
 SHOWN = 7  # stages in one chart, as many as there are colors
@@ -210,8 +210,8 @@ def _comparison(rows: c.Sequence[Facts] | None, noted: str | None) -> str:
             row["label"],
             row["name"],
             *("-" if row[run] is None else f"{row[run]:g}" for run in ("baseline", "found")),
-            "-" if row["why"] else f"{row['ratio']:.3f}",
-            "-" if row["why"] else f"{row['low']:.3f} to {row['high']:.3f}",
+            "-" if row["ratio"] is None else f"{row['ratio']:.3f}",
+            "-" if row["why"] else result.ends(row),
             row["why"] or row["verdict"],
         ]
         for row in rows

@@ -15,9 +15,11 @@ from ..loadgen.record import CLIENT
 from . import slo
 from .confidence import needed
 from .plan import Measured, Plan
+from .series import LEAST
 from .totals import Totals
 
 COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
+PERCENTS = (50, 90, 99)  # that have an interval
 DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 # Of what was measured (`about` of a result): where one of these differs, figures cannot be compared; where one of those does, the reader has to know.
 SAME_LOAD, NOTED = ("workload", "api", "stream", "ignore_eos", "arrivals"), ("models", "url")
@@ -105,39 +107,56 @@ def _best(stages: c.Iterable[Facts]) -> Facts:
 
 
 def intervals(totals: Totals) -> Facts:
-    """{name: {value, low, high, few}}: a figure and its interval of 95 % confidence, for independent requests. Where they are too few for one, `low` and
-    `high` are None and `few` says how many it takes. A request that failed counts as one that lasts for ever; a `value` that is one of them is None.
+    """{name: {value, low, high, few}}: a figure and its interval of 95 % confidence. Where nothing is known of it, `low` and `high` are None and `few` says
+    why. A request that failed counts as one that lasts for ever: a `value` or end that is one of them is None, without `few`.
 
     A mean has none: answers that are rare and take thirty times as long decide it, and a sample may hold none of them.
     """
     found: Facts = {}
     for name in COMPARED:
-        hist = totals.hist[name]
+        hist, lost = totals.hist[name], totals.lost(name)
         # the gaps of one answer hang together
         count = min(hist.n, totals.hist["tpot"].n) if name == "itl" else hist.n
         if not count:
             continue
-        lost = totals.lost(name)
-        for percent in (50, 90, 99):
-            value = t.cast(float, hist.percentile(percent, lost))
-            ends = hist.interval(percent, count + min(lost, totals.failed), lost)
-            few = _few("requests", count, needed(percent)) if count < needed(percent) else f"{totals.failed} of {totals.requests} requests failed"
-            found[f"{name}_p{percent}_ms"] = _figure(None if math.isinf(value) else value, ends, few)
+        count += min(lost, totals.failed)
+        independent = _independent(totals, "tpot" if name == "itl" else name, count)
+        for percent in PERCENTS:
+            few = _few(totals, count, independent, needed(percent))
+            ends = None if few else hist.interval(percent, independent, lost)
+            found[f"{name}_p{percent}_ms"] = _figure(hist.percentile(percent, lost), ends, few)
     of, window = "due_" if totals.rates.as_due else "", totals.rates.window()
     for name, counted, sums in (("requests_per_s", "ok", "ok"), ("output_tokens_per_s", "tokens", "output")):
         spread, value = totals.series.spread(of + counted, *window), totals.rates.per_second(sums)
         if spread is not None and value > 0:
-            found[name] = _figure(value, (value * (1 - spread), value * (1 + spread)) if spread < 1 else None, "it varies too much; send for longer")
+            ends = (value * (1 - spread), value * (1 + spread)) if spread < 1 else None
+            found[name] = _figure(value, ends, None if ends else "it varies too much; send for longer")
     return found
 
 
-def _few(what: str, count: int, least: int) -> str:
-    return f"not enough {what} ({count} of {least} needed)"
+def _independent(totals: Totals, name: str, count: int) -> int | None:
+    """How many independent requests say as much of the percentiles of a latency as `count` of a stage; None where nobody knows."""
+    hist, lost = totals.hist[name], totals.lost(name)
+    bounds = [value for percent in PERCENTS if (value := hist.percentile(percent, lost)) is not None]
+    worth = totals.series.worth(name, bounds)
+    return None if worth is None else int(count / worth)
 
 
-def _figure(value: float | None, ends: tuple[float, float] | None, few: str) -> Facts:
-    low, high = ends or (None, None)
-    return {"value": value, "low": low, "high": high, "few": None if ends else few}
+def _few(totals: Totals, count: int, independent: int | None, least: int) -> str | None:
+    """Why requests do not tell the interval of a percentile that takes `least` independent ones; None where they do."""
+    if count < least:
+        return f"not enough requests ({count} of {least} needed)"
+    if independent is None:
+        return f"the stage is too short ({totals.series.parts} of {LEAST} slices of {totals.series.width:g} s needed)"
+    if independent < least:
+        failed = f", {totals.failed} of them failed," if totals.failed else ""
+        return f"not enough requests ({count} hang together{failed} and say as much as {independent} of {least} needed)"
+    return None
+
+
+def _figure(value: float | None, ends: tuple[float, float] | None, few: str | None) -> Facts:
+    value, low, high = (None if each is None or math.isinf(each) else each for each in (value, *(ends or (None, None))))
+    return {"value": value, "low": low, "high": high, "few": few}
 
 
 def differing(baseline: t.Any, about: Facts, names: c.Iterable[str]) -> str:
@@ -156,7 +175,8 @@ def differing(baseline: t.Any, about: Facts, names: c.Iterable[str]) -> str:
 
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts], other: str = "") -> list[Facts]:
     """[{label, name, baseline, found, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
-    confidence of the ratio; verdict: better, worse, or same where the interval holds 1; unknown where it has none, and `why` says the reason.
+    confidence of the ratio, of which failures may leave one end open (None); verdict: better, worse, or same where the interval holds 1; unknown where
+    nothing can be said, and `why` says the reason.
 
     other: how the load of the baseline differs from this run's, for which nothing can be compared.
     """
@@ -168,7 +188,10 @@ def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Fact
             theirs = earlier.get("intervals", {}).get(name)
             if theirs and theirs["value"] != 0 != mine["value"]:
                 why = f"another load: {other}" if other else _incomparable("baseline", earlier, theirs) or _incomparable("this run", found, mine)
-                rows.append({"label": found["label"], "name": name, **_row(name, theirs, mine, why), "why": why})
+                row = {"label": found["label"], "name": name, **_row(name, theirs, mine, why), "why": why}
+                if row["verdict"] == "unknown" and not why:
+                    row["why"] = "; ".join(_failures(run, entry) for run, entry in (("baseline", earlier), ("this run", found)) if entry.get("failed"))
+                rows.append(row)
     return rows
 
 
@@ -176,24 +199,35 @@ def _incomparable(run: str, entry: c.Mapping[str, t.Any], figure: Facts) -> str 
     """Why a figure of a stage cannot be compared; None where it can."""
     if not entry["valid"]:
         return f"{run}: the client was late"
-    if figure["few"] or figure["low"] <= 0:
+    if figure["few"] or (figure["low"] is not None and figure["low"] <= 0):
         return f"{run}: {figure['few'] or 'not more than the client can tell from 0'}"
     return None
+
+
+def _failures(run: str, entry: c.Mapping[str, t.Any]) -> str:
+    return f"{run}: {entry['failed']} of {entry['requests']} requests failed"
 
 
 def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
     """The figures that are worse by more than the allowed ratio, as lines of text: the whole interval lies beyond it."""
     found = []
     for row in rows:
-        if row["why"]:
+        if row["verdict"] != "worse":
             continue
-        beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] > allowed
+        beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] is None or row["low"] > allowed
         if beyond:
-            found.append(
-                f"{row['label']}: {row['name']} is {row['found']:g}, {row['ratio']:g} times the baseline's {row['baseline']:g} "
-                f"(95 %: {row['low']:g} to {row['high']:g}), {allowed:g} allowed"
-            )
+            what = "is that of a request that failed, against" if row["found"] is None else f"is {row['found']:g},"
+            times = "" if row["ratio"] is None else f" {row['ratio']:g} times"
+            found.append(f"{row['label']}: {row['name']} {what}{times} the baseline's {row['baseline']:g} (95 %: {ends(row)}), {allowed:g} allowed")
     return found
+
+
+def ends(row: c.Mapping[str, t.Any]) -> str:
+    """The interval of a ratio as text, of which failures leave ends open."""
+    low, high = (None if row[end] is None else f"{row[end]:g}" for end in ("low", "high"))
+    if low and high:
+        return f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}" if high else "beyond any"
 
 
 def uncompared(rows: c.Iterable[Facts]) -> list[str]:
@@ -206,19 +240,25 @@ def uncompared(rows: c.Iterable[Facts]) -> list[str]:
 
 
 def _row(name: str, theirs: Facts, mine: Facts, why: str | None) -> Facts:
-    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER); with `why` nothing is known of it."""
+    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER); with `why` nothing is known of it.
+
+    A part that is None lasts for ever: then the other end of the interval may tell all the same which is longer.
+    """
     figures = {run: None if each["value"] is None else round(each["value"], 3) for run, each in (("baseline", theirs), ("found", mine))}
     if why:
         return {**figures, "ratio": None, "low": None, "high": None, "verdict": "unknown"}
-    (base, base_low, base_high), (value, low, high) = ([math.log(part[each]) for each in ("value", "low", "high")] for part in (theirs, mine))
-    middle = value - base
-    least = math.exp(middle - math.hypot(value - low, base_high - base))
-    most = math.exp(middle + math.hypot(high - value, base - base_low))
-    better, worse = (least > 1, most < 1) if name in HIGHER else (most < 1, least > 1)
+    (base, base_low, base_high), (value, low, high) = (
+        [math.inf if part[each] is None else math.log(part[each]) for each in ("value", "low", "high")] for part in (theirs, mine)
+    )
+    both = math.isfinite(base) and math.isfinite(value)
+    least = -math.inf if math.isinf(base_high) else value - base - math.hypot(value - low, base_high - base) if both else low - base_high
+    most = math.inf if math.isinf(high) else value - base + math.hypot(high - value, base - base_low) if both else high - base_low
+    better, worse = (least > 0, most < 0) if name in HIGHER else (most < 0, least > 0)
+    known = math.isfinite(least) and math.isfinite(most)
     return {
         **figures,
-        "ratio": round(math.exp(middle), 4),
-        "low": round(least, 4),
-        "high": round(most, 4),
-        "verdict": "better" if better else "worse" if worse else "same",
+        "ratio": round(math.exp(value - base), 4) if both else None,
+        "low": round(math.exp(least), 4) if math.isfinite(least) else None,
+        "high": round(math.exp(most), 4) if math.isfinite(most) else None,
+        "verdict": "better" if better else "worse" if worse else "same" if known else "unknown",
     }

@@ -5,52 +5,65 @@
 
 from __future__ import annotations
 
+import collections.abc as c
 import math
 import typing as t
 
 from ..loadgen.record import Record
-from .confidence import student
+from .confidence import student, variance_of_sum
 from .histogram import Coarse
 
 SLICES = 120  # at most; beyond that, pairs of slices are merged
+LEAST = 10  # slices, of which fewer do not tell how what comes one after the other hangs together
+CHANCE = 2.0  # standard errors of a variance that may be chance
+TIMES = ("ttft_from_schedule", "e2e_from_schedule", "tpot")  # latencies of which each slice knows the distribution
+COUNTS = ("ok", "failed", "tokens", "due_ok", "due_failed", "due_tokens")
 
 
 class Slice:
     """The requests that ended in one slice of time, and what came of those that were due in it."""
 
-    __slots__ = ("ok", "failed", "tokens", "due_ok", "due_tokens", "ttft")
+    __slots__ = (*COUNTS, "times")
 
     def __init__(self) -> None:
-        self.ok = self.failed = self.tokens = self.due_ok = self.due_tokens = 0
-        self.ttft = Coarse()
+        self.ok = self.failed = self.tokens = self.due_ok = self.due_failed = self.due_tokens = 0
+        self.times = {name: Coarse() for name in TIMES}
 
     def merge(self, other: Slice) -> None:
         """Add another slice."""
-        for name in ("ok", "failed", "tokens", "due_ok", "due_tokens"):
+        for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.ttft.merge(other.ttft)
+        for name, hist in self.times.items():
+            hist.merge(other.times[name])
+
+    @property
+    def due(self) -> int:
+        """How many requests were due."""
+        return self.due_ok + self.due_failed
 
 
 class Series:
-    """Slices of equal width in seconds. A request counts in the slice in which it ended, its time to first token in the one in which it was due."""
+    """Slices of equal width in seconds. A request counts in the slice in which it ended, and, with its times, in the one in which it was due."""
 
-    def __init__(self, width: float = 1.0) -> None:
+    def __init__(self, width: float = 1 / 1024) -> None:
         self.width = width
         self.slices: list[Slice] = []
 
-    def add(self, record: Record, ttft: float | None) -> None:
-        """Add a request. `ttft`: seconds; None where it failed."""
+    def add(self, record: Record) -> None:
+        """Add a request."""
         ended = self._slice(record.end)
+        due = self._slice(record.planned)
         if record.error:
             ended.failed += 1
-        else:
-            due = self._slice(record.planned)
-            ended.ok += 1
-            ended.tokens += record.output_tokens or 0
-            due.due_ok += 1
-            due.due_tokens += record.output_tokens or 0
-        if ttft is not None:
-            self._slice(record.planned).ttft.add(ttft * 1000)
+            due.due_failed += 1
+            return
+        ended.ok += 1
+        ended.tokens += record.output_tokens or 0
+        due.due_ok += 1
+        due.due_tokens += record.output_tokens or 0
+        for name, hist in due.times.items():
+            if (value := getattr(record, name)) is not None:
+                hist.add(value * 1000)
 
     def merge(self, other: Series) -> None:
         """Add the series of another client at the same time."""
@@ -62,32 +75,66 @@ class Series:
             self._slice((index + 0.5) * self.width).merge(each)
 
     def rows(self) -> list[dict[str, t.Any]]:
-        """[{second, requests_per_s, output_tokens_per_s, failed, ttft_p50_ms, ttft_p90_ms}]; `second` is where a slice begins."""
+        """[{second, requests_per_s, output_tokens_per_s, failed, ttft_p50_ms, ttft_p90_ms}]; `second` is where a slice of a second or more begins."""
+        width, slices = self._seconds()
         return [
             {
-                "second": round(index * self.width, 3),
-                "requests_per_s": round(each.ok / self.width, 3),
-                "output_tokens_per_s": round(each.tokens / self.width, 3),
+                "second": round(index * width, 3),
+                "requests_per_s": round(each.ok / width, 3),
+                "output_tokens_per_s": round(each.tokens / width, 3),
                 "failed": each.failed,
-                "ttft_p50_ms": _rounded(each.ttft.percentile(50)),
-                "ttft_p90_ms": _rounded(each.ttft.percentile(90)),
+                "ttft_p50_ms": _rounded(each.times["ttft_from_schedule"].percentile(50)),
+                "ttft_p90_ms": _rounded(each.times["ttft_from_schedule"].percentile(90)),
             }
-            for index, each in enumerate(self.slices)
+            for index, each in enumerate(slices)
         ]
 
     def spread(self, of: str, begin: float, end: float) -> float | None:
-        """Half the width of the interval of 95 % confidence of a rate, as a share of it; None with fewer than 4 whole slices between two seconds.
+        """Half the width of the interval of 95 % confidence of a rate, as a share of it; None with fewer than 4 whole slices, of a second or more, between
+        two seconds.
 
         of: the count of a slice.
         """
+        width, slices = self._seconds()
         # the load builds up in the first slice, and may drain in the last
-        first, last = max(1, math.ceil(begin / self.width)), min(len(self.slices) - 1, math.floor(end / self.width))
-        counts = [getattr(each, of) for each in self.slices[first:last]]
+        first, last = max(1, math.ceil(begin / width)), min(len(slices) - 1, math.floor(end / width))
+        counts: list[float] = [getattr(each, of) for each in slices[first:last]]
         if len(counts) < 4 or not any(counts):
             return None
-        mean = math.fsum(counts) / len(counts)
-        variance = math.fsum((count - mean) ** 2 for count in counts) / (len(counts) - 1)
-        return student(len(counts)) * math.sqrt(variance / len(counts)) / mean
+        variance, tied = variance_of_sum(counts)
+        return student(max(4.0, len(counts) / tied)) * math.sqrt(variance) / sum(counts)
+
+    def worth(self, name: str, bounds: c.Iterable[float]) -> float | None:
+        """How many requests say as much as one that depends on no other of how many take longer than a time, or fail; from 1 on. None with too few slices.
+
+        name: the latency; bounds: times in milliseconds, of which the one counts for which it is the most.
+        """
+        slices = self.slices[: self.parts]
+        if len(slices) < LEAST:
+            return None
+        count, most = sum(each.due for each in slices), 1.0
+        for bound in bounds:
+            above = [each.times[name].above(bound) + each.due_failed for each in slices]
+            share = sum(above) / count
+            if 0 < share < 1:
+                rest = [long - share * each.due for long, each in zip(above, slices, strict=True)]
+                most = max(most, variance_of_sum(rest)[0] / (count * share * (1 - share)))
+        # so much is chance in independent requests
+        return most if most > 1 + CHANCE * math.sqrt(2 / len(slices)) else 1.0
+
+    @property
+    def parts(self) -> int:
+        """The slices until the last one in which a request was due."""
+        return max((index for index, each in enumerate(self.slices, 1) if each.due), default=0)
+
+    def _seconds(self) -> tuple[float, list[Slice]]:
+        """The width of slices of a second or more, and these: answers that come in waves fill some shorter ones and leave others empty."""
+        each, found = max(1, round(1 / self.width)), []
+        for index in range(0, len(self.slices), each):
+            found.append(Slice())
+            for part in self.slices[index : index + each]:
+                found[-1].merge(part)
+        return self.width * each, found
 
     def _slice(self, moment: float) -> Slice:
         index = int(max(0.0, moment) / self.width)

@@ -75,7 +75,7 @@ class Totals:
         if record.error:
             _count(self.errors, record.error)
             self.example = self.example or record.detail
-            self.series.add(record, None)
+            self.series.add(record)
             self._rates(record, {})
             return
         self.ok += 1
@@ -83,7 +83,7 @@ class Totals:
         self._tokens(record)
         if record.server:
             _count(self.servers, record.server)
-        self.series.add(record, record.ttft_from_schedule)
+        self.series.add(record)
         if record.turn == 0 and record.e2e_from_schedule is not None:
             self.pace.add(record.planned, record.e2e_from_schedule)
         prompt, output, good = record.prompt_tokens or 0, record.output_tokens or 0, self._is_good(record)

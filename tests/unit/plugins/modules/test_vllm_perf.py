@@ -481,7 +481,7 @@ def test_a_warm_up_that_failed_is_reported(call, processes):
     ],
 )
 def test_a_baseline_of_another_load_or_model_is_not_compared_without_a_word(call, tmp_path, about, verdict, said):
-    options = {**OPTIONS, "model": "m", "max_lag": 30, "max_lag_share": 0, "stages": [{"concurrency": 1, "requests": 8}], "artifacts": str(tmp_path)}
+    options = {**OPTIONS, "model": "m", "max_lag": 30, "max_lag_share": 0, "stages": [{"concurrency": 1, "requests": 40}], "artifacts": str(tmp_path)}
     with serve(Server()) as url:
         call(vllm_perf, url=url, **options)
         old = json.loads((tmp_path / "result.json").read_text())

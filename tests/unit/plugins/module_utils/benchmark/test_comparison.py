@@ -48,10 +48,10 @@ def result_of(stages, lag=0.1):
     return json.loads(json.dumps(whole)), rows.getvalue()
 
 
-def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a", requests=40):
-    """A stage of 40 requests whose first tokens all took so long."""
+def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a", requests=None):
+    """A stage of twelve seconds and 40 requests or more, whose first tokens all took so long."""
     records = []
-    for number in range(requests):
+    for number in range(requests or max(40, 12 * rate)):
         due = number / rate
         records.append(Record(number, 0, due, due + lag, due + milliseconds / 1000, due + 2, due + 2, 200, 100, 5, 50, server))
     for record in records[:failed]:
@@ -272,7 +272,7 @@ def test_equal_runs_are_seldom_said_to_differ():
     """Fewer than 5 of 100: intervals that must not overlap are a stricter test than one of 95 %."""
     dice, said = random.Random(5), 0
     for _number in range(60):
-        pair = [run(name, drawn(dice, 60)) for name in ("round_robin", "queue")]
+        pair = [run(name, drawn(dice, 120)) for name in ("round_robin", "queue")]
         said += "beats" not in comparison.results(pair, {})["headline"]
     assert said < 5, said
 
@@ -285,7 +285,7 @@ def drawn(dice, requests):
 
 def test_a_difference_within_chance_is_marked_and_makes_no_headline():
     dice = random.Random(6)
-    found = comparison.results([run("queue", drawn(dice, 60)), run("balanced", drawn(dice, 60))], {})
+    found = comparison.results([run("queue", drawn(dice, 120)), run("balanced", drawn(dice, 120))], {})
     table = comparison.table(found)
     assert found["runs"][1]["ttft_p90_differs"] == {"4": False} and "No preset beats queue in time to first token by more than chance." in table
     assert f"{found['runs'][1]['ttft_p90_ratio']['4']:.1f} ≈ |" in table and "\n≈ The intervals" in table
@@ -295,7 +295,8 @@ def test_a_difference_within_chance_is_marked_and_makes_no_headline():
 def test_too_few_requests_compare_nothing():
     found = comparison.results([run("queue", measured(2, 500, requests=35)), run("balanced", measured(2, 1, requests=40))], {})
     assert found["runs"][1]["ttft_p90_differs"] == {"2": None} and "500.0 ? |" in comparison.table(found)
-    assert found["headline"] == "Too few requests: A 90th percentile takes 36 requests that succeed: nothing is compared."
+    why = "Nothing is compared: at 2 requests/s queue: not enough requests (35 of 36 needed)."
+    assert found["headline"] == why and f"\n? {why}\n" in comparison.table(found)
     enough = comparison.results([run("queue", measured(2, 500, requests=36)), run("balanced", measured(2, 1, requests=36))], {})
     assert "balanced: 90 % of first tokens within 1 ms" in enough["headline"] and "?" not in comparison.table(enough)
 
@@ -305,15 +306,48 @@ def test_too_few_requests_compare_nothing():
     [
         ([BASE], "nothing to compare"),
         ([OURS, BASE], "No preset beats prefix_aware"),
-        ([BASE, run("queue", measured(2, 1, failed=4), measured(8, 1, failed=4))], "nothing to compare"),
+        ([BASE, run("queue", measured(8, 0))], "nothing to compare"),
+        ([BASE, run("queue", measured(4, 1))], "nothing to compare"),
     ],
 )
 def test_headlines_that_claim_nothing(runs, said):
     assert said in comparison.results(runs, {})["headline"]
 
 
+def failing(milliseconds, every):
+    """200 requests, of which some that are not together fail."""
+    records = [Record(i, 0, i / 8, i / 8, i / 8 + milliseconds / 1000, i + 9, i + 9, 200, 100, 5, 50, "pod-a") for i in range(200)]
+    for record in records[::every]:
+        record.fail("http_503", "busy")
+    return comparison_run.run("", *result_of([(8, records)]))["stages"][0]
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "differs", "said"),
+    [
+        # a fifth of the baseline failed: whatever its 90th percentile is, it is longer
+        (failing(1000, 5), failing(100, 300), True, "queue: 90 % of first tokens within 100 ms at 8 requests/s, with balanced 40 of 200 requests failed."),
+        (failing(100, 300), failing(100, 5), True, "No preset beats balanced in time to first token by more than chance."),
+        # a tenth: it may be one of those that failed
+        (failing(1000, 11), failing(100, 11), None, "at 8 requests/s balanced: 19 of 200 requests failed, queue: 19 of 200 requests failed."),
+        (failing(1000, 300), failing(100, 11), None, "Nothing is compared: at 8 requests/s queue: 19 of 200 requests failed."),
+        (
+            failing(1000, 11),
+            failing(100, 300),
+            True,
+            "queue: 90 % of first tokens within 100 ms at 8 requests/s, 10.0 times sooner than with",
+        ),
+        (failing(1000, 7), failing(100, 7), None, "at 8 requests/s balanced: 29 of 200 requests failed, queue: 29 of 200 requests failed."),
+        (failing(1000, 1), failing(100, 300), None, "Nothing is compared: at 8 requests/s balanced: no request succeeded."),
+    ],
+)
+def test_failures_are_named_where_they_decide(base, mine, differs, said):
+    found = comparison.results([run("balanced", base), run("queue", mine)], {})
+    assert found["runs"][1]["ttft_p90_differs"] == {"8": differs} and said in found["headline"]
+
+
 def test_a_tenth_of_failures_leaves_no_percentile_to_compare():
-    assert comparison.p90(measured(8, 50, failed=3)) == 50.0 and comparison.p90(measured(8, 50, failed=4)) is None
+    assert comparison.p90(measured(4, 50, failed=4)) == 50.0 and comparison.p90(measured(4, 50, failed=5)) is None
 
 
 def test_the_table_has_a_row_for_each_rate_and_preset():
@@ -429,6 +463,7 @@ def entry(preset, **stages):
         {
             "rate": float(rate[1:]), "requests": 100, "failed": 0, "valid": True, "hit_ratio": 0.126, "largest_share": 0.5, "requests_per_s": 7.26,
             "output_tokens_per_s": 29.6, "ttft_cdf": [[p90 / 2, 0.5], [p90, 1.0]], "ttft_p90_interval": interval,
+            "ttft_p90_unknown": None if interval else "it was too short",
             "ttft_from_schedule_ms": {"p50": p90 / 2, "p90": p90, "p99": p90 * 2},
         }
         for rate, (p90, interval) in stages.items()
@@ -446,6 +481,11 @@ def entry(preset, **stages):
         ([1, 4], [2, 3], False),
         ([1, 2], None, None),
         (None, [1, 2], None),
+        ([1, None], [2, 3], None),
+        ([4, None], [2, 3], True),
+        ([2, 3], [4, None], True),
+        ([4, None], [None, None], None),
+        ([2, 3], [None, None], True),
     ],
 )
 def test_percentiles_differ_where_their_intervals_are_apart(one, other, differs):
@@ -479,7 +519,7 @@ def test_requests_that_failed_are_the_slowest(failed, p50, p90):
         (952, [900, 960], "No preset beats a in time to first token by more than chance."),  # 1.05 times: true, and not worth a word
         (940, [900, 960], "b: 90 % of first tokens within 940 ms at 4 requests/s, 1.1 times sooner than with a (1000 ms)."),
         (100, [90, 110], "b: 90 % of first tokens within 100 ms at 4 requests/s, 10.0 times sooner than with a (1000 ms)."),
-        (100, None, "Too few requests: A 90th percentile takes 36 requests that succeed: nothing is compared."),
+        (100, None, "Nothing is compared: at 4 requests/s b: it was too short."),
         (0, [0, 0], "There is nothing to compare with."),
     ],
 )

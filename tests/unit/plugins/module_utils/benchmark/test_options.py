@@ -104,7 +104,7 @@ def test_an_interval_holds_the_median_about_as_often_as_it_says(seed):
 def test_slices_of_time_stay_bounded_and_lose_nothing():
     series = Series()
     for number in range(5000):
-        series.add(record(number, planned=number, last=float(number)), 0.1)
+        series.add(record(number, planned=number, first=number + 0.1, last=float(number)))
     assert len(series.slices) <= SLICES and series.width == 64 and sum(each.ok for each in series.slices) == 5000
     assert series.rows()[3]["requests_per_s"] == 1.0 and series.rows()[3]["ttft_p50_ms"] == pytest.approx(100, rel=0.001)
 
@@ -461,7 +461,8 @@ def test_verdicts():
 
 def drawn(seed, scale, count=800):
     dice = random.Random(seed)
-    return [record(number, first=0.05 + dice.expovariate(10) * scale, last=2.0 + dice.random() * 8) for number in range(count)]
+    sent = [number / 40 for number in range(count)]
+    return [record(0, due, due, due + 0.05 + dice.expovariate(10) * scale, due + 2.0 + dice.random() * 8) for due in sent]
 
 
 def test_a_comparison_tells_chance_from_change():

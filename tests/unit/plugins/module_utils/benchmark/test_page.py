@@ -171,11 +171,13 @@ def test_a_row_of_the_comparison():
         },
         {"label": "rate 8", "name": "itl_p50_ms", "baseline": 1.0, "found": 2.0, "ratio": None, "low": None, "high": None, "verdict": "unknown", "why": "few"},
     ]
+    rows.append({**rows[1], "name": "itl_p90_ms", "found": None, "low": 1.2, "verdict": "worse", "why": None})
     text = page.page(found(stage(), comparison=rows))
-    assert cells(text)[-3:] == [
+    assert cells(text)[-4:] == [
         ["load", "what", "baseline", "now", "ratio", "95 % interval", ""],
-        ["rate 8", "tpot_p50_ms", "100", "123.456", "1.235", "1.000 to 1.500", "same"],
+        ["rate 8", "tpot_p50_ms", "100", "123.456", "1.235", "1 to 1.5", "same"],
         ["rate 8", "itl_p50_ms", "1", "2", "-", "-", "few"],
+        ["rate 8", "itl_p90_ms", "1", "-", "-", "at least 1.2", "worse"],
     ]
     assert "Compared with the baseline" not in page.page(found(stage(), comparison=[]))
 

@@ -208,11 +208,13 @@ def hist(*values):
 
 
 def figures(**values):
-    """The intervals of a stage of which only some distributions are known."""
+    """The intervals of a stage of which only some distributions are known, of a request a second that do not hang together."""
     totals = Totals()
     for name, each in values.items():
         totals.hist[name] = hist(*each)
-    return result.intervals(totals)
+    for second in range(len(each)):
+        totals.series.add(Record(second, 0, float(second), end=float(second)))
+    return {name: each for name, each in result.intervals(totals).items() if not name.endswith("_per_s")}
 
 
 def test_an_interval_of_a_percentile_by_hand():
@@ -334,9 +336,50 @@ def test_nothing_is_no_baseline():
     ],
 )
 def test_a_figure_is_worse_where_its_whole_interval_is(name, low, high, allowed, worse):
-    row = {"label": "rate 8", "name": name, "baseline": 100.0, "found": 140.0, "ratio": 1.4, "low": low, "high": high, "verdict": "", "why": None}
+    row = {"label": "rate 8", "name": name, "baseline": 100.0, "found": 140.0, "ratio": 1.4, "low": low, "high": high, "verdict": "worse", "why": None}
     said = [f"rate 8: {name} is 140, 1.4 times the baseline's 100 (95 %: {low:g} to {high:g}), 1.25 allowed"]
-    assert result.worse_than([{**row, "why": "few", "low": None}, row], allowed) == (said if worse else [])
+    others = [{**row, "why": "few", "low": None, "verdict": "unknown"}, {**row, "verdict": "better", "low": None}]
+    assert result.worse_than([*others, row], allowed) == (said if worse else [])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "ratio", "low", "high", "verdict", "said"),
+    [
+        # its upper end lies where requests failed: 2 * exp(-hypot(ln(200 / 180), ln(120 / 100)))
+        ((100, 90, 120), (200, 180, None), 2.0, 1.6202, None, "worse", "200, 2 times the baseline's 100 (95 %: at least 1.6202)"),
+        ((200, 180, None), (100, 90, 120), 0.5, None, 0.6172, "better", None),
+        # the figure itself does, and what is known of it is longer than the baseline may be
+        ((100, 90, 120), (None, 180, None), None, 1.5, None, "worse", "that of a request that failed, against the baseline's 100 (95 %: at least 1.5)"),
+        ((None, 180, None), (100, 90, 120), None, None, 0.6667, "better", None),
+        # all of it does
+        ((100, 90, 120), (None, None, None), None, None, None, "worse", "that of a request that failed, against the baseline's 100 (95 %: beyond any)"),
+        ((None, None, None), (100, 90, 120), None, None, None, "better", None),
+        # nobody knows
+        ((100, 90, 120), (110, 95, None), 1.1, 0.8705, None, "unknown", None),
+        ((100, 90, None), (200, 180, None), 2.0, None, None, "unknown", None),
+        ((None, None, None), (None, None, None), None, None, None, "unknown", None),
+    ],
+)
+def test_what_failures_leave_of_an_interval_is_judged(theirs, mine, ratio, low, high, verdict, said):
+    entries = [
+        {"label": "rate 8", "valid": True, "failed": int(None in each), "requests": 9, "intervals": {"tpot_p50_ms": figure(*each)}} for each in (theirs, mine)
+    ]
+    (row,) = result.compare(entries[:1], entries[1:])
+    assert (row["ratio"], row["low"], row["high"], row["verdict"]) == (ratio, low, high, verdict)
+    assert result.worse_than([row], 1.25) == ([f"rate 8: tpot_p50_ms is {said}, 1.25 allowed"] if said else [])
+    assert (row["why"] is not None) == (verdict == "unknown") and (not row["why"] or "this run: 1 of 9 requests failed" in row["why"])
+
+
+def test_a_run_that_loses_many_requests_does_not_pass_its_baseline():
+    """15 of 100, whatever the others take: the 90th percentile is one of those."""
+    good, bad = (
+        [record(0, second / 10, second / 10, second / 10 + 0.1, second / 10 + 0.4, error=None if number % every else "http_503")
+         for number, second in enumerate(range(400))]
+        for every in (1000, 6)
+    )  # fmt: skip
+    base, found = stage(good[1:]), stage(bad)
+    assert found["intervals"]["ttft_from_schedule_p90_ms"] == {"value": None, "low": None, "high": None, "few": None}
+    assert any("ttft_from_schedule_p90_ms is that of a request that failed" in line for line in result.worse_than(result.compare([base], [found]), 1.2))
 
 
 ABOUT = {

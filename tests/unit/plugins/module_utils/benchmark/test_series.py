@@ -20,7 +20,8 @@ def series(*requests):
     """Of (record, seconds to its first token)."""
     made = Series()
     for each, ttft in requests:
-        made.add(each, ttft)
+        each.first = None if ttft is None else each.planned + ttft
+        made.add(each)
     return made
 
 
@@ -56,7 +57,7 @@ def test_percentiles_of_a_slice():
 def test_series_of_different_widths_are_added_where_they_belong(first):
     """Each slice of the one lies in the middle of one of the other, whichever is asked."""
     short, long = series((ended(0.5), 0.1), (ended(2.5), 0.1), (ended(5.5, error="timeout"), None)), series((ended(1.0), 0.3), (ended(130.0, tokens=4), 0.3))
-    assert (short.width, long.width) == (1.0, 2.0)
+    assert (short.width, long.width) == (1 / 16, 2.0)
     one, other = (short, long) if first else (long, short)
     one.merge(other)
     rows = one.rows()
@@ -70,7 +71,7 @@ def ending(counts, width):
     made = Series(width)
     for index, count in enumerate(counts):
         for _number in range(count):
-            made.add(ended((index + 0.5) * width), None)
+            made.add(ended((index + 0.5) * width))
     return made
 
 
@@ -81,15 +82,35 @@ def test_how_much_whole_slices_vary(width):
     assert ending([9, 2, 4, 4, 1], width).spread("ok", 0.0, 9 * width) is None
     assert ending([9, 3, 3, 3, 3, 1], width).spread("tokens", 0.0, 9 * width) == 0.0
     # of what lies behind the first answer and before the drain: 4, 4, 6, 6
-    half = 3.182 * math.sqrt(4 / 3 / 4) / 5
+    half = 3.182 * math.sqrt(4 / 3 / 4 * 1.5) / 5  # neighbours have a correlation of a quarter
     assert ending([9, 2, 4, 4, 6, 6, 1, 1, 1], width).spread("ok", 1.5 * width, 6.5 * width) == pytest.approx(half, rel=0.01)
 
 
 def test_what_came_of_the_requests_that_were_due_in_a_slice():
     """Whenever they ended: 1, 2, 1, 2 between the first and the last."""
     made = series(
-        *((ended(30.0 - due, due=due, tokens=4), None) for due in (0.5, 1.5, 2.2, 2.4, 3.5, 4.1, 4.9, 5.5)), (ended(9.0, due=4.5, error="timeout"), None)
+        (ended(SLICES - 0.1), None),  # so that slices are as wide as a second
+        *((ended(30.0 - due, due=due, tokens=4), None) for due in (0.5, 1.5, 2.2, 2.4, 3.5, 4.1, 4.9, 5.5)),
+        (ended(9.0, due=4.5, error="timeout"), None),
     )
-    assert [each.due_ok for each in made.slices[:7]] == [1, 1, 2, 1, 2, 1, 0] and [each.due_tokens for each in made.slices[:3]] == [4, 4, 8]
+    assert [each.due_ok for each in made.slices[:7]] == [2, 1, 2, 1, 2, 1, 0] and [each.due_tokens for each in made.slices[:3]] == [14, 4, 8]
     half = 3.182 * math.sqrt(1 / 3 / 4) / 1.5
     assert made.spread("due_ok", 0.5, 5.5) == made.spread("due_tokens", 0.5, 5.5) == pytest.approx(half, rel=0.01)
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.7, 9.0, 100.0, 5000.0])
+def test_a_stage_has_many_slices_however_short_it_is(seconds):
+    made = series(*((ended(seconds * number / 200, due=seconds * number / 200), 0.0) for number in range(200)))
+    assert SLICES / 2 - 2 <= len(made.slices) <= SLICES or seconds < 0.06
+    assert sum(row["requests_per_s"] for row in made.rows()) * max(1.0, made.width) == pytest.approx(200, abs=0.2)
+    assert made.parts == len(made.slices) and made.worth("ttft_from_schedule", [1.0]) == 1.0
+
+
+def test_how_much_requests_say_of_how_many_take_long():
+    """Every other one does: as much as if they were independent. Ten seconds long all of them, then ten none: as much as one in fifteen or more."""
+    alone = series(*((ended(float(number), due=number / 4), 0.1 + number % 2) for number in range(240)))
+    tied = series(*((ended(number / 4, due=number / 4), 0.1 + (number % 80 < 40)) for number in range(240)))
+    assert alone.worth("ttft_from_schedule", [600.0]) == 1.0 and tied.worth("ttft_from_schedule", [600.0, 5000.0]) > 15
+    lost = series(*((ended(number / 4, due=number / 4, error="timeout" if number % 80 < 40 else None), 0.1) for number in range(240)))
+    assert lost.worth("ttft_from_schedule", [math.inf]) > 15
+    assert series((ended(0.0), 0.1)).worth("ttft_from_schedule", [1.0]) is None and Series().worth("tpot", [1.0]) is None
