@@ -191,28 +191,27 @@ class Runner:
         self.limited = f"the server was not saturated at {tried:g} requests/s, the highest rate that was tried"
 
     async def _search(self, client: LoadClient, ladder: Ladder) -> None:
-        """Up until a rate misses the SLO, then between the highest that meets it and the lowest that misses it, until they are close."""
-        best, worst, rate = 0.0, float("inf"), min(ladder.start, ladder.highest)
+        """Up until a rate misses the SLO, then between the highest that does not and the lowest that does, until they are close. A rate that sends too few
+        requests to know it is taken for one that does not: higher ones send more."""
+        best, worst, rate, known = 0.0, float("inf"), min(ladder.start, ladder.highest), True
         for _dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
                 return
-            if self.meets(found):
-                best = rate
-            else:
+            if missed := slo.missed(self._plan.rules, found.totals, self._plan.allowed):
                 worst = rate
-            if best >= ladder.highest:
+            else:
+                best, known = rate, missed is not None
+            ended = best >= ladder.highest or (best and worst <= best * (1 + ladder.tolerance))
+            if ended and not known:
+                self.limited = f"{ladder.seconds:g} s at {best:g} requests/s are too few requests for the percentiles of the SLO; send for longer"
+            elif best >= ladder.highest:
                 self.limited = f"the SLO is met at {best:g} requests/s, the highest rate that was allowed"
-                return
-            if best and worst <= best * (1 + ladder.tolerance):
+            if ended:
                 return
             rate = min(rate * ladder.factor, ladder.highest) if worst == float("inf") else (best + worst) / 2
         self.limited = f"{ladder.most} rates were tried; the answer lies between {best:g} and {worst:g} requests/s"
-
-    def meets(self, found: Measured) -> bool:
-        """Whether a stage meets every objective."""
-        return all(judged["met"] for judged in slo.judge(self._plan.rules, found.totals, self._plan.allowed))
 
 
 class _KeepText:

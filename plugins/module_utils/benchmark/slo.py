@@ -90,12 +90,31 @@ def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[di
     return [_judge(rule, totals, summary) for rule in wanted]
 
 
+def missed(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> bool | None:
+    """Whether a stage misses any objective; None where only percentiles are missed for which it has too few requests, and of which that may be chance."""
+    misses = [(rule, judged) for rule, judged in zip(wanted, judge(wanted, totals, allowed), strict=True) if not judged["met"]]
+    if not misses:
+        return False
+    return True if any(judged["enough"] or _beyond_chance(rule, totals) for rule, judged in misses) else None
+
+
+def _beyond_chance(rule: Rule, totals: Totals) -> bool:
+    """Whether even the lower end of the interval of a percentile misses its bound."""
+    hist, lost = totals.hist[rule.metric], totals.lost(rule.metric)
+    values = _values(rule, totals)
+    least = hist.least(t.cast(float, rule.percent), values, lost) if values else None
+    return least is not None and least > rule.bound
+
+
+def _values(rule: Rule, totals: Totals) -> int:
+    """Of how many requests a latency is known, failed ones included: one may have many values, or none."""
+    return min(totals.requests, totals.hist[rule.metric].n + totals.failed)
+
+
 def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
     found, enough = _value(rule, totals, summary), True
     if rule.percent is not None:
-        # a request may have many values, or none
-        values = min(totals.requests, totals.hist[rule.metric].n + totals.failed)
-        enough = values * (1 - rule.percent / 100) >= ABOVE - 1e-9
+        enough = _values(rule, totals) * (1 - rule.percent / 100) >= ABOVE - 1e-9
     met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
     known = None if found is None or math.isinf(found) else round(found, 5)
     # a late client makes times longer by its own lateness, and no more

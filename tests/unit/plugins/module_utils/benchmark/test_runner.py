@@ -164,9 +164,37 @@ def test_a_search_finds_the_highest_rate_that_meets_the_objective(measure, rate)
     """Above `rate` the queue of ten seconds is longer than half a second at its end, from 1.06 times as many requests on."""
     made, _sent = measure(Server(rate=rate), search={"rate": 10, "seconds": 10, "tolerance": 0.02, "most": 20}, slo={"ttft_from_schedule_p90_ms": 500})
     rates = [measured.step.rate for measured in made.measured]
-    best = max(measured.step.rate for measured in made.measured if made.meets(measured))
+    best = result.best([result.stage(each, Plan(None, None, Shape(), (), None, rules=made._plan.rules)) for each in made.measured])
     assert rate <= best * 1.02 and best <= 1.06 * rate and made.limited is None
     assert rates[1] == 20 and max(rates) <= 2 * 1.06 * rate and len(rates) <= 14
+
+
+class OnceSlow(Server):
+    """One answer of 150 takes two seconds more, so that the 99th percentile is not slow."""
+
+    def answered(self, now):
+        return super().answered(now) + (2.0 if len(self.sent) % 150 == 30 else 0)
+
+
+@pytest.mark.parametrize("rate", [2, 8])
+def test_a_search_does_not_turn_at_a_rate_that_sends_too_few_requests_to_know(measure, rate):
+    """40 at the first one, of which one is slow."""
+    search = {"rate": rate, "factor": 2, "seconds": 20, "most": 12, "tolerance": 0.1}
+    made, _sent = measure(OnceSlow(rate=20, takes=0.05), search=search, slo={"ttft_from_schedule_p99_ms": 500})
+    rates = [each.step.rate for each in made.measured]
+    found = [result.stage(each, Plan(None, None, Shape(), (), None, rules=made._plan.rules)) for each in made.measured]
+    assert rates[1] == 2 * rate and result.best(found) == pytest.approx(20, rel=0.1) and result.verdict(found, True, True) == ("passed", [])
+
+
+def test_a_search_turns_at_a_rate_of_which_all_requests_are_too_slow(measure):
+    """However few they are: that is no chance."""
+    made, _sent = measure(Server(takes=2.0), search={"rate": 2, "seconds": 20, "most": 3}, slo={"ttft_from_schedule_p99_ms": 500})
+    assert [each.step.rate for each in made.measured] == [2, 1, 0.5]
+
+
+def test_a_search_whose_highest_rate_sends_too_few_requests_says_so(measure):
+    made, _sent = measure(OnceSlow(), search={"rate": 2, "rate_max": 2, "seconds": 20}, slo={"ttft_from_schedule_p99_ms": 500})
+    assert made.limited == "20 s at 2 requests/s are too few requests for the percentiles of the SLO; send for longer"
 
 
 def test_a_search_that_may_not_go_further_says_so(measure):
