@@ -350,8 +350,8 @@ options:
   baseline:
     description:
       - The C(result.json) of an earlier run to compare with, on the host where this runs.
-      - Nothing is compared with one of another O(workload), O(api), O(stream), O(ignore_eos) or O(arrivals). One of another model or address is compared,
-        with a warning.
+      - Nothing is compared with one of another O(workload), O(api), O(stream), O(ignore_eos), O(extra_body) or O(arrivals). One of other models or weights,
+        or of another address, O(host_header), O(headers), O(temperature) or O(warmup), is compared, with a warning.
     type: path
   baseline_max_ratio:
     description:
@@ -519,7 +519,7 @@ comparison:
   sample:
     - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
 baseline_differs:
-  description: In what the baseline differs that was measured at another address or of another model.
+  description: In what else than the load the baseline differs, such as its address or model.
   returned: where it does
   type: str
   sample: "the baseline differs in more than its time: models ['llama-8b'] there and ['llama-70b'] here"

@@ -18,7 +18,7 @@ import typing as t
 
 from ..common.objects import Facts
 from ..http import tls
-from . import llmd_report, page, result, worker
+from . import llmd_report, options, page, result, worker
 from .input_files import Files
 from .output import CsvRows
 from .plan import Plan
@@ -75,7 +75,8 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
     if files.baseline is not None:
         before, here = files.baseline.get("about"), whole["about"]
         found["comparison"] = result.compare(files.baseline["stages"], stages, result.differing(before, here, result.SAME_LOAD))
-        if noted := result.differing(before, here, result.NOTED):
+        noted = result.differing(before, here, result.NOTED) if before else "it does not say what it has measured"
+        if noted:
             found["baseline_differs"] = f"the baseline differs in more than its time: {noted}"
         worse = result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
         if worse and found["verdict"] != "invalid":
@@ -122,10 +123,21 @@ def _warmup(totals: Totals | None) -> Facts | None:
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
-    """What was measured, without secrets."""
-    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
-    used = {name: value for name, value in params["workload"].items() if value is not None}
-    return {"url": plan.destination.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
+    """What was measured, without secrets: of headers and what else is sent with each request their digests. A key that is sent says nothing of the load."""
+    kept = ("api", "stream", "ignore_eos", "temperature", "host_header", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
+    used = {name: value for name, value in {**params["workload"], "content": plan.content}.items() if value is not None}
+    mix = options.models(params)
+    whole = sum(entry["weight"] for entry in mix)
+    return {
+        "url": plan.destination.url,
+        "models": list(plan.models),
+        "weights": {entry["name"]: round(entry["weight"] / whole, 4) for entry in mix} if len(mix) > 1 else {},
+        "workload": used,
+        "warmup": {name: value for name, value in (params["warmup"] or {}).items() if value is not None},
+        "headers": {name.lower(): options.digest(value) for name, value in (params["headers"] or {}).items() if name.lower() != "authorization"},
+        "extra_body": {name: options.digest(value) for name, value in (params["extra_body"] or {}).items()},
+        **{name: params[name] for name in kept},
+    }
 
 
 def contents(everything: Facts) -> dict[str, str]:

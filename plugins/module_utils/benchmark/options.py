@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import hashlib
 import json
 import math
 import typing as t
@@ -31,6 +32,14 @@ COUNTS = {
     "prompts": ("output_len",),
 }
 RANGES = ("input_len", "output_len", "turns")
+# What each kind of workload uses beside those: what decides nothing does not make another load. `content` is the digest of a file.
+USED = {
+    "random": ("input_len_max", "output_len_max"),
+    "shared_prefix": (),
+    "chats": ("turns_max", "think_seconds"),
+    "trace": ("format", "speed", "requests", "content"),
+    "prompts": ("content",),
+}
 # Numbers that must be more than 0 where they are given, and those that may be 0, by the option that holds them; "" for the options themselves.
 POSITIVE = {
     "": ("request_timeout", "in_flight", "max_lag", "processes", "baseline_max_ratio"),
@@ -45,6 +54,11 @@ NOT_NEGATIVE = {"": ("pause", "max_lag_share", "wait", "temperature"), "workload
 def models(params: Options) -> list[dict[str, t.Any]]:
     """The models among which requests are drawn, with their weights."""
     return [{"name": params["model"], "weight": 1.0}] if params["model"] else [dict(entry) for entry in params["models"] or ()]
+
+
+def digest(value: t.Any) -> str:
+    """What tells one value from another without telling it."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
@@ -87,6 +101,7 @@ def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
         allowed(params, rules),
         params["pause"],
         next((step for step in steps if step.warmup), None),
+        None if text is None else digest(text),
     )
 
 

@@ -48,6 +48,7 @@ class Plan:
     allowed: Allowed = Allowed()
     pause: float = 1.0
     warmup: Step | None = None
+    content: str | None = None  # a digest of the workload's file
 
 
 class Measured(t.NamedTuple):

@@ -14,6 +14,7 @@ from ..http.urls import excerpt
 from ..loadgen.record import CLIENT
 from . import slo
 from .confidence import needed
+from .options import COUNTS, USED
 from .plan import Measured, Plan
 from .series import LEAST
 from .totals import Totals
@@ -22,7 +23,9 @@ COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 PERCENTS = (50, 90, 99)  # that have an interval
 DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 # Of what was measured (`about` of a result): where one of these differs, figures cannot be compared; where one of those does, the reader has to know.
-SAME_LOAD, NOTED = ("workload", "api", "stream", "ignore_eos", "arrivals"), ("models", "url")
+SAME_LOAD = ("workload", "api", "stream", "ignore_eos", "extra_body", "arrivals")
+NOTED = ("models", "weights", "url", "host_header", "headers", "temperature", "warmup")
+LEFT_OUT = ("input_len_max", "output_len_max", "turns_max", "requests")  # options of a workload that have no default
 HIGHER = ("requests_per_s", "output_tokens_per_s")  # figures of which more is better
 REPORTED = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len", "output_len")
@@ -163,14 +166,27 @@ def differing(baseline: t.Any, about: Facts, names: c.Iterable[str]) -> str:
     """What of a baseline's `about` differs from this run's, in words; empty where nothing does. What a baseline does not say does not differ."""
     found = []
     for name in names:
-        earlier, mine = baseline.get(name, about[name]) if isinstance(baseline, dict) else about[name], about[name]
+        if not isinstance(baseline, dict) or name not in baseline or name not in about:
+            continue
+        earlier, mine = (_load(each) if name == "workload" else each for each in (baseline[name], about[name]))
         if isinstance(earlier, dict) and isinstance(mine, dict):
             for key in sorted({*earlier, *mine}):
-                if earlier.get(key) != mine.get(key):
-                    found.append(f"{name}.{key} {excerpt(repr(earlier.get(key)))} there and {excerpt(repr(mine.get(key)))} here")
-        elif earlier != mine:
+                there = earlier.get(key)
+                # an option that did not exist then, unless it was left out
+                unknown = name == "workload" and key not in earlier and key not in LEFT_OUT
+                if there != mine.get(key) and not unknown and (name != "workload" or key == "kind" or earlier.get("kind") == mine["kind"]):
+                    found.append(f"{name}.{key} {excerpt(repr(there))} there and {excerpt(repr(mine.get(key)))} here")
+        elif (sorted(map(str, earlier)) != sorted(mine)) if isinstance(earlier, list) and isinstance(mine, list) else earlier != mine:
             found.append(f"{name} {excerpt(repr(earlier))} there and {excerpt(repr(mine))} here")
     return ", ".join(found)
+
+
+def _load(workload: t.Any) -> t.Any:
+    """What a workload says of the load: what its kind uses."""
+    if not isinstance(workload, dict) or workload.get("kind") not in COUNTS:
+        return workload
+    kind = workload["kind"]
+    return {name: value for name, value in workload.items() if name in ("kind", *COUNTS[kind], *USED[kind])}
 
 
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts], other: str = "") -> list[Facts]:

@@ -477,6 +477,7 @@ def test_a_warm_up_that_failed_is_reported(call, processes):
     [
         ({"workload": {"kind": "random", "input_len": 7}}, "inconclusive", "another load: workload."),
         ({"models": ["other"]}, "passed", "the baseline differs in more than its time: models ['other'] there and ['m'] here"),
+        (None, "passed", "it does not say what it has measured"),
         ({}, "passed", ""),
     ],
 )
@@ -485,10 +486,10 @@ def test_a_baseline_of_another_load_or_model_is_not_compared_without_a_word(call
     with serve(Server()) as url:
         call(vllm_perf, url=url, **options)
         old = json.loads((tmp_path / "result.json").read_text())
-        (tmp_path / "old.json").write_text(json.dumps({**old, "about": {**old["about"], **about}}))
+        (tmp_path / "old.json").write_text(json.dumps({**old, "about": None if about is None else {**old["about"], **about}}))
         result = call(vllm_perf, url=url, baseline=str(tmp_path / "old.json"), baseline_max_ratio=1000, **options)
     assert result["verdict"] == verdict and said in str(result["warnings"]).replace("\\'", "'")
-    assert ("differs" in str(result["warnings"])) == ("models" in about)
+    assert ("differs" in str(result["warnings"])) == (about is None or "models" in about)
     assert {row["verdict"] == "unknown" for row in result["comparison"] if row["name"].endswith("_p50_ms")} == {verdict == "inconclusive"}
 
 

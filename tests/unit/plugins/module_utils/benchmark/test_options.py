@@ -13,7 +13,7 @@ import random
 import statistics
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, execute, result
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
@@ -474,6 +474,31 @@ def test_a_comparison_tells_chance_from_change():
     assert rows["ttft_from_schedule_p90_ms"]["verdict"] == "worse" and rows["ttft_from_schedule_p90_ms"]["ratio"] == pytest.approx(1.5, abs=0.25)
     assert any("ttft_from_schedule_p50_ms" in line for line in result.worse_than(found, 1.1)) and result.worse_than(found, 3.0) == []
     assert result.compare([], [slower]) == [] and result.compare([{**base, "label": "rate 9"}], [slower]) == []
+
+
+def test_what_was_measured_is_told_without_secrets():
+    given = {
+        "url": "http://a",
+        "models": [{"name": "m", "weight": 3}, {"name": "n"}],
+        "workload": {"kind": "prompts", "path": "/home/me/p.txt"},
+        "headers": {"X-Key": "sesame", "Authorization": "Bearer sesame"},
+        "extra_body": {"secret": "sesame", "n": 8},
+        "warmup": {"rate": 2, "requests": 4},
+        "stages": [{"rate": 1, "seconds": 1}],
+    }
+
+    def about(text="hi\n", **other):
+        params = argument_spec.complete({**given, **other})
+        return execute.about(perf_options.plan(params, text), params)
+
+    found = about()
+    assert "sesame" not in json.dumps(found) and list(found["headers"]) == ["x-key"] and sorted(found["extra_body"]) == ["n", "secret"]
+    assert found["weights"] == {"m": 0.75, "n": 0.25} and found["warmup"] == {"rate": 2.0, "requests": 4} and len(found["workload"]["content"]) == 16
+    here = {"workload": {"kind": "prompts", "path": "/home/you/p.txt"}, "api_key": "k", "headers": {"x-key": "sesame"}}
+    assert result.differing(found, about(**here), (*result.SAME_LOAD, *result.NOTED)) == ""
+    assert result.differing(found, about("ho\n"), result.SAME_LOAD).startswith("workload.content ")
+    assert result.differing(found, about(headers={"X-Key": "open"}), result.NOTED).startswith("headers.x-key ")
+    assert result.differing(found, about(extra_body={"n": 1}), result.SAME_LOAD).startswith("extra_body.n ")
 
 
 def test_a_row_of_the_file_of_requests_holds_no_formula():

@@ -385,10 +385,16 @@ def test_a_run_that_loses_many_requests_does_not_pass_its_baseline():
 ABOUT = {
     "url": "http://a",
     "models": ["m"],
-    "workload": {"kind": "random", "input_len": 4},
+    "weights": {"a": 0.99, "b": 0.01},
+    "workload": {"kind": "random", "input_len": 4, "think_seconds": 0},
+    "warmup": {"rate": 2.0, "requests": 9},
+    "host_header": None,
+    "headers": {"x-model": "1f"},
+    "temperature": 0.0,
     "api": "completions",
     "stream": True,
     "ignore_eos": True,
+    "extra_body": {"n": "2e"},
     "arrivals": "poisson",
 }
 
@@ -398,7 +404,20 @@ ABOUT = {
     [
         ({}, "", ""),
         ({"workload": {"kind": "random", "input_len": 512}}, "workload.input_len 512 there and 4 here", ""),
-        ({"workload": {"kind": "trace", "path": "x"}}, "workload.input_len None there and 4 here, workload.kind 'trace' there and 'random' here", ""),
+        ({"workload": {"kind": "trace", "path": "x"}}, "workload.kind 'trace' there and 'random' here", ""),
+        # what was left out, what the kind does not use, and what did not exist yet
+        ({"workload": {"kind": "random", "input_len": 4, "input_len_max": 9}}, "workload.input_len_max 9 there and None here", ""),
+        ({"workload": {"kind": "random", "input_len": 4, "think_seconds": 5, "turns": 3}}, "", ""),
+        ({"workload": {"kind": "random"}}, "", ""),
+        ({"extra_body": {"n": "3a"}}, "extra_body.n '3a' there and '2e' here", ""),
+        ({"extra_body": {}}, "extra_body.n None there and '2e' here", ""),
+        ({"temperature": 1.0, "host_header": "a"}, "", "host_header 'a' there and None here, temperature 1.0 there and 0.0 here"),
+        ({"weights": {"a": 0.01, "b": 0.99}}, "", "weights.a 0.01 there and 0.99 here, weights.b 0.99 there and 0.01 here"),
+        (
+            {"headers": {}, "warmup": {}},
+            "",
+            "headers.x-model None there and '1f' here, warmup.rate None there and 2.0 here, warmup.requests None there and 9 here",
+        ),
         ({"stream": False, "api": "chat_completions"}, "api 'chat_completions' there and 'completions' here, stream False there and True here", ""),
         ({"models": ["other"], "url": "http://b"}, "", "models ['other'] there and ['m'] here, url 'http://b' there and 'http://a' here"),
         ({"seed": 7}, "", ""),
@@ -410,6 +429,10 @@ def test_what_a_baseline_measured_is_compared_too(change, load, noted):
     (row,) = result.compare([{"label": "rate 8", "valid": True, "intervals": {"tpot_p50_ms": figure(9, 8, 10)}}] * 1,
                             [{"label": "rate 8", "valid": True, "intervals": {"tpot_p50_ms": figure(9, 8, 10)}}], found[0])  # fmt: skip
     assert (row["verdict"], row["why"]) == (("unknown", f"another load: {found[0]}") if load else ("same", None))
+
+
+def test_models_have_no_order():
+    assert result.differing({"models": ["b", "a"]}, {"models": ["a", "b"]}, result.NOTED) == ""
 
 
 @pytest.mark.parametrize("baseline", [None, [], {}, {"workload": 7}])
