@@ -286,7 +286,7 @@ options:
     suboptions:
       <<: *ladder
       tolerance:
-        description: How close to the highest rate the result must be, as a share of it.
+        description: How close to the highest rate the result must be, as a share of it, 1 at most.
         type: float
         default: 0.05
   arrivals:
@@ -325,8 +325,8 @@ options:
     default: 0.1
   max_lag_share:
     description:
-      - The share of a measured latency that may come from this client before a stage is invalid. Its lateness at p50, p90, p95 and p99, at sending and of its
-        event loop, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
+      - The share of a measured latency, 1 at most, that may come from this client before a stage is invalid. Its lateness at p50, p90, p95 and p99, at sending
+        and of its event loop, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
         O(baseline), with the time to first token.
       - Lateness below 2 ms never counts. An objective that is missed by more than the client's lateness is missed. V(0) means no such bound.
     type: float
@@ -336,7 +336,7 @@ options:
       - Objectives. The task fails when a stage misses one; of a sweep or search, when no rate meets them all.
       - C(METRIC_STAT_ms) is an upper bound in milliseconds, such as C(ttft_p90_ms) or C(tpot_mean_ms). Metrics are C(ttft), C(ttft_from_schedule), C(tpot),
         C(itl), C(ntpot), C(e2e), C(e2e_from_schedule), C(queue), C(send_lag); statistics are C(mean), C(max), C(p50), C(p99), C(p99_9) and so on.
-      - C(error_rate_max) is a share from 0 to 1. C(requests_per_s_min), C(output_tokens_per_s_min), C(prompt_tokens_per_s_min), C(total_tokens_per_s_min),
+      - C(error_rate_max) is a share below 1. C(requests_per_s_min), C(output_tokens_per_s_min), C(prompt_tokens_per_s_min), C(total_tokens_per_s_min),
         C(goodput_per_s_min) and C(goodput_share_min) are lower bounds.
     type: dict
     default: {}
@@ -355,7 +355,7 @@ options:
     type: path
   baseline_max_ratio:
     description:
-      - The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+      - The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains. At least 1.
       - A figure of too few requests is not compared, with a warning. A p50 needs 6 independent requests in both runs, a p90 36, a p99 368, and more where
         requests wait for each other. Means are not compared.
     type: float

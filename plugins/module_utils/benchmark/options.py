@@ -40,14 +40,16 @@ USED = {
     "trace": ("format", "speed", "requests", "content"),
     "prompts": ("content",),
 }
-# Numbers that must be more than 0 where they are given, and those that may be 0, by the option that holds them; "" for the options themselves.
+# Numbers by their bounds, where they are given, and by the option that holds them; "" for the options themselves.
 POSITIVE = {
-    "": ("request_timeout", "in_flight", "max_lag", "processes", "baseline_max_ratio"),
+    "": ("request_timeout", "in_flight", "max_lag", "processes"),
     "workload": ("speed", "requests"),
     "sweep": ("rate", "rate_max", "seconds", "most"),
     "search": ("rate", "rate_max", "seconds", "most", "tolerance"),
     "job": ("timeout", "start_timeout"),
 }
+SHARES = {"": ("max_lag_share",), "search": ("tolerance",)}
+FROM_ONE = {"": ("baseline_max_ratio",)}
 NOT_NEGATIVE = {"": ("pause", "max_lag_share", "wait", "temperature"), "workload": ("think_seconds",)}
 
 
@@ -127,6 +129,8 @@ def problems(params: Options) -> list[str]:
     found = [
         *_numbers(params, POSITIVE, lambda value: value > 0, "must be more than 0"),
         *_numbers(params, NOT_NEGATIVE, lambda value: value >= 0, "must be 0 or more"),
+        *_numbers(params, SHARES, lambda value: value <= 1, "must be 1 or less, since it is a share; for 5 % write 0.05"),
+        *_numbers(params, FROM_ONE, lambda value: value >= 1, "must be 1 or more, as many times as worse is allowed"),
     ]
     if path := params.get("path"):
         found += [f"path: {path!r} must begin with '/'"] if not path.startswith("/") else [f"path: {path!r} {wrong}" for wrong in [not_a_path(path)] if wrong]

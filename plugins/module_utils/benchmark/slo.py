@@ -51,6 +51,9 @@ def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
         except (TypeError, ValueError):
             problems.append(f"slo.{name}: {value!r} is no number from 0 on")
             continue
+        if name == ERRORS and bound == 1:
+            problems.append(f"slo.{name}: {value!r} always holds; for 1 % write 0.01")
+            continue
         if name in SHARES and bound > 1:
             problems.append(f"slo.{name}: {value!r} is no share from 0 to 1; for {bound:g} % write {bound / 100:g}")
             continue

@@ -71,6 +71,7 @@ BENCHMARK: dict[str, Field] = {
         ),
         default=0.1,
         minimum=0,
+        maximum=1,
     ),
     "slo": Field(
         "map",

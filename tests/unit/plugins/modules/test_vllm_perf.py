@@ -414,7 +414,7 @@ def test_all_mistakes_at_once(call):
         ({**LOAD, "goodput": {"ttft_ms": True}}, "goodput.ttft_ms: True is no number above 0"),
         ({**LOAD, "request_timeout": float("nan")}, "request_timeout: nan must be more than 0"),
         ({**LOAD, "pause": float("inf")}, "pause: inf must be 0 or more"),
-        ({**LOAD, "baseline": "/dev/null", "baseline_max_ratio": 0}, "baseline_max_ratio: 0 must be more than 0"),
+        ({**LOAD, "baseline": "/dev/null", "baseline_max_ratio": 0}, "baseline_max_ratio: 0 must be 1 or more"),
         ({**LOAD, "workload": {"kind": "trace", "path": "x", "requests": 0, "speed": float("nan")}}, "workload.speed: nan must be more than 0"),
         ({**LOAD, "workload": {"kind": "trace", "path": "x", "requests": 0}}, "workload.requests: 0 must be more than 0"),
         ({**LOAD, "model": ""}, "model: the name is missing"),

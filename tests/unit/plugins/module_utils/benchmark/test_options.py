@@ -437,7 +437,9 @@ def test_all_mistakes_of_objectives_at_once():
     for name, value in (("error_rate_max", 5), ("goodput_share_min", 99)):
         with pytest.raises(ValueError, match=f"slo.{name}: {value} is no share from 0 to 1; for {value} % write {value / 100:g}"):
             perf_slo.rules({name: value})
-    assert perf_slo.rules({"error_rate_max": 1, "goodput_share_min": 1, "goodput_per_s_min": 99})
+    with pytest.raises(ValueError, match="slo.error_rate_max: 1 always holds; for 1 % write 0.01"):
+        perf_slo.rules({"error_rate_max": 1})
+    assert perf_slo.rules({"error_rate_max": 0.99, "goodput_share_min": 1, "goodput_per_s_min": 99})
     assert perf_slo.rules({"ttft_p99_9_ms": 5})[0].percent == 99.9 and perf_slo.good_problems({"ttft": 1, "e2e_ms": 0, "tpot_ms": 5}) != []
 
 
@@ -526,6 +528,9 @@ def wrong(options):
     [
         ({**USUAL, "max_lag": 0.001, "pause": 0, "max_lag_share": 0, "temperature": 0, "in_flight": 1, "processes": 1, "wait": 0}, None),
         ({**USUAL, "max_lag": 0}, "max_lag: 0 must be more than 0"),
+        ({**USUAL, "max_lag_share": 1, "baseline": "a", "baseline_max_ratio": 1}, None),
+        ({**USUAL, "max_lag_share": 10}, "max_lag_share: 10 must be 1 or less, since it is a share; for 5 % write 0.05"),
+        ({**USUAL, "baseline": "a", "baseline_max_ratio": 0.5}, "baseline_max_ratio: 0.5 must be 1 or more, as many times as worse is allowed"),
         ({**USUAL, "max_lag": math.inf}, "max_lag: inf must be more than 0"),
         ({**USUAL, "processes": 0}, "processes: 0 must be more than 0"),
         ({**USUAL, "request_timeout": -1.5}, "request_timeout: -1.5 must be more than 0"),
@@ -568,6 +573,8 @@ def wrong(options):
         (SEARCH, None),
         ({**SEARCH, "slo": {}}, "slo: a search needs objectives to meet, such as {ttft_p90_ms: 500}"),
         ({**SEARCH, "search": {"tolerance": 0}}, "search.tolerance: 0 must be more than 0"),
+        ({**SEARCH, "search": {"tolerance": 1}}, None),
+        ({**SEARCH, "search": {"tolerance": 5}}, "search.tolerance: 5 must be 1 or less, since it is a share; for 5 % write 0.05"),
     ],
 )
 def test_a_mistake_in_the_options(options, said):

@@ -102,6 +102,8 @@ def test_what_is_planned_is_what_the_module_takes():
         ({"services": ["tabel"]}, "llm_d_benchmark.services[0]", "Did you mean table"),
         ({"baseline_max_ratio": 1.1}, "llm_d_benchmark.baseline_max_ratio", "nothing to compare with"),
         ({"slo": {"ttfb_p90_ms": 5}}, "llm_d_benchmark.slo.ttfb_p90_ms", "no such objective"),
+        ({"slo": {"error_rate_max": 1}}, "llm_d_benchmark.slo.error_rate_max", "always holds"),
+        ({"max_lag_share": 10}, "llm_d_benchmark.max_lag_share", "1"),
         ({"goodput": {"ttfb": 5}}, "llm_d_benchmark.goodput.ttfb", "no such bound"),
         ({"quick": True, "slo": {"error_rate_max": 0}}, "llm_d_benchmark.quick", "sends no load"),
         ({"rate": [1]}, "llm_d_benchmark.rate", "rates"),
