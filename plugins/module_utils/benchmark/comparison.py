@@ -66,7 +66,7 @@ def unknown(found: Facts) -> str:
 
 
 def _failed(stage: Facts) -> str | None:
-    """How many requests failed, where they are so many that they decide a percentile."""
+    """How many requests failed, where that decides a percentile."""
     return f"{stage['failed']} of {stage['requests']} requests failed" if stage["ttft_p90_interval"] and None in stage["ttft_p90_interval"] else None
 
 
@@ -88,7 +88,7 @@ def headline(found: Facts) -> str:
     if not told:
         why = unknown(found) if others else ""
         return f"{MEANINGS[UNKNOWN]} {why}." if why else "There is nothing to compare with."
-    # a baseline of which so many requests failed takes for ever
+    # a baseline that failed too often for a percentile takes for ever
     gains = [(run["ttft_p90_ratio"][rate] or math.inf, run, stage, rate) for run, stage, rate in told if run["ttft_p90_differs"][rate] and p90(stage)]
     gains = [gain for gain in gains if gain[0] > LEAST]
     if not gains:
