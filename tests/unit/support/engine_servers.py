@@ -226,6 +226,8 @@ class ApiServer:
             return self.forward(handler, found.group(2), int(query.removeprefix("ports=")))
         if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log", path):
             return 200, {"Content-Type": "text/plain"}, self.logs.get(found.group(2), "")
+        if path == "/version":
+            return 200, {"Content-Type": JSON}, json.dumps({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})
         if path == "/api/v1/namespaces/llm-d":
             return 200, {"Content-Type": JSON}, json.dumps({"kind": "Namespace", "metadata": {"name": "llm-d"}})
         if path in self.objects:
