@@ -81,12 +81,12 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
 
 
 def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
-    """The objectives that were missed; with `clear` only those that were missed by more than the client was late."""
+    """The objectives that were missed, and not by chance; with `clear` only those that were missed by more than the client was late."""
     return [
         f"{found['label']}: {slo.said(judged)}{_errors(found) if judged['name'] == slo.ERRORS else ''}"
         for found in stages
         for judged in found["slo"]
-        if not judged["met"] and (judged["clear"] or not clear)
+        if not judged["met"] and judged["enough"] and (judged["clear"] or not clear)
     ]
 
 

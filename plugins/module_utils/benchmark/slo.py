@@ -88,17 +88,15 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
 
 def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
     """[{name, wanted, found, met, enough, clear, why}]. `found` is None without a value and where it is infinite, `why` then says the reason; `enough`:
-    whether there were enough requests for the percentile; `clear`: whether `met` would be the same without the lateness of this client."""
+    whether there were enough requests for the percentile, or for its miss; `clear`: whether `met` would be the same without the lateness of this client."""
     summary = totals.summary(allowed)
     return [_judge(rule, totals, summary) for rule in wanted]
 
 
 def missed(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> bool | None:
     """Whether a stage misses any objective; None where only percentiles are missed for which it has too few requests, and of which that may be chance."""
-    misses = [(rule, judged) for rule, judged in zip(wanted, judge(wanted, totals, allowed), strict=True) if not judged["met"]]
-    if not misses:
-        return False
-    return True if any(judged["enough"] or _beyond_chance(rule, totals) for rule, judged in misses) else None
+    misses = [judged["enough"] for judged in judge(wanted, totals, allowed) if not judged["met"]]
+    return False if not misses else True if any(misses) else None
 
 
 def _beyond_chance(rule: Rule, totals: Totals) -> bool:
@@ -119,6 +117,7 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[s
     if rule.percent is not None:
         enough = _values(rule, totals) * (1 - rule.percent / 100) >= ABOVE - 1e-9
     met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
+    enough = enough or (not met and (found is None or _beyond_chance(rule, totals)))
     known = None if found is None or math.isinf(found) else round(found, 5)
     # a late client makes times longer by its own lateness, and no more
     late = totals.late(rule.metric, rule.percent or 99) if rule.metric in TIMED else 0.0

@@ -79,6 +79,13 @@ def test_a_percentile_of_what_few_requests_have_is_not_known():
     assert found["slo"][0]["met"] and not found["slo"][0]["enough"] and result.verdict([found], False, True)[0] == "inconclusive"
 
 
+@pytest.mark.parametrize(("slow", "said"), [(1, "inconclusive"), (10, "failed")])
+def test_a_percentile_that_a_few_requests_miss_by_chance_is_not_known(slow, said):
+    """The slowest of 40 is their 99th percentile."""
+    found = stage([record(number, first=1.0 if number < slow else 0.1) for number in range(40)], {"ttft_p99_ms": 500})
+    assert not found["slo"][0]["met"] and result.verdict([found], False, True)[0] == said
+
+
 def in_time(wanted=None, rate=8.0, first=0.1):
     return stage([record(number, first=first) for number in range(200)], wanted, rate=rate)
 
