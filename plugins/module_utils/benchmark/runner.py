@@ -184,6 +184,8 @@ class Runner:
                 self.limited = why
                 return
             if found.totals.saturated:
+                if rate == ladder.start:
+                    self.limited = f"the server was saturated at {rate:g} requests/s already, the first rate; begin with a lower one"
                 return
             if rate >= ladder.highest:
                 break

@@ -134,9 +134,10 @@ def test_a_trace_is_sent_at_its_times_and_speed_also_behind_a_warm_up(measure):
         ({"rate": 50, "takes": 8.0}, {"rate": 20, "factor": 3, "seconds": 5}, [20, 60], None),
         ({"takes": 8.0}, {"rate": 10, "seconds": 5, "most": 2}, [10, 20], "not saturated at 20 requests/s"),
         ({"rate": 500}, {"rate": 30, "factor": 4, "rate_max": 100, "seconds": 5}, [30, 100], "not saturated at 100 requests/s"),
-        ({"error": "http_503"}, {"rate": 20, "seconds": 5}, [20], None),
+        ({"error": "http_503"}, {"rate": 20, "seconds": 5}, [20], "saturated at 20 requests/s already"),
+        ({"rate": 50}, {"rate": 90, "factor": 3, "seconds": 5}, [90], "saturated at 90 requests/s already"),
     ],
-    ids=["a queue", "a queue and long answers", "idle with long answers", "up to rate_max", "failures"],
+    ids=["a queue", "a queue and long answers", "idle with long answers", "up to rate_max", "failures", "too high from the first"],
 )
 def test_a_sweep_ends_at_saturation(measure, server, sweep, rates, limited):
     made, _sent = measure(Server(**server), sweep=sweep)
