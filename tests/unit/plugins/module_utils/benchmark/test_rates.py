@@ -9,11 +9,12 @@ import heapq
 import math
 import random
 import statistics
+import types
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.rates import Rates
 
-ONE = {"ok": 1, "output": 4}
+ONE = types.MappingProxyType({"ok": 1, "output": 4})
 
 
 def rates(asked, until, open_loop=True, counts=ONE):
