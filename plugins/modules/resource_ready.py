@@ -88,8 +88,8 @@ EXAMPLES = r"""
 RETURN = r"""
 resources:
   description:
-    - Which objects there are at the end, as M(kubernetes.core.k8s_info) takes them. No more of them is returned, since callbacks show it, and what pods
-      run with may be secret.
+    - Which objects there are at the end, as M(kubernetes.core.k8s_info) takes them, and of their C(spec) labels, ports and selectors by which they are
+      scraped. No more of them is returned, since callbacks show it, and what pods run with may be secret.
   returned: success, when not in check mode
   type: list
   elements: dict
@@ -155,12 +155,15 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.related_objects import Ref, references
+from ..module_utils.k8s.sanitize import scraping_fields
 from ..module_utils.k8s.wait import Wait, report
 
 
 def named(ref: Ref, obj: dict) -> dict:
-    """Which object it is."""
-    return {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
+    """Which object it is, and what it says of scraping."""
+    scraping = scraping_fields(obj)
+    which = {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
+    return {**which, **({"spec": scraping} if scraping else {})}
 
 
 def main() -> None:

@@ -7,8 +7,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack_claims, verdict
+from ansible_collections.llm_d.inference.plugins.modules import resource_ready
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 from . import definitions_of_others as others
@@ -104,6 +106,12 @@ def test_the_definition_of_the_prometheus_operator_takes_them() -> None:
         assert len(others.problems(wrong)) == 2
 
 
+def returned(item: Facts) -> Facts:
+    """An object as the module that waits returns it."""
+    metadata = item["metadata"]
+    return resource_ready.named(Ref(item["apiVersion"], item["kind"], metadata.get("namespace") or "", metadata["name"]), item)
+
+
 def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambda items: None) -> Facts:
     """The claim about scraping of the first service, all else being well."""
     planned, items = planned_and_made(services)
@@ -112,7 +120,7 @@ def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambd
         "observations": [{"name": service["name"], "pickers": service["scheduler"]["replicas"], "seconds": {"counted": 0.1}} for service in planned["services"]]
     }
     groups = [{"name": each["name"], "waited": 0.1, "servers": [{"server": "x", "checks": []}]} for each in verdict.servers(planned)]
-    return stack_claims.judge_scraping(routing, {"groups": groups}, planned, {"resources": items})[0][0]
+    return stack_claims.judge_scraping(routing, {"groups": groups}, planned, {"resources": [returned(item) for item in items]})[0][0]
 
 
 @pytest.mark.parametrize("name", CASES)

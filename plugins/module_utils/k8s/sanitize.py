@@ -39,6 +39,25 @@ def redact_object(obj: Facts) -> Facts:
     return redacted
 
 
+def scraping_fields(obj: Facts) -> Facts:
+    """The parts of a spec that say which ports of which pods are scraped: selectors and endpoints of a monitor, labels and ports of a workload's templates."""
+    spec = mapping(obj.get("spec"))
+    group = mapping(spec.get("leaderWorkerTemplate"))
+    templates = {key: _ports(group[key]) for key in ("leaderTemplate", "workerTemplate") if key in group}
+    found: Facts = {"leaderWorkerTemplate": templates} if templates else {}
+    if "podMetricsEndpoints" in spec:
+        found.update({key: spec[key] for key in ("selector", "namespaceSelector", "podMetricsEndpoints") if key in spec})
+    if "template" in spec:
+        found["template"] = _ports(spec["template"])
+    return found
+
+
+def _ports(template: t.Any) -> Facts:
+    parts = ("containers", "initContainers")
+    ports = {part: [{"ports": dicts(each.get("ports"))} for each in dicts(get_path(template, "spec", part))] for part in parts}
+    return {"metadata": {"labels": mapping(get_path(template, "metadata", "labels"))}, "spec": ports}
+
+
 def redact_part(value: t.Any) -> t.Any:
     """A part of an object without the values of arguments, variables and headers with the name of a secret, and without what looks like one in any text.
 

@@ -139,7 +139,7 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) 
     claim of its own, PodMonitors are not judged.
     """
     ready = objects.get("resources") if isinstance(objects, c.Mapping) and not objects.get("failures") else None
-    known = {_key({**obj, **obj["metadata"]}): obj for obj in ready or ()}
+    known = {_key({**obj, **obj.get("metadata", {})}): obj for obj in ready or ()}
     seen = {entry["name"]: entry for entry in (routing.get("observations") if isinstance(routing, c.Mapping) else None) or ()}
     groups = {entry["name"]: entry for entry in (servers.get("groups") if isinstance(servers, c.Mapping) else None) or ()}
     found = []

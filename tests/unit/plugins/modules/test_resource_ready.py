@@ -36,5 +36,9 @@ def test_no_more_than_which_objects_there_are(call: t.Any, monkeypatch: pytest.M
     monkeypatch.setattr(resource_ready, "connect", lambda _module: None)
     result = call(resource_ready, resources=[{"api_version": "apps/v1", "kind": "Deployment", "name": "sim-decode", "namespace": "llm-d"}])
     name = recorded("deployment")["metadata"]["name"]
-    assert result["resources"] == [{"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d"}]
+    (found,) = result["resources"]
+    spec = found.pop("spec")
+    assert found == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d"}
+    assert set(spec) == {"template"} and set(spec["template"]) == {"metadata", "spec"} and spec["template"]["metadata"]["labels"]
+    assert {key for part in spec["template"]["spec"]["containers"] for key in part} == {"ports"}
     assert SECRET not in json.dumps(result) and not result["changed"] and result["waited"] == 1.5
