@@ -5,13 +5,19 @@ CI runs none of these: `make test` runs the same lint, sanity and unit tests wit
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import nox
 
+# nox takes a Python from the PATH, where pyenv's shims have those of one version only.
+os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *map(str, sorted(Path.home().glob(".pyenv/versions/*/bin")))])
+
 # ansible-core, by the `ansible` package that has it, and the Pythons that run it; tests/unit/test_supported.py compares this with what users are told.
 ANSIBLE = {"2.19": "12.3.0", "2.20": "13.8.0", "2.21": "14.5.0"}
 MATRIX = [("2.19", "3.11"), ("2.19", "3.12"), ("2.19", "3.13"), ("2.20", "3.12"), ("2.20", "3.13"), ("2.21", "3.12"), ("2.21", "3.13")]
+# What `make nightly` runs: each of them once.
+NIGHTLY = [("2.19", "3.11"), ("2.20", "3.12"), ("2.21", "3.13")]
 
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_missing_interpreters = False
@@ -23,13 +29,11 @@ def install(session: nox.Session, core: str) -> None:
     pinned = Path("requirements.txt").read_text(encoding="utf-8").splitlines()
     others = [line for line in pinned if line and not line.startswith(("#", "ansible==", "ansible-core=="))]
     session.install("--no-compile", f"ansible=={ANSIBLE[core]}", *others)
-    # What the plays under test start is looked for on the PATH.
-    session.env["PATH"] = f"{session.bin}:{session.env.get('PATH', '')}"
 
 
 def python_of(pairs: list[tuple[str, str]]) -> list[object]:
     """nox's parameters for pairs of ansible-core and Python."""
-    return [nox.param(python, core, id=f"{core}, {python}") for core, python in pairs]
+    return [nox.param(python, core, id=f"{core}, {python}", tags=["nightly"] if (core, python) in NIGHTLY else []) for core, python in pairs]
 
 
 @nox.session

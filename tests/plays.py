@@ -25,9 +25,9 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a play. Its output is read, so without colours."""
+    """The environment of a play. Its output is read, so without colours; with what modules were called with, as ansible-core before 2.21 shows it."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))}
-    return {**own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", **more}
+    return {**own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_INVOCATION": "1", **more}
 
 
 def kubeconfig(path: Path, server: str, token: str = "sk-token-of-the-test") -> str:

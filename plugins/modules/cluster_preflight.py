@@ -143,6 +143,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
 from ..module_utils.benchmark.execute import teller
+from ..module_utils.common import programs
 from ..module_utils.common.clock import SYSTEM
 from ..module_utils.http import pull
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
@@ -196,7 +197,7 @@ def helm_version(path: str | None) -> str | None:
     if not command or not os.access(command, os.X_OK):
         return None
     try:
-        done = subprocess.run([command, "version", "--short"], capture_output=True, text=True, check=False, timeout=20)
+        done = programs.run([command, "version", "--short"], timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = re.search(r"v(\d+\.\d+\.\d+)", done.stdout)

@@ -103,7 +103,7 @@ version:
   returned: success
   type: str
   sample: 1.9.1
-values:
+release_values:
   description: The values that the release was given, without the chart's own. They are not hidden.
   returned: success
   type: dict

@@ -35,14 +35,14 @@ def age(record: Facts, now: float) -> float:
 
 
 def facts(record: Facts | None) -> Facts:
-    """{status, revision, version of the chart, values given}. Raises ValueError where the record is none of Helm's."""
+    """{status, revision, version of the chart, values that it was given}. Raises ValueError where the record is none of Helm's."""
     release = _read(text(get_path(record, "data", "release"))) if record else {}
     version = text(get_path(release, "chart", "metadata", "version"))
     return {
         "status": status(record),
         "revision": _number(_label(record, "version")) if record else 0,
         "version": version.removeprefix("v"),
-        "values": mapping(release.get("config")),
+        "release_values": mapping(release.get("config")),
     }
 
 

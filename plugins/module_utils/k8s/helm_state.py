@@ -30,7 +30,7 @@ def steps_to_present(found: Facts, version: str, values: Facts) -> Steps:
     and a release that was never deployed has nothing to lose. A later revision that failed is upgraded with `force`.
     """
     failed_first = found["status"] == "failed" and found["revision"] == 1
-    differs = found["version"] != version.removeprefix("v") or found["values"] != values
+    differs = found["version"] != version.removeprefix("v") or found["release_values"] != values
     return {
         "uninstall": failed_first,
         "install": found["status"] != "deployed" or differs,

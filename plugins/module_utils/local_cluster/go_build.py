@@ -22,6 +22,8 @@ from pathlib import Path
 from string import Template
 from threading import Thread
 
+from ..common import programs
+
 SOURCE_SUFFIXES = (".go", "go.mod", "go.sum")
 
 
@@ -147,7 +149,7 @@ class Builder:
     def _progress(self, command: list[str], folder: str) -> Iterator[tuple[str, int]]:
         """Each line of the compiler with the count of packages so far, and an empty line every ten seconds."""
         compiled, told = 0, time.monotonic()
-        with subprocess.Popen(command, cwd=folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        with programs.start(command, cwd=folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             try:
                 for line in process.stdout or ():
                     compiled += 1
@@ -170,7 +172,7 @@ class Builder:
         return Path(self._go("list", "-m", "-f", "{{.Dir}}", asset.module, cwd=asset.source).strip())
 
     def _go(self, *arguments: str, cwd: str) -> str:
-        done = subprocess.run([self.go, *arguments], cwd=cwd, env=self.environment, text=True, capture_output=True, check=False)
+        done = programs.run([self.go, *arguments], cwd=cwd, env=self.environment)
         if done.returncode:
             raise BuildError(f"`go {' '.join(arguments)}` in {cwd} failed: {done.stderr.strip()[-800:]}")
         return done.stdout
@@ -203,7 +205,7 @@ def find_go(minimum: str, candidates: list[str]) -> str | None:
 def _run_quietly(command: list[str]) -> str:
     environment = {**os.environ, "GOTOOLCHAIN": "local"}
     try:
-        return subprocess.run(command, text=True, capture_output=True, check=False, env=environment, timeout=30).stdout
+        return programs.run(command, env=environment, timeout=30).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

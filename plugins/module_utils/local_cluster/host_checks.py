@@ -13,11 +13,12 @@ import platform
 import re
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from ..common import programs
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21, "CAP_SYS_CHROOT": 18}
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
@@ -108,7 +109,7 @@ def _kernel(needs: Needs) -> Iterator[str]:
         yield "The kernel has no overlay file system, which containerd needs: load the module with `modprobe overlay`."
     if not Path("/proc/sys/net/bridge").is_dir() and not _modprobe("br_netfilter", needs):
         yield "The kernel has no br_netfilter, without which pods cannot reach Services: load the module with `modprobe br_netfilter`."
-    if shutil.which("nft") and subprocess.run(["nft", "list", "tables"], check=False, capture_output=True).returncode and os.geteuid() == 0:
+    if shutil.which("nft") and programs.run(["nft", "list", "tables"]).returncode and os.geteuid() == 0:
         yield "`nft list tables` fails, so kube-proxy cannot write its rules: use a kernel with nf_tables (`modprobe nf_tables`)."
 
 
@@ -143,7 +144,7 @@ def _go(needs: Needs) -> Iterator[str]:
     if needs.go is not None:
         return
     name, _equals, version = needs.go_package.partition("==")
-    listed = subprocess.run([sys.executable, "-m", "pip", "index", "versions", name], check=False, capture_output=True, text=True).stdout
+    listed = programs.run([sys.executable, "-m", "pip", "index", "versions", name]).stdout
     if version not in listed.replace(",", " ").split():
         lacking = f"no Python package index in reach to get {needs.go_package} from"
         yield f"There is no Go compiler that is new enough, and {lacking}: install Go and put it on the PATH."
@@ -220,7 +221,7 @@ def running_kubelets() -> list[int]:
 def _modprobe(name: str, needs: Needs) -> bool:
     """Whether a kernel module could be loaded; in check mode, whether it can be."""
     command = ["modprobe", "--dry-run", name] if needs.check_mode else ["modprobe", name]
-    return bool(shutil.which("modprobe")) and subprocess.run(command, check=False, capture_output=True).returncode == 0
+    return bool(shutil.which("modprobe")) and programs.run(command).returncode == 0
 
 
 def _read(path: Path) -> str:

@@ -13,12 +13,12 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..common import programs
 from . import host_firewall
 
 # Only these programs are killed, and only when their command line names one of our folders.
@@ -66,13 +66,13 @@ class Residue:
         """Remove everything, in the order of dependencies."""
         self.stop_processes()
         for path in self.mounts():
-            subprocess.run(["umount", "--lazy", path], check=False, capture_output=True)
+            programs.run(["umount", "--lazy", path])
         for name in self.interfaces():
-            subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
+            programs.run(["ip", "link", "delete", name])
         for table in self.nft_tables():
-            subprocess.run(["nft", "delete", "table", *table.split()], check=False, capture_output=True)
+            programs.run(["nft", "delete", "table", *table.split()])
         for rule in self.firewall_rules():
-            subprocess.run(["iptables", "-D", *rule], check=False, capture_output=True)
+            programs.run(["iptables", "-D", *rule])
         _until(lambda: not self.cgroups(), self._remove_cgroups, 5)
         self._restore_sysctls()
         for path in self.files():
@@ -199,7 +199,7 @@ def cgroup_roots(name: str) -> list[Path]:
 
 def _remove_tree(path: str) -> None:
     """Remove a file, link or folder, by `rm`, which is several times faster than shutil on a container store."""
-    subprocess.run(["rm", "-rf", "--one-file-system", path], check=False, capture_output=True)
+    programs.run(["rm", "-rf", "--one-file-system", path])
 
 
 def _command(entry: Path) -> list[str]:
@@ -228,7 +228,7 @@ def _listed(folder: str) -> list[Path]:
 def _output(command: list[str]) -> str:
     """The output of a command; empty without the program: then it has nothing to list, as `ip` before the first `up`."""
     try:
-        return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+        return programs.run(command).stdout
     except FileNotFoundError:
         return ""
 

@@ -20,6 +20,8 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..common import programs
+
 # The user and group that the upstream images run as.
 NOBODY = 65532
 PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{NOBODY}:{NOBODY}:nonroot:/home/nonroot:/sbin/nologin\n"
@@ -169,7 +171,7 @@ class Registry:
         return f"{image.fingerprint(self._digest(image.base) if image.base else '')} {self._digest(image.name)}"
 
     def _crane(self, *arguments: str) -> None:
-        subprocess.run([self.crane, *arguments, "--insecure"], check=True, capture_output=True, text=True)
+        programs.run([self.crane, *arguments, "--insecure"], check=True)
 
     def _digest(self, name: str) -> str:
         status, digest, _content = self._ask("HEAD", name, header="Docker-Content-Digest")
@@ -213,7 +215,7 @@ def _file_name(image: str) -> str:
 
 def _packed(image: Image, path: str) -> None:
     """Write the compressed layer. Gzip would take minutes for gigabytes here, and as long again in the node."""
-    with subprocess.Popen(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing, t.cast("t.IO[bytes]", packing.stdin) as pipe:
+    with programs.start(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing, t.cast("t.IO[bytes]", packing.stdin) as pipe:
         image.layer(pipe)
     if packing.returncode:
         raise subprocess.CalledProcessError(packing.returncode, packing.args, stderr=f"zstd could not write {path}")
@@ -250,7 +252,7 @@ def _tree(source: str, target: str, left_out: t.Sequence[str]) -> dict[str, str]
 def _interpreter(environment: str) -> tuple[str, str]:
     """(program that the virtual environment's own Python links to, folder of its standard library)."""
     asked = "import sys, sysconfig; print(sys._base_executable); print(sysconfig.get_path('stdlib'))"
-    said = subprocess.run([f"{environment}/bin/python3", "-c", asked], check=True, capture_output=True, text=True).stdout.split("\n")
+    said = programs.run([f"{environment}/bin/python3", "-c", asked], check=True).stdout.split("\n")
     return said[0], said[1]
 
 
@@ -259,7 +261,7 @@ def _libraries(sources: dict[str, str]) -> dict[str, str]:
     binaries = [source for source in sources.values() if _links(source)]
     found: dict[str, str] = {}
     for start in range(0, len(binaries), LDD_FILES):
-        listed = subprocess.run(["ldd", *binaries[start : start + LDD_FILES]], check=False, capture_output=True, text=True).stdout
+        listed = programs.run(["ldd", *binaries[start : start + LDD_FILES]]).stdout
         found.update({path: os.path.realpath(path) for path in re.findall(r"(/\S+)\s+\(0x", listed)})
     present = {os.path.realpath(source) for source in sources.values()}
     return {path: file for path, file in found.items() if file not in present}

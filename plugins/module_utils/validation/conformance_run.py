@@ -14,6 +14,7 @@ import subprocess
 import typing as t
 from pathlib import Path
 
+from ..common import programs
 from ..common.interrupts import signals
 from ..common.objects import Facts, get_path, text
 from ..k8s.errors import ClusterError
@@ -91,7 +92,7 @@ class Conformance:
         """Run the program to its end; what is wrong with the run as a whole, empty where it ran to its end."""
         with self._log.open("wb") as output:
             # In a process group of its own: Ctrl-C reaches us, and we end it.
-            program = subprocess.Popen(
+            program = programs.start(
                 ["/bin/sh", "-c", GUARDED, "sh", *self._command],
                 stdin=subprocess.PIPE,
                 stdout=output,

@@ -140,8 +140,9 @@ def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, stor
     (tmp_path / "python").chmod(0o755)
     rc, said, everything = play(interpreter=str(tmp_path / "python"))
     assert rc == 0, said
-    sent_off = "AnsiballZ_k8s.py" if pipelining == "no" else f"EXEC /bin/sh -c '{tmp_path}/python && sleep 0'"
-    assert sent_off in said, [line[:120] for line in said.splitlines() if " PUT " in line or " EXEC " in line]
+    # As a file that is run, or to the interpreter itself, as each version of ansible-core writes it.
+    sent_off = r"AnsiballZ_k8s\.py" if pipelining == "no" else rf"EXEC /bin/sh -c '?{tmp_path}/python(?! \S*AnsiballZ)"
+    assert re.search(sent_off, said), [line[:120] for line in said.splitlines() if " PUT " in line or " EXEC " in line]
     assert len(store.kept) == 2 and shown(everything) == []
 
 

@@ -11,6 +11,7 @@ import kubernetes.client
 import pytest
 from ansible.module_utils import _internal
 from ansible.module_utils.common import warnings
+from ansible.module_utils.common.parameters import PASS_VARS
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
@@ -36,8 +37,11 @@ def call_module(capsys, monkeypatch):
     # A kubeconfig that another test loaded would lend its token to a connection by host and key.
     kubernetes.client.Configuration.set_default(None)
 
+    # What it was called with is in each result of an ansible-core before 2.21.
+    own = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
+
     def call(module, check=False, **options):
-        with patch_module_args({**options, "_ansible_check_mode": check}), pytest.raises(SystemExit):
+        with patch_module_args({**options, **own, "_ansible_check_mode": check}), pytest.raises(SystemExit):
             module.main()
         return json.loads(capsys.readouterr().out)
 

@@ -120,9 +120,9 @@ def test_nothing_to_do(settle, there, status):
 
 def test_what_was_released(settle):
     found, _told = settle(Server(record(1, "superseded"), record(2, "deployed")))
-    assert (found["revision"], found["version"], found["values"]) == (2, "1.2.0", {"replicas": 2})
+    assert (found["revision"], found["version"], found["release_values"]) == (2, "1.2.0", {"replicas": 2})
     found, _told = settle(Server())
-    assert (found["status"], found["revision"], found["version"], found["values"]) == ("absent", 0, "", {})
+    assert (found["status"], found["revision"], found["version"], found["release_values"]) == ("absent", 0, "", {})
 
 
 def test_check_mode_only_looks(settle):

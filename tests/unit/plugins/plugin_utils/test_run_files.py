@@ -43,10 +43,15 @@ def _silent():
         yield f"https://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.fixture(name="temporary")
+def _temporary(tmp_path_factory):
+    """The temporary folder of a play. Its path is short, since Ansible makes a socket there."""
+    return tmp_path_factory.mktemp("t")
+
+
 @pytest.fixture(name="play")
-def _play(root, tmp_path):
+def _play(root, tmp_path, temporary):
     """Gives what starts a play that asks a server, with a temporary folder of its own."""
-    (tmp_path / "tmp").mkdir()
 
     def start(server: str) -> subprocess.Popen:
         authority = pki.Authority(str(tmp_path / "pki"), "test")
@@ -56,42 +61,43 @@ def _play(root, tmp_path):
         (tmp_path / "play.yml").write_text(WAIT % {"kubeconfig": tmp_path / "kubeconfig"}, encoding="utf-8")
         (tmp_path / "hosts").write_text(HOSTS, encoding="utf-8")
         command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
-        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
+        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(temporary)}
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
     return start
 
 
-def left(tmp_path: Path) -> list[str]:
-    """Files below the play's temporary folder, but for the list of kinds that kubernetes.core keeps between runs."""
+def left(temporary: Path) -> list[str]:
+    """Files below the play's temporary folder, but for the list of kinds that kubernetes.core keeps between runs, and the socket of Ansible's workers."""
     # os.walk, since folders of a play that runs vanish meanwhile: rglob would raise.
-    return [f"{folder}/{name}" for folder, _folders, names in os.walk(tmp_path / "tmp") for name in names if not name.startswith("k8srcp-")]
+    paths = (Path(folder) / name for folder, _folders, names in os.walk(temporary) for name in names if not name.startswith("k8srcp-"))
+    return [str(path) for path in paths if not path.is_socket()]
 
 
-def keys(tmp_path: Path) -> list[str]:
-    return [path for path in left(tmp_path) if "PRIVATE KEY" in Path(path).read_text(encoding="utf-8", errors="replace")]
+def keys(temporary: Path) -> list[str]:
+    return [path for path in left(temporary) if "PRIVATE KEY" in Path(path).read_text(encoding="utf-8", errors="replace")]
 
 
-def test_a_run_leaves_no_key_of_the_kubeconfig(play, tmp_path):
+def test_a_run_leaves_no_key_of_the_kubeconfig(play, temporary):
     with play(f"https://127.0.0.1:{closed_port()}") as run:
         out, _err = run.communicate(timeout=60)
     assert "connection refused" in out, out
-    assert left(tmp_path) == []
+    assert left(temporary) == []
 
 
-def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, silent, tmp_path, monkeypatch):
+def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, silent, temporary, monkeypatch):
     with play(silent) as run:
-        until(lambda: keys(tmp_path))
-        folder = Path(keys(tmp_path)[0]).parent
+        until(lambda: keys(temporary))
+        folder = Path(keys(temporary)[0]).parent
         worker = int(folder.name.split("-")[1])
         os.kill(worker, 0)
         os.killpg(run.pid, signal.SIGKILL)  # the worker has a session of its own: this does not reach it
     until(lambda: not Path(f"/proc/{worker}").exists() or "State:\tZ" in Path(f"/proc/{worker}/status").read_text(encoding="utf-8"))
-    assert keys(tmp_path)
+    assert keys(temporary)
     until(lambda: not Path(f"/proc/{worker}").exists())
-    monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(run_files.tempfile, "tempdir", str(temporary))
     assert run_files.remove_orphans() == [str(folder)]
-    assert left(tmp_path) == []
+    assert left(temporary) == []
 
 
 def taken_elsewhere(number: signal.Signals, ours: bool) -> None:
@@ -168,8 +174,7 @@ esac
 """
 
 
-def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(root, tmp_path, monkeypatch):
-    (tmp_path / "tmp").mkdir()
+def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(root, tmp_path, temporary, monkeypatch):
     helm = tmp_path / "helm"
     helm.write_text(HELM, encoding="utf-8")
     helm.chmod(0o755)
@@ -184,13 +189,13 @@ def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(ro
         (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [role]}]), encoding="utf-8")
         (tmp_path / "hosts").write_text(HOSTS, encoding="utf-8")
         command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
-        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
+        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(temporary)}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
             # Not earlier: modules that only ask write a kubeconfig too, and take it away when they are done.
             until((tmp_path / "helm.upgrades").exists)
             os.killpg(run.pid, signal.SIGINT)
             run.communicate(timeout=60)
-    assert len([path for path in left(tmp_path) if "ansible" not in path]) == 2, "the module removes its files itself now: drop the lookup run_folder"
-    monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path / "tmp"))
+    assert len([path for path in left(temporary) if "ansible" not in path]) == 2, "the module removes its files itself now: drop the lookup run_folder"
+    monkeypatch.setattr(run_files.tempfile, "tempdir", str(temporary))
     until(run_files.remove_orphans)
-    assert [path for path in left(tmp_path) if "ansible" not in path] == []
+    assert [path for path in left(temporary) if "ansible" not in path] == []

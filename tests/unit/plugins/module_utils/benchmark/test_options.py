@@ -578,7 +578,8 @@ def wrong(options):
     ],
 )
 def test_a_mistake_in_the_options(options, said):
-    assert wrong(options) == said
+    # json adds the value from Python 3.12 on.
+    assert (wrong(options) or "").removesuffix(": nan") == (said or "")
 
 
 def test_all_mistakes_in_the_options_at_once():

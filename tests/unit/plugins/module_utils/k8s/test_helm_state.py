@@ -14,7 +14,7 @@ NOTHING = {"uninstall": False, "install": False, "force": False}
 
 
 def release(status="deployed", revision=2, version="1.9.1", values=None):
-    return {"status": status, "revision": revision, "version": version, "values": values or {"replicas": 1}}
+    return {"status": status, "revision": revision, "version": version, "release_values": values or {"replicas": 1}}
 
 
 def test_a_release_that_is_as_wanted_needs_nothing():

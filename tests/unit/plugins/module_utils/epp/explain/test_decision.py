@@ -167,7 +167,7 @@ def test_a_whole_decision() -> None:
         ("kv_cache", 2, "1 - 0.5"),
         ("prefix", 3, "10 / 10 blocks"),
     ]
-    assert sum(share.share for share in row.shares) == row.total
+    assert sum(share.share for share in row.shares) == pytest.approx(row.total)
 
 
 def test_the_default_has_at_most_seven() -> None:

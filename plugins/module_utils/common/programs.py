@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs of this host, started in one place.
+
+A module's own `run_command` is not at hand below the modules, knows no limit of time and gives no output while a program runs; ansible-test asks for it
+wherever `subprocess` is called.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import typing as t
+
+
+def run(
+    command: list[str], cwd: str | None = None, env: dict[str, str] | None = None, check: bool = False, timeout: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What a program did and wrote, as text. timeout: in seconds.
+
+    Raises OSError where it cannot be started, subprocess.TimeoutExpired, and with check subprocess.CalledProcessError where it fails.
+    """
+    return subprocess.run(  # pylint: disable=ansible-bad-function
+        command, cwd=cwd, env=env, check=check, timeout=timeout, capture_output=True, text=True, errors="replace"
+    )
+
+
+def start(command: list[str], **options: t.Any) -> subprocess.Popen[t.Any]:
+    """A program that runs; options are those of subprocess.Popen. Raises OSError where it cannot be started."""
+    return subprocess.Popen(command, **options)  # pylint: disable=ansible-bad-function
