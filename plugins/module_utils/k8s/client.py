@@ -51,8 +51,8 @@ SILENCE = 60.0  # seconds for which a module that waits goes on while the API se
 
 
 def auth_spec() -> Facts:
-    """The connection options of kubernetes.core, for an argument_spec."""
-    return {name: dict(spec) for name, spec in AUTH_ARG_SPEC.items()}
+    """The connection options of kubernetes.core, for an argument_spec. From its version 6.4 on a kubeconfig, which may be given inline, is no secret there."""
+    return {name: {**spec, "no_log": True} if name == "kubeconfig" else dict(spec) for name, spec in AUTH_ARG_SPEC.items()}
 
 
 def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:

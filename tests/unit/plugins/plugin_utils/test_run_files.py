@@ -70,8 +70,7 @@ def _play(root, tmp_path, temporary):
 def left(temporary: Path) -> list[str]:
     """Files below the play's temporary folder, but for the list of kinds that kubernetes.core keeps between runs, and the socket of Ansible's workers."""
     # os.walk, since folders of a play that runs vanish meanwhile: rglob would raise.
-    paths = (Path(folder) / name for folder, _folders, names in os.walk(temporary) for name in names if not name.startswith("k8srcp-"))
-    return [str(path) for path in paths if not path.is_socket()]
+    return [f"{folder}/{name}" for folder, _folders, names in os.walk(temporary) for name in names if not name.startswith(("k8srcp-", "listener-"))]
 
 
 def keys(temporary: Path) -> list[str]:

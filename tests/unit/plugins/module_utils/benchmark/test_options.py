@@ -11,6 +11,7 @@ import math
 import pickle
 import random
 import statistics
+import sys
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, execute, result
@@ -32,6 +33,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
 
+# json names the value from Python 3.12 on.
+NAMED = ": nan" if sys.version_info >= (3, 12) else ""
 MIX = [{"name": "acme/tiny", "weight": 1.0}]
 PREFIX = {"kind": "shared_prefix", "groups": 3, "prompts_per_group": 2, "system_prompt_len": 20, "question_len": 5, "output_len": 4}
 CHATS = {"kind": "chats", "groups": 2, "turns": 3, "system_prompt_len": 20, "question_len": 5, "output_len": 4, "think_seconds": 0.5}
@@ -558,7 +561,7 @@ def wrong(options):
         ({**USUAL, "api_key": "a\nb"}, "host_header, api_key: the header 'Authorization' holds a character that headers cannot hold"),
         ({**USUAL, "host_header": "a\nb"}, "host_header, api_key: the header 'Host' holds a character that headers cannot hold"),
         ({**USUAL, "model": ""}, "model: the name is missing; write the one under which the server serves its model"),
-        ({**USUAL, "extra_body": {"x": math.nan}}, "extra_body: Out of range float values are not JSON compliant"),
+        ({**USUAL, "extra_body": {"x": math.nan}}, f"extra_body: Out of range float values are not JSON compliant{NAMED}"),
         ({**USUAL, "extra_body": {"x": {1}}}, "extra_body: Object of type set is not JSON serializable"),
         ({**USUAL, "goodput": {"e2e_ms": 0}}, "goodput.e2e_ms: 0 is no number above 0"),
         ({**USUAL, "slo": {"ttft_p90_ms": -1}}, "slo.ttft_p90_ms: -1 is no number from 0 on"),
@@ -578,8 +581,7 @@ def wrong(options):
     ],
 )
 def test_a_mistake_in_the_options(options, said):
-    # json adds the value from Python 3.12 on.
-    assert (wrong(options) or "").removesuffix(": nan") == (said or "")
+    assert wrong(options) == said
 
 
 def test_all_mistakes_in_the_options_at_once():

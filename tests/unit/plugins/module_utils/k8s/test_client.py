@@ -275,6 +275,12 @@ def test_a_path_that_ansible_blots_out_is_told_in_halves(tmp_path):
         module.connect(options)
 
 
+def test_a_kubeconfig_is_a_secret_whatever_kubernetes_core_says_of_it(monkeypatch):
+    monkeypatch.setattr(module, "AUTH_ARG_SPEC", {**module.AUTH_ARG_SPEC, "kubeconfig": {"type": "raw"}})
+    spec = module.auth_spec()
+    assert spec["kubeconfig"] == {"type": "raw", "no_log": True} and set(spec) == set(module.AUTH_ARG_SPEC)
+
+
 def test_no_cluster_at_all():
     assert "no cluster to talk to" in trouble() and "llm_d_kubeconfig" in trouble()
 

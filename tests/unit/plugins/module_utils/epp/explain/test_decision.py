@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
+import operator
 import typing as t
 
 import pytest
@@ -167,7 +169,8 @@ def test_a_whole_decision() -> None:
         ("kv_cache", 2, "1 - 0.5"),
         ("prefix", 3, "10 / 10 blocks"),
     ]
-    assert sum(share.share for share in row.shares) == pytest.approx(row.total)
+    # One after the other, as endpoint pickers add them; sum() of Python 3.12 and later rounds less.
+    assert functools.reduce(operator.add, (share.share for share in row.shares), 0.0) == row.total
 
 
 def test_the_default_has_at_most_seven() -> None:
