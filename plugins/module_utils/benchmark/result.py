@@ -232,10 +232,14 @@ def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
             continue
         beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] is None or row["low"] > allowed
         if beyond:
-            what = "is that of a request that failed, against" if row["found"] is None else f"is {row['found']:g},"
-            times = "" if row["ratio"] is None else f" {row['ratio']:g} times"
-            found.append(f"{row['label']}: {row['name']} {what}{times} the baseline's {row['baseline']:g} (95 %: {ends(row)}), {allowed:g} allowed")
+            found.append(f"{row['label']}: {row['name']} is {beside(row)} (95 %: {ends(row)}), {allowed:g} allowed")
     return found
+
+
+def beside(row: c.Mapping[str, t.Any]) -> str:
+    """A figure beside the baseline's as text; either may be that of a request that failed, which has none."""
+    mine, theirs = ("that of a request that failed" if row[run] is None else f"{row[run]:g}" for run in ("found", "baseline"))
+    return f"{mine}, {'against' if row['ratio'] is None else format(row['ratio'], 'g') + ' times'} the baseline's{',' * (row['baseline'] is None)} {theirs}"
 
 
 def ends(row: c.Mapping[str, t.Any]) -> str:

@@ -115,7 +115,7 @@ def _lines(found: Facts) -> list[str]:
     ]
     known = [row for row in found.get("comparison") or [] if not row["why"]]
     worse = [row for row in known if row["verdict"] != "same"]
-    compared = [f"  {row['label']}: {row['name']} {row['verdict']}, {row['ratio']:.2f} times the baseline's {row['baseline']:g}" for row in worse]
+    compared = [f"  {row['label']}: {row['name']} {row['verdict']}, {perf_result.beside(row)}" for row in worse]
     if known and not worse:
         compared = ["  no difference from the baseline beyond chance"]
     compared += [f"  {line}" for line in perf_result.uncompared(found.get("comparison") or []) if line not in found["why"]]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
@@ -20,6 +20,11 @@ def planned(wanted, *services, **more):
     return make_plan(
         {"llm_d_model_services": list(services or (SIM, TABLE)), "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}, "llm_d_benchmark": wanted, **more}
     )
+
+
+def interval(value, low, high):
+    """A figure with its interval, as result.intervals returns it."""
+    return {"value": value, "low": low, "high": high, "few": None}
 
 
 def test_every_service_is_measured_through_its_route():
@@ -115,3 +120,19 @@ def test_mistakes_are_named(wanted, path, said):
     with pytest.raises(Mistakes) as error:
         planned(wanted)
     assert path in str(error.value) and said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now", "said"),
+    [
+        (interval(100, 90, 110), interval(200, 180, 220), "worse, 200, 2 times the baseline's 100"),
+        (interval(100, 90, 110), interval(None, None, None), "worse, that of a request that failed, against the baseline's 100"),
+        (interval(None, None, None), interval(100, 90, 110), "better, 100, against the baseline's, that of a request that failed"),
+    ],
+)
+def test_a_difference_from_the_baseline_is_shown_whatever_failed(earlier, now, said):
+    name = "ttft_from_schedule_p99_ms"
+    runs = [{"label": "rate 8", "valid": True, "failed": 3, "requests": 100, "intervals": {name: each}} for each in (earlier, now)]
+    rows = result.compare(runs[:1], runs[1:])
+    found = {"name": "sim", "verdict": "passed", "stages": [], "why": [], "comparison": rows}
+    assert f"  rate 8: {name} {said}" in benchmark_runs._lines(found)
