@@ -88,13 +88,13 @@ EXAMPLES = r"""
 RETURN = r"""
 resources:
   description:
-    - Which objects there are at the end, as M(kubernetes.core.k8s_info) takes them, and of their C(spec) labels, ports and selectors by which they are
-      scraped. No more of them is returned, since callbacks show it, and what pods run with may be secret.
+    - Which objects there are at the end, as M(kubernetes.core.k8s_info) takes them, C(reason), why they are ready, and of their C(spec) labels, ports and
+      selectors by which they are scraped. No more of them is returned, since callbacks show it, and what pods run with may be secret.
   returned: success, when not in check mode
   type: list
   elements: dict
   sample:
-    - {api_version: apps/v1, kind: Deployment, name: sim, namespace: llm-d}
+    - {api_version: apps/v1, kind: Deployment, name: sim, namespace: llm-d, reason: 3/3 ready}
 waited:
   description: Seconds spent.
   returned: always
@@ -159,11 +159,11 @@ from ..module_utils.k8s.sanitize import scraping_fields
 from ..module_utils.k8s.wait import Wait, report
 
 
-def named(ref: Ref, obj: dict) -> dict:
-    """Which object it is, and what it says of scraping."""
+def named(ref: Ref, obj: dict, reason: str) -> dict:
+    """Which object it is, why it is ready, and what it says of scraping."""
     scraping = scraping_fields(obj)
     which = {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
-    return {**which, **({"spec": scraping} if scraping else {})}
+    return {**which, "reason": reason, **({"spec": scraping} if scraping else {})}
 
 
 def main() -> None:
@@ -194,7 +194,7 @@ def main() -> None:
         module.fail_json(msg=str(exc))
     if not done:
         module.fail_json(msg=report(entries, len(refs), waited, params["state"]), failures=entries, waited=waited, waiting_for=names)
-    resources = [named(ref, obj) for ref in refs for obj in wait.objects.get(ref, [])]
+    resources = [named(ref, obj, wait.verdicts[ref].reason) for ref in refs for obj in wait.objects.get(ref, [])]
     module.exit_json(changed=False, waited=waited, waiting_for=names, resources=resources)
 
 

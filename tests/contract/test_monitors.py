@@ -109,7 +109,7 @@ def test_the_definition_of_the_prometheus_operator_takes_them() -> None:
 def returned(item: Facts) -> Facts:
     """An object as the module that waits returns it."""
     metadata = item["metadata"]
-    return resource_ready.named(Ref(item["apiVersion"], item["kind"], metadata.get("namespace") or "", metadata["name"]), item)
+    return resource_ready.named(Ref(item["apiVersion"], item["kind"], metadata.get("namespace") or "", metadata["name"]), item, "ready")
 
 
 def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambda items: None) -> Facts:

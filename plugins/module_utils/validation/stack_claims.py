@@ -10,7 +10,6 @@ import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping
 from ..common.text import pluralize
-from ..k8s.readiness.judge import judge
 from .claims import Claim, Judged, claim, not_run
 
 Names = c.Mapping[tuple[str, str, str], str]
@@ -28,7 +27,7 @@ def judge_resources(result: t.Any, names: Names) -> Judged:
     own = [
         claim(name, False, _resource(failed[key]), failed[key].get("remedy") or "check its events", seconds)
         if key in failed
-        else claim(name, True, f"{key[0]} {key[1]}/{key[2]}: {judge(there[key]).reason if key in there else 'ready'}", "", seconds)
+        else claim(name, True, f"{key[0]} {key[1]}/{key[2]}: {there.get(key, {}).get('reason', 'ready')}", "", seconds)
         for key, name in names.items()
         if key in failed or key in there or failed
     ]

@@ -9,6 +9,7 @@ import json
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judge import judge
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
 from ansible_collections.llm_d.inference.plugins.modules import resource_ready
 from recorded import recorded
@@ -26,6 +27,7 @@ class Waited:
         made["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "MODE", "value": SECRET}]
         made["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--api-key={SECRET}"]
         self.objects = {refs[0]: [made]}
+        self.verdicts = {refs[0]: judge(made)}
 
     def run(self, *_given: t.Any) -> bool:
         return True
@@ -38,7 +40,7 @@ def test_no_more_than_which_objects_there_are(call: t.Any, monkeypatch: pytest.M
     name = recorded("deployment")["metadata"]["name"]
     (found,) = result["resources"]
     spec = found.pop("spec")
-    assert found == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d"}
+    assert found == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d", "reason": "3/3 ready"}
     assert set(spec) == {"template"} and set(spec["template"]) == {"metadata", "spec"} and spec["template"]["metadata"]["labels"]
     assert {key for part in spec["template"]["spec"]["containers"] for key in part} == {"ports"}
     assert SECRET not in json.dumps(result) and not result["changed"] and result["waited"] == 1.5

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judge import judge
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack_claims
+from ansible_collections.llm_d.inference.plugins.modules import resource_ready
 from recorded import recorded
 
 SERVICES = [{"name": name, "scheduler": {"name": f"{name}-epp"}} for name in ("a", "b")]
@@ -28,9 +31,9 @@ READY = {
     "waited": 1.2,
     "waiting_for": ["Deployment llm-d/sim"],
     "resources": [
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "sim", "namespace": "llm-d"}},
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "epp", "namespace": "llm-d"}},
-        {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "gw", "namespace": "llm-d"}},
+        {"api_version": "apps/v1", "kind": "Deployment", "name": "sim", "namespace": "llm-d", "reason": "2/2 ready"},
+        {"api_version": "apps/v1", "kind": "Deployment", "name": "epp", "namespace": "llm-d", "reason": "1/1 ready"},
+        {"api_version": "gateway.networking.k8s.io/v1", "kind": "Gateway", "name": "gw", "namespace": "llm-d", "reason": "programmed"},
     ],
 }
 # With failed_when: false a task that failed says failed: false and keeps its message
@@ -89,8 +92,11 @@ NAMES = {("Deployment", "llm-d", "epp"): "sim/picker", ("HTTPRoute", "llm-d", "s
 
 
 def test_objects_that_have_a_claim_of_their_own():
-    route = recorded("httproute")
-    names = {("HTTPRoute", route["metadata"]["namespace"], route["metadata"]["name"]): "sim/route", ("Deployment", "llm-d", "epp"): "sim/picker"}
+    """With what the wait says of each, since it returns no status."""
+    found = recorded("httproute")
+    ref = Ref(found["apiVersion"], "HTTPRoute", found["metadata"]["namespace"], found["metadata"]["name"])
+    route = resource_ready.named(ref, found, judge(found).reason)
+    names = {("HTTPRoute", ref.namespace, ref.name): "sim/route", ("Deployment", "llm-d", "epp"): "sim/picker"}
     found, _skipped = stack_claims.judge_resources({**READY, "resources": [*READY["resources"], route]}, names)
     assert [(entry["id"], entry["ok"], entry["seconds"]) for entry in found] == [
         ("objects/ready", True, 1.2),
@@ -98,6 +104,7 @@ def test_objects_that_have_a_claim_of_their_own():
         ("sim/picker", True, 1.2),
     ]
     assert found[0]["evidence"] == "ready: 1 Deployment, 1 Gateway" and "accepted by 1 parent" in found[1]["evidence"]
+    assert found[2]["evidence"] == "Deployment llm-d/epp: 1/1 ready"
 
 
 def test_each_claim_about_an_object_fails_by_itself():
