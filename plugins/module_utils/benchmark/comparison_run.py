@@ -70,7 +70,7 @@ def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) 
     good = [row for row in rows if not row["error"]]
     kept = {name: value for name, value in found.items() if name not in ("percentiles", "deviations", "intervals", "series", "cdf", "slo")}
     busiest = max(found["servers"].values(), default=0)
-    unknown = found["intervals"][P90]["few"] if P90 in found["intervals"] else "no request succeeded"
+    unknown = found["intervals"][P90]["few"] if P90 in found["intervals"] else "no request was due"
     return {
         **kept,
         **{name: summary(_values(good, name), len(rows) - len(good)) for name in LATENCIES},

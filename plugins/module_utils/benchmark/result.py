@@ -120,9 +120,12 @@ def intervals(totals: Totals) -> Facts:
         hist, lost = totals.hist[name], totals.lost(name)
         # the gaps of one answer hang together
         count = min(hist.n, totals.hist["tpot"].n) if name == "itl" else hist.n
-        if not count:
+        # where all failed, nobody knows whether there would have been any time between tokens
+        if not count and (totals.ok or name in ("tpot", "itl")):
             continue
         count += min(lost, totals.failed)
+        if not count:
+            continue
         independent = _independent(totals, "tpot" if name == "itl" else name, count)
         for percent in PERCENTS:
             few = _few(totals, count, independent, needed(percent))

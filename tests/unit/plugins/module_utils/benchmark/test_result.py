@@ -389,6 +389,20 @@ def test_a_run_that_loses_many_requests_does_not_pass_its_baseline():
     assert any("ttft_from_schedule_p90_ms is that of a request that failed" in line for line in result.worse_than(result.compare([base], [found]), 1.2))
 
 
+def test_a_stage_that_loses_all_requests_does_not_pass_its_baseline():
+    base, lost = (
+        stage([record(0, each / 10, each / 10, each / 10 + 0.1, each / 10 + 0.4, error=error) for each in range(400)]) for error in (None, "http_503")
+    )
+    rows = result.compare([base], [lost])
+    assert {row["name"]: row["verdict"] for row in rows} == {
+        f"{name}_from_schedule_p{percent}_ms": "worse" for name in ("ttft", "e2e") for percent in (50, 90, 99)
+    }
+    assert len(result.worse_than(rows, 5)) == 6
+    assert {row["verdict"] for row in result.compare([lost], [base])} == {"better"}
+    assert [row["why"] for row in result.compare([lost], [lost])] == ["baseline: 400 of 400 requests failed; this run: 400 of 400 requests failed"] * 6
+    assert stage([])["intervals"] == {}
+
+
 ABOUT = {
     "url": "http://a",
     "models": ["m"],
