@@ -89,7 +89,11 @@ def headline(found: Facts) -> str:
         why = unknown(found) if others else ""
         return f"{MEANINGS[UNKNOWN]} {why}." if why else "There is nothing to compare with."
     # a baseline that failed too often for a percentile takes for ever
-    gains = [(run["ttft_p90_ratio"][rate] or math.inf, run, stage, rate) for run, stage, rate in told if run["ttft_p90_differs"][rate] and p90(stage)]
+    gains = [
+        (math.inf if p90(base[rate]) is None else run["ttft_p90_ratio"][rate], run, stage, rate)
+        for run, stage, rate in told
+        if run["ttft_p90_differs"][rate] and p90(stage)
+    ]
     gains = [gain for gain in gains if gain[0] > LEAST]
     if not gains:
         return f"No preset beats {found['baseline']} in time to first token by more than chance."

@@ -23,8 +23,9 @@ def page(found: Facts) -> str:
         f'<div class="charts">{"".join(charts)}</div>',
         "<h2>All numbers</h2>",
         html.table(comparison.rows(found), group=len(names)),
-        '<p class="soft">TTFT is the time to first token, counted from the moment the request was due, for requests that succeeded. Percentiles interpolate '
-        "between neighbours. Cache hits are prompt tokens that the servers took from their prefix cache, as they say in each answer.</p>",
+        '<p class="soft">TTFT is the time to first token, counted from the moment the request was due. Percentiles interpolate between neighbours; in them a '
+        "request that failed lasts for ever, and - is the time of one of those. Cache hits are prompt tokens that the servers took from their prefix cache, as "
+        "they say in each answer.</p>",
         *(f'<p class="soft">{html.escape(note)}</p>' for note in comparison.explained(found)),
         "<h2>What was measured</h2>",
         html.definitions(found["about"]),
@@ -50,7 +51,7 @@ def _distribution(found: Facts, rate: float) -> str:
     title = f"Time to first token at {rate:g} requests/s"
     across, up = svg.Axis("milliseconds (log)", log=True), svg.Axis("share of requests", low=0.0, high=1.0)
     chart = svg.line_chart(title, series, across, up, dots=False, steps=True)
-    return html.figure(title, "Share of requests that had their first token by then. Further left is better.", chart)
+    return html.figure(title, "Of the requests that succeeded, the share that had their first token by then. Further left is better.", chart)
 
 
 def _hits(found: Facts) -> str:

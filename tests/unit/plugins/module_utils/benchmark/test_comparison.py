@@ -306,6 +306,8 @@ def test_too_few_requests_compare_nothing():
     [
         ([BASE], "nothing to compare"),
         ([OURS, BASE], "No preset beats prefix_aware"),
+        # so many times later that the ratio rounds to nothing
+        ([run("prefix_aware", measured(8, 20)), run("queue", measured(8, 8000))], "No preset beats prefix_aware"),
         ([BASE, run("queue", measured(8, 0))], "nothing to compare"),
         ([BASE, run("queue", measured(4, 1))], "nothing to compare"),
     ],
@@ -338,12 +340,20 @@ def failing(milliseconds, every):
             "queue: 90 % of first tokens within 100 ms at 8 requests/s, 10.0 times sooner than with",
         ),
         (failing(1000, 7), failing(100, 7), None, "at 8 requests/s balanced: 29 of 200 requests failed, queue: 29 of 200 requests failed."),
-        (failing(1000, 1), failing(100, 300), None, "Nothing is compared: at 8 requests/s balanced: no request succeeded."),
+        (failing(1000, 1), failing(100, 300), True, "queue: 90 % of first tokens within 100 ms at 8 requests/s, with balanced 200 of 200 requests failed."),
+        (failing(100, 300), failing(100, 1), True, "No preset beats balanced in time to first token by more than chance."),
+        (failing(1000, 1), failing(100, 1), None, "at 8 requests/s balanced: 200 of 200 requests failed, queue: 200 of 200 requests failed."),
     ],
 )
 def test_failures_are_named_where_they_decide(base, mine, differs, said):
     found = comparison.results([run("balanced", base), run("queue", mine)], {})
     assert found["runs"][1]["ttft_p90_differs"] == {"8": differs} and said in found["headline"]
+
+
+def test_the_page_says_that_failures_count_in_its_percentiles():
+    page = comparison_page.page(comparison.results([run("balanced", failing(1000, 300)), run("queue", failing(100, 5))], {}))
+    assert "for requests that succeeded. Percentiles" not in page and "a request that failed lasts for ever" in page
+    assert "100 ms</td><td>-</td>" in page
 
 
 def test_a_tenth_of_failures_leaves_no_percentile_to_compare():
