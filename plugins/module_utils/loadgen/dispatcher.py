@@ -81,7 +81,8 @@ class Stage:
         """Keep `concurrency` requests in flight until `requests` were sent or `seconds` are over, and wait until the last has ended."""
         self._left = requests if requests is not None else 1 << 62
         self._until = seconds if seconds is not None else float("inf")
-        for _dummy in range(concurrency):
+        # a place for which there is no request does not end it before the first answer
+        for _dummy in range(max(1, min(concurrency, self._left))):
             self._refill()
         await self._rest()
 

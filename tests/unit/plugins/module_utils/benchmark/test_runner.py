@@ -83,6 +83,13 @@ def test_rates_are_those_of_the_load_and_not_of_the_drain(measure, server, load,
     assert measured.totals.rates.per_second("ok") == pytest.approx(rate, rel=1e-6)
 
 
+def test_a_closed_loop_with_more_places_than_requests_lasts_until_the_first_answer(measure):
+    """A tenth of a millisecond for sending each: until the last of them is sent, none has been in flight for long enough to count."""
+    server = Server(takes=0.5, stalls=dict.fromkeys(range(4), 1e-4))
+    (measured,) = measure(server, stages=[{"concurrency": 64, "requests": 4}])[0].measured
+    assert measured.totals.rates.until == pytest.approx(0.5, rel=0.01) and measured.totals.rates.per_second("ok") == pytest.approx(8.0, rel=0.01)
+
+
 def test_a_server_that_is_gone_is_not_asked_in_a_busy_loop(measure):
     """One that answers is asked again at once, whatever it answers."""
     _made, sent = measure(Server(error="refused", begins=2), stages=[{"concurrency": 2, "seconds": 1}])
