@@ -116,7 +116,7 @@ class Rates:
         """The share of a request that counts while the load lasts: of a closed loop, of its own time."""
         if self.until is None or end <= self.until:
             return 1.0
-        return 0.0 if self.open_loop else max(0.0, (self.until - sent) / (end - sent))
+        return 0.0 if self.open_loop or sent >= self.until else (self.until - sent) / (end - sent)
 
     def _span(self) -> Span:
         return self.inside if self.inside.n > (LEAST if self.open_loop else 0) else self.whole

@@ -115,6 +115,11 @@ def test_the_last_requests_of_a_closed_loop_count_by_their_share_in_it(places, s
     assert found == [pytest.approx(rate, rel=0.03)] * 20 and statistics.mean(found) == pytest.approx(rate, rel=0.01)
 
 
+def test_a_turn_behind_a_closed_loop_does_not_count_even_if_it_takes_no_time():
+    """The time of an answer is never before that of its request, but may be the same where the clock of the host is set meanwhile."""
+    assert rates([(0.0, 1.0), (0.0, 2.0), (2.0, 2.0), (2.5, 3.0)], 1.0, open_loop=False).per_second("ok") == 1.5
+
+
 def test_a_closed_loop_that_sends_all_at_once_has_no_other_time_than_its_own():
     assert rates([(0.0, 0.5)] * 40, 0.0, open_loop=False).per_second("ok") == 80.0
 
