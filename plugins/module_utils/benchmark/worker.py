@@ -33,6 +33,7 @@ from .plan import Plan
 from .runner import Runner
 
 ROWS = 500  # records that one line carries at most
+FILES = 10240  # open files that macOS allows; its hard limit says that there is none, and is refused
 
 
 class EveryNth:
@@ -100,9 +101,11 @@ class Worker(Runner):
 
 def allow_connections() -> None:
     """Raise the limit of open files, of which each connection is one, to what this process may have."""
-    with contextlib.suppress(OSError, ValueError):
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for most in (hard, max(soft, FILES)):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            return
 
 
 def memory() -> float:

@@ -38,6 +38,21 @@ def test_it_may_open_as_many_connections_as_its_host_allows():
     assert subprocess.run([sys.executable, "-I", "-c", asked], capture_output=True, text=True, check=True).stdout == "(256, 256)\n"
 
 
+def test_a_limit_that_the_host_does_not_keep_to_is_raised_as_far_as_it_goes(monkeypatch):
+    """As macOS: without a hard limit, and none higher than 10,240."""
+    limits = [256, worker.resource.RLIM_INFINITY]
+
+    def limit(_which, wanted):
+        if not 0 <= wanted[0] <= 10240:
+            raise ValueError("current limit exceeds maximum limit")
+        limits[:] = wanted
+
+    monkeypatch.setattr(worker.resource, "getrlimit", lambda _which: tuple(limits))
+    monkeypatch.setattr(worker.resource, "setrlimit", limit)
+    worker.allow_connections()
+    assert limits == [10240, worker.resource.RLIM_INFINITY]
+
+
 def root_of(module):
     """The folder below which its package is found."""
     return Path(module.__file__).parents[module.__name__.count(".")]
