@@ -64,9 +64,11 @@ def told(sock: socket.socket) -> tuple[bool, int | None] | None:
 
     No count is 0 on Linux, where the opening of a connection is acknowledged too; kernels that do not count (gVisor) leave it so.
     """
+    if sys.platform != "linux":  # those of FreeBSD have the name, and other numbers for their states
+        return None
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO.size)
-    except (AttributeError, OSError):
+    except OSError:
         return None
     state, acknowledged = TCP_INFO.unpack(info) if len(info) == TCP_INFO.size else (0, 0)
     return (state == ESTABLISHED, acknowledged or None) if state else None

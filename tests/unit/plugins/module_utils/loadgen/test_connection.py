@@ -215,3 +215,11 @@ def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(mon
 
     monkeypatch.setattr(os, "dup", dup)
     assert client._lacking(socket.gaierror(socket.EAI_SYSTEM, "System error")) == "Too many open files"
+
+
+@pytest.mark.parametrize("platform", ["darwin", "freebsd14"])
+def test_another_kernel_says_nothing_of_a_connection(monkeypatch, platform):
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sock:
+        assert (socket_stamps.told(sock) or (False,))[0] is True
+        monkeypatch.setattr(socket_stamps.sys, "platform", platform)
+        assert socket_stamps.told(sock) is None
