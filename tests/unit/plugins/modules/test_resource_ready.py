@@ -40,7 +40,7 @@ def test_no_more_than_which_objects_there_are(call: t.Any, monkeypatch: pytest.M
     name = recorded("deployment")["metadata"]["name"]
     (found,) = result["resources"]
     spec = found.pop("spec")
-    assert found == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d", "reason": "3/3 ready"}
+    assert found == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d", "reason": "4/4 ready"}
     assert set(spec) == {"template"} and set(spec["template"]) == {"metadata", "spec"} and spec["template"]["metadata"]["labels"]
     assert {key for part in spec["template"]["spec"]["containers"] for key in part} == {"ports"}
     assert SECRET not in json.dumps(result) and not result["changed"] and result["waited"] == 1.5
