@@ -17,13 +17,13 @@ import collections.abc as c
 
 from .pace import Pace
 
-LEAST = 10  # requests that have to end while an open loop lasts that the server does not keep up with
+LEAST = 10  # requests that have to succeed while an open loop lasts that the server does not keep up with
 
 Counts = c.Mapping[str, float]
 
 
 class Span:
-    """Requests that ended, failed ones too: how many, when the last of them did, and sums of what came of them. Of some only a share counts."""
+    """Requests that ended: how many succeeded, when the last ended, failed ones too, and sums of what came of them. Of some only a share counts."""
 
     __slots__ = ("n", "last", "sums")
 
@@ -32,7 +32,7 @@ class Span:
         self.sums: collections.defaultdict[str, float] = collections.defaultdict(float)
 
     def add(self, end: float, counts: Counts, share: float = 1.0, n: float = 1.0) -> None:
-        """Add `n` requests, of which the last ended at second `end`, and a share of what came of them."""
+        """Add requests, of which `n` succeeded and the last ended at second `end`, and a share of what came of them."""
         self.n += n * share
         self.last = max(self.last, end)
         for name, count in counts.items():
@@ -67,9 +67,10 @@ class Rates:
 
     def add(self, sent: float, end: float, counts: Counts, due: float | None = None) -> None:
         """Add a request that ended at second `end`. due: when the schedule asked for it; None for what follows another request."""
-        self.whole.add(end, counts)
+        good = counts.get("ok", 0.0)
+        self.whole.add(end, counts, n=good)
         if share := self._inside(sent, end):
-            self.inside.add(end, counts, share)
+            self.inside.add(end, counts, share, good)
         if due is not None:
             self.due.add(due, due)
         if self.first is None or end < self.first[0]:

@@ -132,6 +132,19 @@ def test_failed_requests_take_time_and_count_for_nothing():
     assert made.per_second("ok") == 0.5
 
 
+def test_failures_do_not_hide_answers_that_take_longer_than_the_load():
+    """Four places, 90 s for an answer: 40 requests are in flight from 10 s on, and all others of a minute fail at once. All answers come in the drain."""
+    made = Rates(True)
+    for number in range(40, 240):
+        made.add(number / 4, number / 4, {}, number / 4)
+    made.until = 59.75
+    for number in range(40):
+        end = 90.0 * (number // 4 + 1)
+        made.add(number / 4, end, ONE, number / 4)
+        made.pace.add(number / 4, end - number / 4)
+    assert made.per_second("ok") == pytest.approx(4 / 90, rel=0.02)
+
+
 def test_failed_requests_of_a_server_that_keeps_up_are_none_of_its_rate():
     made = Rates(True)
     for number in range(101):
