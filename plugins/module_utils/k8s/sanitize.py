@@ -84,7 +84,7 @@ def removed_values(part: t.Any) -> set[str]:
 def _removed(before: t.Any, after: t.Any) -> t.Iterator[str]:
     if isinstance(before, dict):
         for name, value in before.items():
-            yield from _removed(value, after[name])
+            yield from _removed(value, after[name] if isinstance(after, dict) else REMOVED)
     elif isinstance(before, (list, tuple)):
         for item, shown in zip(before, [REMOVED] * len(before) if after == REMOVED else after, strict=True):
             yield from _removed(item, shown)

@@ -94,7 +94,7 @@ def test_forms_of_secrets(given, shown):
 
 def test_what_is_removed():
     part = {"args": ("--api-key", "one", "two", "--token=three", "--port"), "url": "https://u:four@h", "env": [{"name": "HF_TOKEN", "value": "five"}]}
-    assert removed_values({**part, "api_key": ["six"]}) == {"one", "two", "three", "four", "five", "six"}
+    assert removed_values({**part, "api_key": ["six", {"a": "seven"}]}) == {"one", "two", "three", "four", "five", "six", "seven"}
 
 
 def test_the_rest_stays_as_it_is():
