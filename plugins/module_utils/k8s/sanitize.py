@@ -14,6 +14,7 @@ from ..common.text import SECRET_FLAG, SECRET_KEY, redact, shorten
 from .pod_failures import event_time
 
 REMOVED = "(removed)"
+HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_NAME = re.compile(r"token|passw|passphrase|secret|(?:api|access|auth)[-_]?key|credential|private|authorization", re.IGNORECASE)
 # An argument with a secret, which may be in the arguments that follow.
@@ -94,7 +95,8 @@ def _removed(before: t.Any, after: t.Any) -> t.Iterator[str]:
 
 
 def _is_secret(name: t.Any, value: t.Any) -> bool:
-    return isinstance(name, str) and isinstance(value, (str, list, tuple)) and _SECRET_KEY.fullmatch(name) is not None
+    hidden = value in (HIDDEN, HIDDEN_NEW)  # by whoever knows whether it is another value
+    return isinstance(name, str) and isinstance(value, (str, list, tuple)) and not hidden and _SECRET_KEY.fullmatch(name) is not None
 
 
 def _argument(item: t.Any, end: str) -> tuple[t.Any, str]:
