@@ -88,7 +88,10 @@ _SECRETS = tuple(
         (rf"((?:{_KEYS}|secret|credential)s?{_GIVEN}(?!\[?{_QUOTE}?\(removed\))\[?{_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),
         # An argument of a command line: --api-key=abc, --api-key abc, though not a word about it, and as elements of a list "--api-key", "abc", "def".
         (rf"({_FLAG}= *(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}+", r"\1(removed)"),
-        (rf"({_FLAG} +(?!{_QUOTE}?\(removed\)|(?:is|in|are|and|or|of|with|has|to|for|from|as|by|on)\b){_QUOTE}?)(?!-){_VALUE}+", r"\1(removed)"),
+        (
+            rf"({_FLAG} +(?!{_QUOTE}?\(removed\)|(?:is|in|are|and|or|of|with|has|to|for|from|as|by|on|needs|takes|may|does)\b){_QUOTE}?)(?!-){_VALUE}+",
+            r"\1(removed)",
+        ),
         (rf"({_FLAG}({_QUOTE}))(?:\s*,\s*\2(?!--|\(removed\))(?:(?!\2)[^\n])*\2)+", r"\1, \2(removed)\2"),
         (rf"((?-i:\b[A-Z][A-Z0-9_]*_TOKEN)=(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}+", r"\1(removed)"),
         (rf"({_TOKENS}{_GIVEN}(?!{_QUOTE}?(?:\(removed\)|(?:none|null|true|false)\b)){_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),

@@ -15,14 +15,13 @@ from ..common.labels import is_of, whose
 from ..common.objects import Facts, dicts, generation, get_path, mapping, text
 from ..common.text import shorten
 from .pod_failures import refusal_failure
-from .sanitize import environment_values, has_secret_data, hide_environment, removed_values
+from .sanitize import HIDDEN, HIDDEN_NEW, environment_values, has_secret_data, hide_environment, removed_values
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 # What to do where objects of others have the names of ours.
 OTHERWISE = "Write other names (name of the service, llm_d_name_suffix) or another llm_d_namespace; 'llm_d_adopt: true' takes over what site.yml deploys."
 FIELDS_TAKEN = "another manager owns these fields"
-HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 SHORTEST = 6  # characters of a value that is masked in messages
 # How the API server begins what is wrong with an object itself, and not with where it is.
 INVALID = (" is invalid: ", "failed to create typed patch object", " cannot be handled as a")

@@ -15,10 +15,10 @@ import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import shorten
-from .apply_results import HIDDEN, HIDDEN_NEW, SERVER_SIDE, is_secret
+from .apply_results import SERVER_SIDE, is_secret
 from .field_ownership import leaves_replicas
 from .platform import quantity
-from .sanitize import REMOVED, hide_environment, redact_part
+from .sanitize import HIDDEN, HIDDEN_NEW, REMOVED, hide_environment, redact_part
 from .secret_checksums import ANNOTATION
 
 ABSENT = "(absent)"

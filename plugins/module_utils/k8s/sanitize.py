@@ -14,6 +14,7 @@ from ..common.text import SECRET_FLAG, SECRET_KEY, redact, shorten
 from .pod_failures import event_time
 
 REMOVED = "(removed)"
+HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_NAME = re.compile(r"token|passw|passphrase|secret|(?:api|access|auth)[-_]?key|credential|private|authorization", re.IGNORECASE)
 # An argument with a secret, which may be in the arguments that follow.
@@ -84,7 +85,7 @@ def removed_values(part: t.Any) -> set[str]:
 def _removed(before: t.Any, after: t.Any) -> t.Iterator[str]:
     if isinstance(before, dict):
         for name, value in before.items():
-            yield from _removed(value, after[name])
+            yield from _removed(value, after[name] if isinstance(after, dict) else REMOVED)
     elif isinstance(before, (list, tuple)):
         for item, shown in zip(before, [REMOVED] * len(before) if after == REMOVED else after, strict=True):
             yield from _removed(item, shown)
@@ -94,7 +95,8 @@ def _removed(before: t.Any, after: t.Any) -> t.Iterator[str]:
 
 
 def _is_secret(name: t.Any, value: t.Any) -> bool:
-    return isinstance(name, str) and isinstance(value, (str, list, tuple)) and _SECRET_KEY.fullmatch(name) is not None
+    hidden = value in (HIDDEN, HIDDEN_NEW)  # by whoever knows whether it is another value
+    return isinstance(name, str) and isinstance(value, (str, list, tuple)) and not hidden and _SECRET_KEY.fullmatch(name) is not None
 
 
 def _argument(item: t.Any, end: str) -> tuple[t.Any, str]:

@@ -174,7 +174,8 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if not wrong and scalars_right and user["llm_d_scheduler_namespace"]:
             service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
         if not wrong and scalars_right:
-            service = {**service, "engine": {**service["engine"], "args": spelled_out(service, user)}}
+            # Pods get them as they are written: what a file says does not change with what is known of an engine, and no server restarts for it.
+            service = {**service, "written_args": service["engine"]["args"], "engine": {**service["engine"], "args": spelled_out(service, user)}}
         services.append(service)
         if not wrong:
             right.append((path, service))

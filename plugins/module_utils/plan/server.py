@@ -15,7 +15,7 @@ from .caches import cache_volumes, with_caches, with_memory
 from .engine import engine_image, vendor
 from .multi_node import to_workload
 from .pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
-from .server_arguments import served_arguments, server_environment
+from .server_arguments import as_written, served_arguments, server_environment
 from .sharing import PIN, part, part_name, prefix, rules
 from .tracing import server_requirements
 from .weights import access_mode, volumes
@@ -117,7 +117,12 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "termination_grace": engine["drain_seconds"] + END_SECONDS,
     }
     workload, worker = to_workload(service, pod)
-    return {**planned, **workload, "worker": {**planned, **worker} if worker else None}
+    made, others = {**planned, **workload}, {**planned, **worker} if worker else None
+    return {**_written(service, made), "worker": _written(service, others) if others else None}
+
+
+def _written(service: Facts, planned: Facts) -> Facts:
+    return {**planned, "written_args": as_written(service, planned["args"])}
 
 
 def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:

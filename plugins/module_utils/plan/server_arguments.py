@@ -31,6 +31,16 @@ def served_arguments(service: Facts, required: Facts) -> list[str]:
     return [*(argument for flag, argument in ours.items() if not flag.startswith("-") or flag.lstrip("-") not in theirs), *adapter_arguments(service), *own]
 
 
+def as_written(service: Facts, arguments: list[str]) -> list[str]:
+    """A command line, at whose end engine.args are, with these as the user's file writes them; but for those that something else took the place of."""
+    own = service["engine"]["args"]
+    if not arguments:
+        return []
+    start = len(arguments) - len(own)
+    written = zip(arguments[start:], own, service.get("written_args", own), strict=True)
+    return [*arguments[:start], *(text if argument == spelled else argument for argument, spelled, text in written)]
+
+
 def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
     """The environment variables: derived, those that the scheduler requires, then engine.env. Each name once; the last one wins."""
     env: list[Facts] = [

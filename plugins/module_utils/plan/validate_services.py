@@ -200,7 +200,7 @@ def _header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     for name, value in service["route"]["headers"].items():
         place, first = f"{path}.route.headers.{name}", seen.setdefault(name.lower(), name)
         if first != name:
-            found.append(Problem(place, None, f"is the same header as {first}: names of headers have no case.", "Write one of them."))
+            found.append(Problem(place, None, f"is the same header as {first}, since names of headers have no case.", "Write one of them."))
         elif name.lower() == "host":
             found.append(Problem(place, value, "is the host name of a request.", f"Write it as 'hostnames: [{value}]' of the route."))
         elif name.lower() in http_headers.OWN:

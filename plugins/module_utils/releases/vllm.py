@@ -17,7 +17,7 @@ from .vllm_flags import OPTIONS, VERSIONS
 
 # Level of torch.compile: -O3, -O=3, -O.level=3, each in some versions: an option, or another word for one. They are accepted as they are.
 _LEVEL, _LEVELS = "-O", {"-O", "--optimization-level"}
-_SIZE = re.compile(r"\d+(\.\d+)?[kmgt]|\d+[KMGT]")
+_SIZE = re.compile(r"\d{1,30}(\.\d{1,30})?[kmgt]|\d{1,30}[KMGT]")
 _PART = re.compile(r"(--[^=. ]+)\.([^=+ ]+)(\+?)(?:=(.*))?", re.DOTALL)
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 # The first version whose KV events are maps of names; before they are arrays. https://github.com/vllm-project/vllm/pull/42892

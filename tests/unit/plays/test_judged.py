@@ -10,6 +10,7 @@ import typing as t
 from pathlib import Path
 
 import plays
+import pytest
 from keeping_api_server import PREPARED, KeepingApi
 from local_servers import serve
 
@@ -17,7 +18,10 @@ SERVICE = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simul
 TOLERATION = 'Deployment.apps "a-decode" is invalid: spec.template.spec.tolerations[0].operator: Invalid value: "Equal"'
 
 
-def prerequisites(api: KeepingApi, tmp_path: Path) -> tuple[int, str]:
+LACKS = "failed to create typed patch object (llm-d/a; gateway.networking.k8s.io/v1, Kind=HTTPRoute): .spec.rules[0].timeouts: field not declared in schema"
+
+
+def prerequisites(api: KeepingApi, tmp_path: Path, *options: str, **given: t.Any) -> tuple[int, str]:
     """(exit status, output) of the prerequisites of a file for the namespace of somebody else."""
     api.kept.update(PREPARED)
     with serve(api.answer) as url:
@@ -27,8 +31,9 @@ def prerequisites(api: KeepingApi, tmp_path: Path) -> tuple[int, str]:
             "llm_d_scope": "namespace",
             "llm_d_gateway": {"provider": "none", "name": "theirs"},
             "llm_d_model_services": [SERVICE],
+            **given,
         }
-        done = plays.run("-i", "inventories/kubernetes", "site.yml", "--tags", "prerequisites", "-e", json.dumps(user), no_proxy="*")
+        done = plays.run("-i", "inventories/kubernetes", "site.yml", "--tags", "prerequisites", *options, "-e", json.dumps(user), no_proxy="*")
     return done.returncode, done.stdout + done.stderr
 
 
@@ -42,3 +47,13 @@ def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -
 def test_what_another_moment_may_take_does_not(tmp_path: Path) -> None:
     status, said = prerequisites(KeepingApi(judges={"Deployment": (503, "the server is currently unable to handle the request")}), tmp_path)
     assert status == 0, said
+
+
+@pytest.mark.parametrize("updates", [True, False])
+def test_a_field_that_an_old_crd_lacks_is_judged_behind_its_update(tmp_path: Path, updates: bool) -> None:
+    """By whoever updates it: with scope namespace that is somebody else."""
+    sources = {name: [] for name in ("gateway_api", "inference_extension")}
+    given = {"llm_d_scope": "cluster", "llm_d_crd_sources": sources} if updates else {}
+    status, said = prerequisites(KeepingApi(judges={"HTTPRoute": (500, LACKS)}), tmp_path, **given)
+    assert status and "Nothing of the deployment has been touched" in said and ("present | Install the CRDs" in said) is updates, said
+    assert prerequisites(KeepingApi(judges={"HTTPRoute": (500, LACKS)}), tmp_path, "--check", **given)[0] == (0 if updates else 2)

@@ -168,6 +168,7 @@ UNPRINTED = {
     "scheduler.notes": "what a run shows",
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",
+    "server.args": "the checks of model servers; written_args says the same as the file spells it",
     "server.autoscaling.asks": "the preflight",
     "server.autoscaling.provider": "the claims",
     "server.engine_port": "container_ports and args have it",

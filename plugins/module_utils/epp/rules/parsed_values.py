@@ -25,7 +25,7 @@ ENGINES: dict[str, tuple[str, ...]] = {
 }
 RESERVED = "default"
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_UNQUOTED = re.compile(r'(\w+)\s*=\s*([^",}\s]+)', re.ASCII)
+_UNQUOTED = re.compile(r'\b(\w+)\s*=\s*([^",}\s]+)', re.ASCII)  # \b: from the middle of a word nothing else would match
 # Labels with their values, all of them in quotes: of the router, which splits at each comma; and before it of PromQL, which has escapes, a comma at the end,
 # and words that are no names.
 _KEY, _TEXT = r"[a-zA-Z_][a-zA-Z0-9_]*", r'"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}))*"'
@@ -38,6 +38,8 @@ _WORD = r"[^\s=!(),<>]+"
 _REQUIREMENT = re.compile(
     rf"\s*(?:!\s*(?P<not>{_WORD})|(?P<key>{_WORD})(?:\s+(?:not)?in\s*\((?P<values>[^()=!<>]*)\)|\s*(?:==?|!=)\s*(?P<value>(?:{_WORD})?)|\s*[<>]\s*[0-9]+)?)\s*"
 )
+# The parts of a selector, each before a comma that is in no brackets.
+_PARTS = re.compile(r"((?:\([^()]*\)|[^,])*),")
 
 
 def label_selectors(config: ParsedConfig) -> list[Problem]:
@@ -168,7 +170,7 @@ def _again(texts: t.Sequence[t.Any], place: str, empty: bool = False) -> t.Itera
 
 def _is_selector(text: str) -> bool:
     """Whether a text is a label selector in one line, such as a=b,c in (d,e),!f."""
-    for part in re.split(r",(?![^(]*\))", text):
+    for part in _PARTS.findall(f"{text},"):
         found = _REQUIREMENT.fullmatch(part)
         if not found or not FORMATS["label_key"].pattern.match(found["not"] or found["key"]):
             return False

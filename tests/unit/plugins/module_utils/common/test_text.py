@@ -95,6 +95,7 @@ def test_a_secret_is_removed_however_it_is_written(text):
         "token_key: HF_TOKEN, max_tokens=123456789, prompt_tokens: 123456789, tokens_per_second=123456789",
         "secretKeyRef: {name: llm-d-hf, key: HF_TOKEN}, imagePullSecrets: []",
         "--api-key is in engine.args, and hf_token=None",
+        "--api-key needs a value; --token takes none, and --hf-token may be --hf-token-file",
     ],
 )
 def test_what_is_no_secret_stays(text):

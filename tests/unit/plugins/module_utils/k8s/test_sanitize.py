@@ -92,9 +92,17 @@ def test_forms_of_secrets(given, shown):
     assert redact_part(given) == shown == redact_part(shown)
 
 
+def test_what_is_hidden_already_says_whether_it_is_another_value():
+    assert redact_part({"HF_TOKEN": "(hidden, another value)", "password": "(hidden)", "api_key": "x"}) == {
+        "HF_TOKEN": "(hidden, another value)",
+        "password": "(hidden)",
+        "api_key": "(removed)",
+    }
+
+
 def test_what_is_removed():
     part = {"args": ("--api-key", "one", "two", "--token=three", "--port"), "url": "https://u:four@h", "env": [{"name": "HF_TOKEN", "value": "five"}]}
-    assert removed_values({**part, "api_key": ["six"]}) == {"one", "two", "three", "four", "five", "six"}
+    assert removed_values({**part, "api_key": ["six", {"a": "seven"}]}) == {"one", "two", "three", "four", "five", "six", "seven"}
 
 
 def test_the_rest_stays_as_it_is():

@@ -746,17 +746,21 @@ def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Fa
 @pytest.mark.parametrize(
     ("headers", "place", "said"),
     [
-        ({"X-V": "a", "x-v": "b"}, "x-v", "is the same header as X-V: names of headers have no case. Write one of them."),
+        ({"X-V": "a", "x-v": "b"}, "x-v", "is the same header as X-V, since names of headers have no case. Write one of them."),
         ({"Host": "a.example.com"}, "Host", "is the host name of a request. Write it as 'hostnames: [a.example.com]' of the route."),
         ({"connection": "x"}, "connection", "is of a connection, and each client and proxy writes its own. Take it out."),
         ({"Authorization": "Bearer sk-planted"}, "Authorization", "is what llm_d_benchmark.api_key is sent in. Write one of the two."),
-        ({"Authorization": "sk-planted", "authorization": "sk-planted"}, "authorization", "is the same header as Authorization"),
+        (
+            {"Authorization": "sk-planted", "authorization": "sk-planted"},
+            "authorization",
+            "is the same header as Authorization, since names of headers have no case.",
+        ),
         ({"x-v": "za\u017c\u00f3\u0142\u0107"}, "x-v", "holds a character that headers cannot hold."),
     ],
 )
 def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str, said: str) -> None:
     *_others, found = problems(user({**SIMULATOR, "route": {"headers": headers}}, llm_d_benchmark={"api_key": "sk-planted-too"}))
-    assert found.path == f"llm_d_model_services[0].route.headers.{place}" and said in str(found) and "planted" not in repr(found)
+    assert found.path == f"llm_d_model_services[0].route.headers.{place}" and said in str(redacted(found)) and "planted" not in repr(found)
     assert place != "Authorization" or not problems(user({**SIMULATOR, "route": {"headers": headers}}))
 
 

@@ -220,6 +220,24 @@ def test_an_option_that_arguments_say_in_another_spelling_is_not_said_twice() ->
     assert made["server"]["args"][-2:] == ["--tensor-parallel-size", "1"]
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_servers_get_arguments_as_they_are_written(nodes: int) -> None:
+    """What the collection knows of an engine changes no pod: a later version that knows more would restart all servers."""
+    written = ["--max_model_len=9", "--compilation_config.level=3", "-cc.mode", "1", "--max-num-se", "7", "--seed=1"]
+    accelerator = {"vendor": "nvidia", "per_replica": 2, "nodes": nodes}
+    service = {"name": "a", "model": {"uri": "hf://org/model"}, "accelerator": accelerator, "engine": {"args": written}}
+    server = plan(file_of(service))["services"][0]["server"]
+    assert server["written_args"] == [*server["args"][: -len(written)], *written] and "--max-model-len=9" in server["args"]
+    assert not server["worker"] or server["worker"]["written_args"] == [], "with Ray a worker serves nothing by itself"
+
+
+def test_a_port_that_the_sidecar_takes_is_not_the_servers_however_it_is_written() -> None:
+    prefill = {"replicas": 1}
+    service = {"name": "a", "model": {"uri": "hf://org/model"}, "accelerator": {"vendor": "nvidia", "per_replica": 1}, "prefill": prefill}
+    made = plan(file_of({**service, "scheduler": {"preset": "disaggregated"}, "engine": {"args": ["--port=8000", "--seed=1"]}}))["services"][0]["server"]
+    assert made["written_args"][-2:] == ["--port=8200", "--seed=1"]
+
+
 @pytest.mark.parametrize(
     ("preset", "arguments", "words"),
     [

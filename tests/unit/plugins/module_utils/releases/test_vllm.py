@@ -254,3 +254,10 @@ def test_each_recorded_version_has_what_every_version_has(version: str) -> None:
         assert found[name].kind.removesuffix("-or-auto") == kind, name
     assert {option.kind for option in found.values()} <= {"flag", "bool", "str", "json", "float", "int", "size", "int-or-auto", "size-or-auto"}
     assert vllm.misfits(["--max-model-len=abc"], version) and not vllm.misfits(["--max-model-len=16k", "-tp", "2", "--no-enforce-eager"], version)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("16k", 16000), (" 2K", 2048), ("1.5m", 1_500_000), ("7", 7), ("9" * 400 + "k", None), ("9" * 5000, None), ("x", None)]
+)
+def test_the_whole_number_that_a_value_is(text: str, number: int | None) -> None:
+    assert vllm.number_of(text) == number

@@ -9,8 +9,9 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.parsed_values import not_a_metric
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.parsed_values import _is_selector, not_a_metric
 from epp_documents import GIE15, QUEUE, R09, R10, S07, document
+from hostile_text import superlinear
 
 Facts = dict[str, t.Any]
 
@@ -179,3 +180,14 @@ def test_parameters_of_any_type_raise_nothing() -> None:
 def test_what_the_router_takes_and_never_reads_is_taken() -> None:
     entry = {"type": "no-hit-lru-scorer", "parameters": {"prefixPluginName": "prefix-cache-scorer", "prefixPluginType": "prefix-cache-scorer"}}
     assert told(R10, entry) == {}
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("piece", ["x", "x ", ",", "x in (", "x in (a,", "(", "x=", 'x="', 'x{y="z",', "__name__"])
+@pytest.mark.parametrize("read", [_is_selector, lambda text: not_a_metric(text, R10), lambda text: not_a_metric(text, GIE15)])
+def test_a_long_text_is_read_in_proportion_to_its_length(read: t.Callable[[str], t.Any], piece: str) -> None:
+    assert not superlinear(read, piece)
+
+
+def test_commas_in_brackets_part_no_selector() -> None:
+    assert _is_selector("a in (b,c),d notin (e, f),!g,h") and not any(_is_selector(text) for text in ("a in (b,c", "a in b,c)", "a,(b,c)", "a,,b"))
