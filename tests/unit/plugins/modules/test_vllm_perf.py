@@ -472,27 +472,6 @@ def test_a_warm_up_that_failed_is_reported(call, processes):
     assert "warm-up: 4 of 4 requests failed" in str(result["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("about", "verdict", "said"),
-    [
-        ({"workload": {"kind": "random", "input_len": 7}}, "inconclusive", "another load: workload."),
-        ({"models": ["other"]}, "passed", "the baseline differs in more than its time: models ['other'] there and ['m'] here"),
-        (None, "passed", "it does not say what it has measured"),
-        ({}, "passed", ""),
-    ],
-)
-def test_a_baseline_of_another_load_or_model_is_not_compared_without_a_word(call, tmp_path, about, verdict, said):
-    options = {**OPTIONS, "model": "m", "max_lag": 30, "max_lag_share": 0, "stages": [{"concurrency": 1, "requests": 40}], "artifacts": str(tmp_path)}
-    with serve(Server()) as url:
-        call(vllm_perf, url=url, **options)
-        old = json.loads((tmp_path / "result.json").read_text())
-        (tmp_path / "old.json").write_text(json.dumps({**old, "about": None if about is None else {**old["about"], **about}}))
-        result = call(vllm_perf, url=url, baseline=str(tmp_path / "old.json"), baseline_max_ratio=1000, **options)
-    assert result["verdict"] == verdict and said in str(result["warnings"]).replace("\\'", "'")
-    assert ("differs" in str(result["warnings"])) == (about is None or "models" in about)
-    assert {row["verdict"] == "unknown" for row in result["comparison"] if row["name"].endswith("_p50_ms")} == {verdict == "inconclusive"}
-
-
 def test_files_that_cannot_be_written(call, tmp_path):
     (tmp_path / "out").write_text("a file")
     server = Server()

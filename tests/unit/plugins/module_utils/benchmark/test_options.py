@@ -18,6 +18,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import a
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.input_files import Files
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import COLUMNS, row
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.pace import Pace
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Ladder, Measured, Plan
@@ -515,6 +516,25 @@ def test_a_row_of_the_file_of_requests_holds_no_formula():
 USUAL = {"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}]}
 SWEEP = {"url": "http://a", "model": "m", "sweep": {"rate": 4}}
 SEARCH = {"url": "http://a", "model": "m", "search": {"rate": 4}, "slo": {"ttft_p90_ms": 500}}
+
+
+@pytest.mark.parametrize(
+    ("about", "verdict", "said"),
+    [
+        ({"workload": {"kind": "random", "input_len": 7}}, "inconclusive", "another load: workload."),
+        ({"models": ["other"]}, "passed", "the baseline differs in more than its time: models ['other'] there and ['m'] here"),
+        (None, "passed", "it does not say what it has measured"),
+        ({}, "passed", ""),
+    ],
+)
+def test_a_baseline_of_another_load_or_model_is_not_compared_without_a_word(about, verdict, said):
+    params = argument_spec.complete({**USUAL, "baseline": "old.json", "baseline_max_ratio": 1.5})
+    here = {"verdict": "passed", "why": [], "stages": [stage(*drawn(1, 1.0))], "about": execute.about(perf_options.plan(params), params)}
+    old = {**here, "about": None if about is None else {**here["about"], **about}}
+    found, warnings = execute.brief(execute.settle(here, params, Files(baseline=old)))
+    assert found["verdict"] == verdict and said in " ".join(warnings)
+    assert ("differs" in " ".join(warnings)) == (about is None or "models" in about)
+    assert {row["verdict"] for row in found["comparison"]} == ({"unknown"} if verdict == "inconclusive" else {"same"})
 
 
 def wrong(options):
