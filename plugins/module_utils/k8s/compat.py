@@ -19,7 +19,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import 
 
 # Versions that the tests of connections passed with; plugins/plugin_utils/compat.py has those of ansible-core.
 TRIED = {
-    "kubernetes.core": ("6.2.0", "6.6.0"),
+    "kubernetes.core": ("6.2.0", "6.4.0", "6.6.0"),
     "kubernetes": ("24.2.0", "37.0.2"),
 }
 
