@@ -32,7 +32,7 @@ EACH, MOST = 6, 4  # requests with one subset, and the number of such subsets
 LARGE, PIECE, SMALL = 8 << 20, 16 << 10, 64  # bytes of a body, of a piece of it, and of a small piece
 PADDING = 512 << 10  # bytes of a body through the gateway, within the limits that gateways usually have
 EVENTS = 5  # pieces of a streamed response
-LONG, PIECES = 10, 3  # events of a streamed response that come in so many pieces at least; a shorter one may come at once
+LONG, PIECES = 10, 3  # a streamed response of ten events comes in three pieces or more; a shorter one may come at once
 ANSWERS = 12  # until one is long: a model ends when it likes to
 
 
@@ -483,7 +483,7 @@ def gateway_streamed_response(bench: Bench) -> str:
         if (events := whole.count(b"data:")) >= LONG:
             break
     else:
-        raise Skipped(f"none of {ANSWERS} answers has {LONG} events, of which it takes so many to tell")
+        raise Skipped(f"none of {ANSWERS} answers has {LONG} events, and fewer may come at once")
     if len(body) < PIECES:
         raise Failed(f"{events} events come in {pluralize(len(body), 'piece')}")
     return f"{events} events in {pluralize(len(body), 'piece')}"

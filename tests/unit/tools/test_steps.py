@@ -77,7 +77,8 @@ def test_a_step_that_hangs_is_ended_with_its_stacks(tmp_path: Path) -> None:
 def test_ctrl_c_stops_the_gate_after_its_step_has_cleaned_up(tmp_path: Path) -> None:
     """What always runs, runs then too."""
     program = f"""
-import pathlib, runpy, sys
+import pathlib, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background has them ignore it
 sys.path.insert(0, {str(steps.ROOT / "tests")!r})
 from steps import Step
 long = "trap 'echo cleaned up; exit 130' INT; echo begun; while :; do sleep 0.1; done"
