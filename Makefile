@@ -83,7 +83,8 @@ generate: $(VENV)/.ready ## Write argument specs, role READMEs and docs from the
 	@python tools/generate.py
 
 bench: $(VENV)/.ready ## Run every benchmark; each ends with a line NAME: ours=X peer=Y ratio=Z
-	@for each in tests/benchmarks/*; do [ -x "$$each" ] && [ -f "$$each" ] && "$$each"; done
+	@failed=; for each in tests/benchmarks/*; do [ ! -x "$$each" ] || [ ! -f "$$each" ] || "$$each" || failed="$$failed $$each"; done; \
+	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 clean: ## Remove the virtual environment and artifacts (the cluster's cache stays)
 	@rm -rf $(VENV) artifacts
