@@ -298,8 +298,7 @@ def _same_route(service: Facts, path: str, option: str, seen: list[tuple[str, st
     """
     ours_at = prefix(service, option)
     for place, other_option, other in seen:
-        shared = same_hosts(other, service, listened)
-        if prefix(other, other_option) != ours_at or not shared:
+        if prefix(other, other_option) != ours_at or not (shared := same_hosts(other, service, listened)):
             continue
         ours, theirs = ({name.lower(): value for name, value in each["route"]["headers"].items()} for each in (service, other))
         # With more headers a route comes first; with as many, one header has to have different values, or a request can match both.
