@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -37,3 +38,21 @@ def play(playbook: str, *arguments: str, **variables: t.Any) -> tuple[float, str
 def down() -> None:
     """Take the local cluster down."""
     play("playbooks/local_cluster.yml", local_cluster_state="absent")
+
+
+@contextlib.contextmanager
+def new_cluster() -> t.Iterator[None]:
+    """The local cluster is down at the beginning, whatever ran in it, and at the end."""
+    down()
+    try:
+        yield
+    finally:
+        down()
+
+
+@contextlib.contextmanager
+def local_stack() -> t.Iterator[None]:
+    """The stack of inventories/local, on a cluster of its own."""
+    with new_cluster():
+        play("site.yml")
+        yield
