@@ -20,9 +20,9 @@ from ..k8s.wait import Wait, report
 CHECKSUM = "llm-d.ai/config-checksum"
 # A separate field manager: server-side apply of these two fields must not drop the other fields that the collection applied.
 MANAGER = f"{FIELD_MANAGER}.scorer_config"
-# Seconds between two checks; seconds that the log of a ready pod may be delayed; seconds after which its start may be rotated away;
+# Seconds between two checks; seconds that the log of a ready pod may be delayed, and after which what it does not have, or has lost, does not come any more;
 # bytes from the start of a log, where the relevant lines are.
-INTERVAL, LAG, ROTATED, LOG_BYTES = 0.5, 10.0, 600.0, 200_000
+INTERVAL, LAG, LOG_BYTES = 0.5, 10.0, 200_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,9 +200,9 @@ class RolloutWatch:
                 wrong = observed.difference(said, self.document) if self.document else ""
                 return {"pod": name, "by": "log", "line": said.line, **({"error": wrong} if wrong else {})}
         since = self._silent.setdefault(name, self._clock.now())
-        if self._clock.now() - since < LAG and not log_may_be_rotated(pod):
+        if self._clock.now() - since < LAG and not log_is_settled(pod):
             return None
-        # Its log is rotated or has another format. An endpoint picker that cannot load its configuration ends; this one is ready.
+        # Its log is rotated, cannot be read, or has another format. An endpoint picker that cannot load its configuration ends; this one is ready.
         return {"pod": name, "by": "readiness", "line": f"pod {name} was created for checksum {self.wanted[:12]} and is ready"}
 
 
@@ -212,10 +212,10 @@ def epp_containers(pod: Facts) -> list[str]:
     return sorted(names, key=lambda name: name != "epp")
 
 
-def log_may_be_rotated(pod: Facts) -> bool:
-    """True when the start of a pod's log may have been rotated away."""
+def log_is_settled(pod: Facts) -> bool:
+    """True when a pod has been ready for so long that the start of its log is as it stays, or has been rotated away."""
     started = moment(condition(pod.get("status"), "Ready").get("lastTransitionTime"))
-    return started is not None and time.time() - started.timestamp() > ROTATED
+    return started is not None and time.time() - started.timestamp() > LAG
 
 
 def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = False) -> str:

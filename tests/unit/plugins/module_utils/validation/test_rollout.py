@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When the log of a ready pod may no longer begin with its configuration. The rollout itself: test_scorer_config.py."""
+"""When waiting for the log of a ready pod is of no use any more. The rollout itself: test_scorer_config.py."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_the_age_of_a_pod_is_the_same_in_every_time_zone(monkeypatch, zone, now)
     try:
         instant = datetime.datetime.fromisoformat(now)
         monkeypatch.setattr(rollout.time, "time", instant.timestamp)
-        ages = {seconds: (instant - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ") for seconds in (2, 590, 610, 86400)}
-        assert {seconds: rollout.log_may_be_rotated(pod(stamp)) for seconds, stamp in ages.items()} == {2: False, 590: False, 610: True, 86400: True}
+        ages = {seconds: (instant - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ") for seconds in (2, 9, 11, 86400)}
+        assert {seconds: rollout.log_is_settled(pod(stamp)) for seconds, stamp in ages.items()} == {2: False, 9: False, 11: True, 86400: True}
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -36,7 +36,7 @@ def test_the_age_of_a_pod_is_the_same_in_every_time_zone(monkeypatch, zone, now)
 
 @pytest.mark.parametrize("stamp", [None, "", "yesterday", 7, "2026-07-15T12:00:00"])
 def test_what_is_no_time_says_nothing(stamp):
-    assert moment(stamp) is None and not rollout.log_may_be_rotated(pod(stamp))
+    assert moment(stamp) is None and not rollout.log_is_settled(pod(stamp))
 
 
 def test_times_have_fractions_too():
