@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import email.utils
 import functools
 import json
 import os
@@ -114,6 +115,7 @@ class Cluster:
         self._headers.update({name: ",".join(value) if isinstance(value, list) else value for name, value in headers.items()})
         self._apis: dict[str, dict[str, Facts]] = {}
         self._reached = False
+        self._date = ""
         self._patient_until = 0.0
 
     def be_patient(self, seconds: float) -> None:
@@ -122,6 +124,13 @@ class Cluster:
         For modules that wait: the rule is the same for all of them. Logs and answers of pods are read once, since what fails there is another server.
         """
         self._patient_until = self.clock.now() + seconds
+
+    def server_time(self) -> float:
+        """Seconds since the epoch by the clock of the API server at its last answer; by this host's where that says no time."""
+        try:
+            return email.utils.parsedate_to_datetime(self._date).timestamp()
+        except (TypeError, ValueError, OverflowError):
+            return time.time()
 
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
@@ -184,6 +193,7 @@ class Cluster:
                 headers[setting["key"]] = setting["value"]
             found = reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
             self._reached = True
+            self._date = found.headers.get("Date", "")
             return found
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc

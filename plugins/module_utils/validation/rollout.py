@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import time
 import typing as t
 
 from ..common.objects import Facts, condition, dicts, get_path, moment, text
 from ..epp import observed
 from ..k8s.client import FIELD_MANAGER, Cluster
-from ..k8s.errors import ApiError, ClusterError
+from ..k8s.errors import ClusterError, lasting
 from ..k8s.related_objects import Ref
 from ..k8s.wait import Wait, report
 
@@ -171,7 +170,7 @@ class RolloutWatch:
                 if ended and entry.get("ready") is not True:
                     name = text(entry.get("name"))
                     log = log_head(self.observer.cluster, pod, name, not get_path(entry, "state", "terminated"))
-                    said = observed.read_log(log)
+                    said = observed.read_log(log or "")
                     if said.error:
                         return said.error
         return ""
@@ -194,13 +193,16 @@ class RolloutWatch:
 
     def _proof(self, pod: Facts, name: str) -> dict[str, str] | None:
         """{pod, by, line} of one ready pod, with `error` where its configuration differs; None while its log has no such line."""
+        cluster, read = self.observer.cluster, True
         for container in epp_containers(pod):
-            said = observed.read_log(log_head(self.observer.cluster, pod, container))
+            log = log_head(cluster, pod, container)
+            read = read and log is not None
+            said = observed.read_log(log or "")
             if said.loaded:
                 wrong = observed.difference(said, self.document) if self.document else ""
                 return {"pod": name, "by": "log", "line": said.line, **({"error": wrong} if wrong else {})}
         since = self._silent.setdefault(name, self._clock.now())
-        if self._clock.now() - since < LAG and not log_is_settled(pod):
+        if self._clock.now() - since < LAG and not (read and log_is_settled(pod, cluster.server_time())):
             return None
         # Its log is rotated, cannot be read, or has another format. An endpoint picker that cannot load its configuration ends; this one is ready.
         return {"pod": name, "by": "readiness", "line": f"pod {name} was created for checksum {self.wanted[:12]} and is ready"}
@@ -212,14 +214,14 @@ def epp_containers(pod: Facts) -> list[str]:
     return sorted(names, key=lambda name: name != "epp")
 
 
-def log_is_settled(pod: Facts) -> bool:
-    """True when a pod has been ready for so long that the start of its log is as it stays, or has been rotated away."""
+def log_is_settled(pod: Facts, now: float) -> bool:
+    """True when a pod has been ready for so long that the start of its log is as it stays, or has been rotated away. now: seconds since the epoch."""
     started = moment(condition(pod.get("status"), "Ready").get("lastTransitionTime"))
-    return started is not None and time.time() - started.timestamp() > LAG
+    return started is not None and now - started.timestamp() > LAG
 
 
-def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = False) -> str:
-    """The start of a container's log; empty where there is none or it cannot be read."""
+def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = False) -> str | None:
+    """The start of a container's log, empty where this account may not read it; None where another try may read it: a kubelet that does not answer."""
     query = {"container": container, "limitBytes": str(LOG_BYTES)}
     if previous:
         query["previous"] = "true"
@@ -227,5 +229,5 @@ def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = Fals
     try:
         log: str = cluster.read_text(path, query, timeout=10)
         return log
-    except ApiError:
-        return ""
+    except ClusterError as exc:
+        return "" if lasting(exc) else None

@@ -53,8 +53,8 @@ class Api:
     def __init__(self, preset="balanced", **knobs):
         self.config = text_of(preset)
         self.checksum = rollout.checksum(self.config)
-        self.knobs = {"stale": False, "deployment": True, "log": True, "no_way_back": False, **knobs}
-        self.revision, self.writes, self.pods = 0, [], []
+        self.knobs = {"stale": False, "deployment": True, "log": True, "refusals": (), "no_way_back": False, **knobs}
+        self.revision, self.writes, self.pods, self.looks = 0, [], [], 0
         self.roll()
         self.generation = self.revision
 
@@ -82,6 +82,10 @@ class Api:
         if parts.path == "/apis/apps/v1":
             return 200, JSON, json.dumps({"resources": [{"kind": "Deployment", "name": "deployments", "namespaced": True}]})
         if parts.path.endswith("/log"):
+            self.looks += 1
+            if self.looks <= len(self.knobs["refusals"]):
+                code, reason = self.knobs["refusals"][self.looks - 1]
+                return code, JSON, json.dumps({"kind": "Status", "reason": reason, "message": "no log", "code": code})
             return 200, {"Content-Type": "text/plain"}, self.log(parts.path.split("/")[-2])
         kind = parts.path.split("/namespaces/llm-d/")[-1]
         found = {"deployments/sim-epp": self.deployment, "configmaps/sim-epp": self.config_map, "pods": self.pod_list, "replicasets": self.sets}.get(kind)
@@ -238,6 +242,27 @@ def test_a_pod_that_read_something_else_is_no_success(ask):
 def test_a_log_that_is_gone_leaves_readiness(ask):
     result = ask(Api("balanced", log=False), preset="queue")
     assert result["changed"] and [pod["by"] for pod in result["pods"]] == ["readiness"]
+
+
+@pytest.mark.parametrize("refusal", [(500, "InternalError"), (502, "BadGateway"), (404, "NotFound")])
+def test_a_log_that_comes_late_is_waited_for(ask, clock, refusal):
+    """The kubelet of a node was busy. The pod has been ready for days, so that only another look can tell what it runs."""
+    api = Api("balanced", refusals=[refusal] * 5, stale=True)
+    result = ask(api, preset="queue")
+    assert result["failed"] and "runs another configuration" in result["msg"]
+    assert [pod["by"] for pod in ask(Api("balanced", refusals=[refusal] * 5), preset="queue")["pods"]] == ["log"]
+    assert clock.sleeps.count(rollout.INTERVAL) >= 10
+
+
+def test_a_log_that_never_comes_is_waited_for_only_so_long(ask, clock):
+    result = ask(Api("balanced", refusals=[(500, "InternalError")] * 1000), preset="queue")
+    assert [pod["by"] for pod in result["pods"]] == ["readiness"]
+    assert rollout.LAG <= sum(clock.sleeps) < rollout.LAG + 5
+
+
+def test_a_log_that_this_account_may_not_read_is_asked_for_once(ask):
+    api = Api("balanced", refusals=[(403, "Forbidden")] * 1000)
+    assert [pod["by"] for pod in ask(api, preset="queue")["pods"]] == ["readiness"] and api.looks == 1
 
 
 def test_what_is_not_there_is_said(ask):

@@ -20,7 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from local_servers import closed_port, raw, serve
+from local_servers import Handler, closed_port, raw, serve
 
 TOKEN = "sk-secret-token-1234567"
 
@@ -214,6 +214,19 @@ def test_what_is_not_there_is_none():
         cluster = module.connect(types.SimpleNamespace(params={"host": url, "api_key": TOKEN}))
         assert cluster.find("/api/v1/namespaces/x") is None and cluster.resource("nope/v1", "Foo") is None
         assert cluster.path("nope/v1", "Foo", "ns", "name") is None
+
+
+@pytest.mark.parametrize(
+    "said,time",
+    [("Tue, 01 Jan 2030 00:00:10 GMT", 1893456010.0), ("", 7.0), ("soon", 7.0), ("Tue, 01 Jan 99999999999 00:00:10 GMT", 7.0)],
+)
+def test_the_time_is_the_api_servers(monkeypatch, said, time):
+    monkeypatch.setattr(Handler, "date_time_string", lambda _handler: said)
+    with serve(answer(200, {})) as url:
+        cluster = module.connect(types.SimpleNamespace(params={"host": url, "api_key": TOKEN}))
+        cluster.get("/version")
+    monkeypatch.setattr(module.time, "time", lambda: 7.0)
+    assert cluster.server_time() == time
 
 
 def test_the_token_is_sent_and_paths_follow_discovery():
