@@ -27,17 +27,17 @@ def run(command: t.Sequence[str], given: str | None = None) -> tuple[float, str]
     return time.monotonic() - started, done.stdout
 
 
-def play(playbook: str, *arguments: str, **variables: t.Any) -> tuple[float, str]:
-    """(seconds, output) of a playbook with inventories/local."""
+def play(playbook: str, *arguments: str, inventory: str = "inventories/local", **variables: t.Any) -> tuple[float, str]:
+    """(seconds, output) of a playbook."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # not in the command: it may be longer than a command may be
         json.dump(variables, file)
         file.flush()
-        return run(plays.command("-i", "inventories/local", playbook, "-e", f"@{file.name}", *arguments))
+        return run(plays.command("-i", inventory, playbook, "-e", f"@{file.name}", *arguments))
 
 
-def down() -> None:
-    """Take the local cluster down."""
-    play("playbooks/local_cluster.yml", local_cluster_state="absent")
+def down(**variables: t.Any) -> float:
+    """Take the local cluster down; returns the seconds that this takes."""
+    return play("playbooks/local_cluster.yml", local_cluster_state="absent", **variables)[0]
 
 
 @contextlib.contextmanager
