@@ -132,7 +132,7 @@ def test_a_signal_for_what_a_worker_has_forked_wakes_no_one():
         time.sleep(0.5)
         none = not woken
         os.kill(os.getpid(), signal.SIGTERM)
-        until(lambda: woken, 20)
+        until(lambda: woken)
         os._exit(7 if none and woken else 1)
 
     worker = multiprocessing.get_context("fork").Process(target=forks)
