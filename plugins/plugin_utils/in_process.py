@@ -67,8 +67,15 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         if self._connection.transport != "local" or self._connection.become or self._task.async_val:
             return False
         interpreter: str = self._templar.template(variables.get("ansible_python_interpreter", "auto"))
-        # By name, not by the target of the link: a virtual environment's python is a link, and its libraries are not those of the base.
-        return os.path.abspath(interpreter) == os.path.abspath(sys.executable)
+        return same_interpreter(interpreter, sys.executable)
+
+
+def same_interpreter(one: str, other: str) -> bool:
+    """Whether two paths run the same Python with the same libraries: one file, such as python and python3, in one folder.
+
+    The folder counts since the python of a virtual environment is a link to one that has other libraries.
+    """
+    return os.path.dirname(os.path.abspath(one)) == os.path.dirname(os.path.abspath(other)) and os.path.realpath(one) == os.path.realpath(other)
 
 
 def reference(item: t.Any) -> t.Any:

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import plays
 import pytest
@@ -108,3 +109,29 @@ def test_in_the_worker_and_sent_off_are_the_same(root, tmp_path, options):
     assert here["written"]["changed"] is True
     assert here["failed"]["failed"] is True and "link_target" in here["failed"]["msg"]
     assert (tmp_path / "file").exists() is ("--check" not in options)
+
+
+def test_an_interpreter_is_known_by_its_file_and_its_folder(tmp_path):
+    """As of a virtual environment: python3 of the same folder has the same libraries, the Python that it links to has others."""
+    base, here, there = (tmp_path / name for name in ("base", "here", "there"))
+    for folder in (base, here, there):
+        folder.mkdir()
+    (base / "python3.11").touch()
+    for folder in (here, there):
+        (folder / "python").symlink_to(base / "python3.11")
+        (folder / "python3").symlink_to("python")
+    (here / "pypy").touch()
+    same = [path for path in (here / "python", here / "python3", here / "pypy", there / "python", base / "python3.11") if
+            in_process.same_interpreter(str(path), str(here / "python3"))]  # fmt: skip
+    assert same == [here / "python", here / "python3"]
+
+
+@pytest.mark.parametrize("name,sent", [("python", False), ("python3", False), ("a link elsewhere", True)])
+def test_a_module_runs_in_the_worker_by_any_name_of_its_interpreter(tmp_path, name, sent):
+    """What is sent off is executed by a shell, and -vvv shows it."""
+    (tmp_path / "play.yml").write_text(PLAY % {"path": tmp_path / "file"}, encoding="utf-8")
+    interpreter = str(tmp_path / "python" if sent else Path(sys.executable).parent / name)
+    if sent:
+        (tmp_path / "python").symlink_to(sys.executable)
+    done = plays.run("-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={interpreter}", "-vvv", str(tmp_path / "play.yml"))
+    assert done.returncode == 0 and ("EXEC" in done.stdout) is sent, done.stdout + done.stderr
