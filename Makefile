@@ -24,6 +24,8 @@ comma := ,
 # Ansible must find this checkout's own commands and configuration wherever make was started.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+# Hundreds of processes load the same modules: what Python compiles is kept, also where a container's environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help site inventory validate down test nightly lint unit molecule sanity generate bench clean
 

@@ -127,7 +127,7 @@ def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fl
 def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
     with serve(empty) as url:
         here = plays.kubeconfig(tmp_path / "config", url, "sk-planted")
-        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=10, validation_request_timeout=60)
+        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=1, validation_request_timeout=60)
         status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
     assert status and set(fleet.states().values()) == {"not ok"}, said
     assert not (fleet.artifacts / "verdict.json").exists()
