@@ -53,6 +53,7 @@ def test_the_files_are_what_site_applies_and_those_of_removed_objects_go(tmp_pat
     assert gone and all("llm-d-no" in name for name in gone) and "README.md" in fewer
 
 
+@pytest.mark.rest
 def test_files_of_others_are_neither_removed_nor_overwritten(tmp_path: Path) -> None:
     kustomization, mine = tmp_path / "kustomization.yaml", tmp_path / "mine.yml"
     kustomization.write_text("resources: [mine.yml]\n", encoding="utf-8")

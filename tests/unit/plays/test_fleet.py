@@ -127,7 +127,7 @@ def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fl
 def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
     with serve(empty) as url:
         here = plays.kubeconfig(tmp_path / "config", url, "sk-planted")
-        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=1, validation_request_timeout=60)
+        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=10, validation_request_timeout=60)
         status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
     assert status and set(fleet.states().values()) == {"not ok"}, said
     assert not (fleet.artifacts / "verdict.json").exists()
@@ -139,6 +139,7 @@ def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fle
         assert f'href="{row["page"]}"' in (fleet.artifacts / "fleet/index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.rest
 def test_a_row_stays_until_a_run_tells_otherwise(fleet: Fleet) -> None:
     fleet.inventory({name: {} for name in "abc"})
     good = dict.fromkeys("abc", True)
@@ -175,6 +176,7 @@ def test_a_play_that_connects_by_other_ways_tells_its_hosts_apart_itself(fleet: 
     assert fleet.judge(dict.fromkeys("ab", True), environment={"K8S_AUTH_CONTEXT": "{{ inventory_hostname }}"})[0] == 0
 
 
+@pytest.mark.rest
 def test_a_run_without_the_callback_says_how_to_get_the_page(fleet: Fleet) -> None:
     fleet.inventory({name: {} for name in "ab"})
     good = dict.fromkeys("ab", True)
@@ -184,6 +186,7 @@ def test_a_run_without_the_callback_says_how_to_get_the_page(fleet: Fleet) -> No
     assert said.count("callbacks_enabled = llm_d.inference.fleet") == 1, said
 
 
+@pytest.mark.rest
 def test_the_sample_is_planned_for_ten_clusters_each_in_its_own_place(tmp_path: Path) -> None:
     exported = plays.run("-i", str(SAMPLE), "playbooks/export.yml", "-e", json.dumps({"export_path": str(tmp_path / "git")}), HOME=str(tmp_path))
     assert exported.returncode == 0, exported.stdout + exported.stderr
@@ -196,6 +199,7 @@ def test_the_sample_is_planned_for_ten_clusters_each_in_its_own_place(tmp_path: 
     assert listed.returncode == 0 and {path.name for path in (tmp_path / "out").iterdir()} == set(texts), listed.stdout
 
 
+@pytest.mark.rest
 def test_one_lock_has_the_images_of_all_clusters(fleet: Fleet) -> None:
     other = {"llm_d_model_services": [{"name": "m", "model": {"uri": "hf://a/b"}}]}
 

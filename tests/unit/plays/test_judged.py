@@ -44,12 +44,13 @@ def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -
     assert api.kept == PREPARED
 
 
+@pytest.mark.rest
 def test_what_another_moment_may_take_does_not(tmp_path: Path) -> None:
     status, said = prerequisites(KeepingApi(judges={"Deployment": (503, "the server is currently unable to handle the request")}), tmp_path)
     assert status == 0, said
 
 
-@pytest.mark.parametrize("updates", [True, False])
+@pytest.mark.parametrize("updates", [True, pytest.param(False, marks=pytest.mark.rest)])
 def test_a_field_that_an_old_crd_lacks_is_judged_behind_its_update(tmp_path: Path, updates: bool) -> None:
     """By whoever updates it: with scope namespace that is somebody else."""
     sources = {name: [] for name in ("gateway_api", "inference_extension")}

@@ -79,6 +79,7 @@ def test_every_image_is_pinned_by_the_digest_that_its_registry_names(tmp_path: P
     assert "@" not in (tmp_path / "out/mirror/images.txt").read_text(encoding="utf-8"), "what is copied has its tag"
 
 
+@pytest.mark.rest
 def test_a_lock_that_does_not_fit_the_file_is_refused_and_can_be_written_again(tmp_path: Path) -> None:
     with registry() as host:
         inventory(tmp_path, host)
@@ -101,6 +102,7 @@ def test_all_images_without_a_digest_are_named_and_nothing_is_written(tmp_path: 
         assert f"{host}/vllm/vllm-openai:v0.30.0: the registry does not have it (HTTP 404)." in said
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("given", ["file", "docker"])
 def test_the_registry_gets_an_account(tmp_path: Path, given: str) -> None:
     with registry(account="robot:se-cret") as host:

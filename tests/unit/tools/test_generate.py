@@ -29,6 +29,7 @@ def test_nothing_is_stale(root: Path) -> None:
     assert not stale, f"run `make generate`: {stale}"
 
 
+@pytest.mark.rest
 def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> None:
     for part in ("tools", "plugins", "docs"):
         shutil.copytree(root / part, tmp_path / part)

@@ -83,6 +83,7 @@ def test_programs_are_started_once(call, configure, tmp_path):
     assert not second["changed"] and second["programs"] == first["programs"] and pid_of(options, "one") == pid
 
 
+@pytest.mark.rest
 def test_only_the_program_whose_configuration_changed_restarts(call, configure):
     options = configure(one="exec sleep 100", two="exec sleep 100")
     call(supervised, **options)
