@@ -27,7 +27,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Hundreds of processes load the same modules: what Python compiles is kept, also where a container's environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help site inventory validate down test nightly lint lint-ansible lint-files unit molecule sanity generate bench clean
+.PHONY: help site inventory validate down test nightly lint unit molecule sanity generate bench clean
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,16 +60,8 @@ down: $(VENV)/.ready ## Stop the local cluster and leave nothing of it
 	@ansible-playbook -i inventories/local playbooks/local_cluster.yml -e local_cluster_state=absent $(ARGS)
 
 lint: $(VENV)/.ready ## ruff, mypy (strict), yamllint and ansible-lint (profile production)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-ansible lint-files
-
-lint-ansible: # uses one processor, and takes longer than all others
-	@ansible-lint --offline
-
-lint-files:
-	@ruff format --check .
-	ruff check .
-	mypy
-	yamllint --strict .
+	@# ansible-lint takes one processor, and longer than all others.
+	printf '%s\n' 'ansible-lint --offline' 'ruff format --check . && ruff check . && mypy && yamllint --strict .' | xargs -I COMMANDS -P 2 bash -c COMMANDS
 
 unit: $(VENV)/.ready ## Unit and contract tests of `make test`, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
 	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal -m "$(MARKED)") $(if $(SKIPS),--skips-allowed $(SKIPS))
