@@ -21,6 +21,11 @@ CDFS = (
     ("itl", "Time between tokens", "between pieces of an answer, over all requests"),
     ("e2e_from_schedule", "Time to last token", "from when the request was due"),
 )
+LATE, BOUNDS = "†", "‡"
+MARKS = {
+    LATE: "The client itself was late: these numbers say nothing about the server.",
+    BOUNDS: "The client itself was late: latencies are upper bounds. Objectives are judged with that counted in.",
+}
 STYLE = """
 h2.part{font-size:1.3rem;margin:1.6em 0 .3em;padding-top:.6em;border-top:2px solid var(--rule)}
 ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-align:left}
@@ -176,7 +181,7 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
     ]
     return [head] + [
         [
-            stage["label"] + ("" if stage["valid"] else " †"),
+            stage["label"] + mark(stage),
             *(shown_time(stage["ttft_from_schedule_ms"][name]) for name in ("p50", "p90", "p99")),
             *(shown_time(stage["tpot_ms"][name]) for name in ("p50", "p90")),
             shown_time(stage["e2e_from_schedule_ms"]["p90"]),
@@ -189,6 +194,11 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
         ]
         for stage in stages
     ]
+
+
+def mark(stage: c.Mapping[str, t.Any]) -> str:
+    """What stands behind the name of a stage in which the client was late."""
+    return f" {LATE}" if not stage["valid"] else f" {BOUNDS}" if stage["late"] else ""
 
 
 def shown_time(value: float | None) -> str:
@@ -222,6 +232,10 @@ def _comparison(rows: c.Sequence[Facts] | None, noted: str | None) -> str:
 
 def _numbers(stages: c.Sequence[Facts]) -> str:
     """The table of stages, with a note where the client was late in one."""
-    late = any(not stage["valid"] for stage in stages)
-    note = '<p class="soft">† The client itself was late: these numbers say nothing about the server.</p>' if late else ""
-    return html.table(_rows(stages)) + note
+    return html.table(_rows(stages)) + "".join(f'<p class="soft">{html.escape(note)}</p>' for note in marks(stages))
+
+
+def marks(stages: c.Iterable[c.Mapping[str, t.Any]]) -> list[str]:
+    """What the marks behind names of stages mean, of those that are there."""
+    found = {mark(stage).strip() for stage in stages}
+    return [f"{each} {MARKS[each]}" for each in MARKS if each in found]

@@ -34,12 +34,15 @@ LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len",
 def stage(measured: Measured, plan: Plan) -> Facts:
     """One stage with everything that reports show."""
     step, totals = measured
+    why = slo.invalid(plan.rules, totals, plan.allowed)
     return {
         "label": step.label,
         "rate": step.rate,
         "to_rate": step.to_rate,
         "concurrency": step.concurrency,
         **totals.summary(plan.allowed),
+        "valid": why is None,
+        "why_invalid": why,
         "slo": slo.judge(plan.rules, totals, plan.allowed),
         "saturated": totals.saturated,
         "keeps_up": totals.keeps_up,
@@ -70,7 +73,7 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
     if late and not met:
         # missed by more than the client was late is missed: in one stage, or in each of a ladder, of which one that meets them is enough
         clear = [_missed([found], clear=True) for found in stages]
-        if (all(clear) if ladder else any(clear)) and all(found["valid"] or found["blurred"] for found in stages):
+        if (all(clear) if ladder else any(clear)) and not exhausted:
             return "failed", [line for lines in clear[: 1 if ladder else None] for line in lines] + late
         return "invalid", late
     if not met and (missed := _missed(stages[:1] if ladder else stages)):
@@ -216,7 +219,7 @@ def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Fact
 
 def _incomparable(run: str, entry: c.Mapping[str, t.Any], figure: Facts) -> str | None:
     """Why a figure of a stage cannot be compared; None where it can."""
-    if not entry["valid"]:
+    if not entry["valid"] or entry.get("late"):
         return f"{run}: the client was late"
     if figure["few"] or (figure["low"] is not None and figure["low"] <= 0):
         return f"{run}: {figure['few'] or 'not more than the client can tell from 0'}"

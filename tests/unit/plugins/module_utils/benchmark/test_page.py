@@ -221,6 +221,10 @@ def test_objectives_and_the_highest_rate_are_told_where_there_are_objectives():
 def test_a_late_client_is_marked():
     assert "†" not in page.page(found(stage()))
     assert page.page(found(stage(late=1.0))).count("†") == 2
+    # objectives that are clear of it hold
+    clear = stage(late=0.15, slo={"ttft_from_schedule_p90_ms": 5000})
+    shown = page.page(found(clear))
+    assert clear["valid"] and "sent late" in clear["late"] and "†" not in shown and shown.count("‡") == 2
 
 
 def test_an_objective_that_is_missed_by_less_than_the_client_was_late_is_not_clear():

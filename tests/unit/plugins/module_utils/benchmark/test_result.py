@@ -112,7 +112,7 @@ def test_a_client_that_was_late_makes_every_run_without_objectives_invalid(stage
     ("stages", "said"),
     [
         ([late(SLO)], "invalid"),  # every objective met, by a client that was late: neither passed nor failed
-        ([late(SLO, first=0.9)], "invalid"),  # so late that it says nothing
+        ([late(SLO, first=0.9)], "failed"),  # missed by more than that
         ([in_time(SLO), late(SLO)], "passed"),  # one rate that meets them is enough
         ([in_time(SLO, first=0.9)], "failed"),
         ([in_time(SLO, first=0.9), late(SLO, rate=4.0)], "invalid"),  # a lower rate may meet them
@@ -166,7 +166,7 @@ def test_each_stage_is_told_and_of_a_ladder_the_lowest():
         said, why = result.verdict(missed, ladder, True)
         assert said == "failed" and [line.split(":")[0] for line in why] == rates
     # of a late client: what is clear of it, then that it was late
-    late_too = [blurred(SLO, rate=rate) for rate in (4.0, 8.0)]
+    late_too = [blurred({**SLO, "ttft_from_schedule_p50_ms": 320}, rate=rate) for rate in (4.0, 8.0)]
     for ladder, rates in ((False, ["rate 4", "rate 8", "rate 4", "rate 8"]), (True, ["rate 4", "rate 4", "rate 8"])):
         said, why = result.verdict(late_too, ladder, True)
         assert said == "failed" and [line.split(":")[0] for line in why] == rates
