@@ -290,7 +290,9 @@ options:
         type: float
         default: 0.05
   arrivals:
-    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+    description:
+      - In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+      - With either a stage of a rate and seconds has their product of requests, rounded up, and they are sent at that rate, however short it is.
     type: str
     choices: [poisson, constant]
     default: poisson

@@ -66,8 +66,8 @@ BENCHMARK: dict[str, Field] = {
     "max_lag_share": Field(
         "float",
         (
-            "Maximum share of the latencies that the client itself may cause before its lateness counts; 0 disables the check. A stage is invalid where that could"
-            " decide whether an objective is met. See C(max_lag_share) of M(llm_d.inference.vllm_perf)."
+            "Maximum share of the latencies that the client itself may cause before its lateness counts; 0 disables the check. A stage is invalid where"
+            " that could decide whether an objective is met. See C(max_lag_share) of M(llm_d.inference.vllm_perf)."
         ),
         default=0.1,
         minimum=0,
