@@ -7,33 +7,50 @@ from __future__ import annotations
 
 import collections.abc as c
 import re
-import textwrap
 
 MARGIN = 11  # columns that Ansible's callbacks put around a line: eight spaces, as JSON also quotes and a comma
 LINE, TABLE = 80 - MARGIN, 100 - MARGIN  # columns that text and tables may take, so that what is printed fits into 80 and 100
 GAP = "  "
 LEAST = 8  # columns of a name that has to be broken
 _PIECES = re.compile(r"[^\s_/-]*[_/-]?")
+_WHOLE = re.compile(r"[\"'(\[]*(?:[a-z]+://|/)")  # the start of an address or an absolute path
+_WORDS = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # of a shell command
 
 
 def wrapped(line: str, width: int = LINE, indent: str = "") -> list[str]:
-    """A line as lines of at most `width` columns, the further ones behind `indent`. A name that is longer is broken behind one of - _ / where it has one.
-    An address or an absolute path stays whole, to be copied."""
-    found = []
-    for part in textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]:
-        while len(part) > width and not re.match(r"[\"'(\[]*(?:[a-z]+://|/)", part.split()[-1]):
-            ends = [match.end() for match in re.finditer(r"[_/-]", part) if len(indent) < match.end() <= width]
-            if not ends:
-                break
-            found.append(part[: ends[-1]])
-            part = indent + part[ends[-1] :]
-        found.append(part)
-    return found
+    """A line as lines of at most `width` columns, the further ones behind `indent`. A name that is longer than that is broken behind one of - _ / where it has
+    one. An address or an absolute path stays whole, to be copied."""
+    head = line[: len(line) - len(line.lstrip())]
+    lines, empty = [head], True
+    for gap, word in re.findall(r"(\s*)(\S+)", line[len(head) :]):
+        whole = _WHOLE.match(word) or len(indent) + len(word) <= width
+        for index, piece in enumerate([word] if whole else _pieces(word)):
+            space = gap if index == 0 and not empty else ""
+            if empty or len(lines[-1]) + len(space) + len(piece) <= width:
+                lines[-1] += space + piece
+            else:
+                lines.append(indent + piece)
+            empty = False
+    return lines
 
 
 def paragraphs(lines: c.Iterable[str]) -> list[str]:
     """Lines of text, each wrapped; what is indented stays so."""
     return [part for line in lines for part in wrapped(line, indent=" " * (len(line) - len(line.lstrip())))]
+
+
+def command(line: str, width: int = LINE) -> list[str]:
+    """A shell command, to be copied, as lines of at most `width` columns where its words allow it. JSON is broken between its members."""
+    found: list[str] = []
+    for word in _WORDS.findall(line):
+        option = found and found[-1] in ("  -H", "  -d")  # whose value stays beside it
+        if found and word not in ("-H", "-d") and (option or len(found[-1]) + len(word) + 3 <= width):
+            found[-1] += f" {word}"
+        else:
+            found.append(f"  {word}" if found else word)
+    lines = [each.replace(', "', ',\n    "') if each.startswith("  -d ") and len(each) > width else each for each in found]
+    parts = [part for index, each in enumerate(lines) for part in (each + (" \\" if index < len(lines) - 1 else "")).split("\n")]
+    return [piece for part in parts for piece in (part.replace('": "', '":\n    "', 1) if len(part) > width else part).split("\n")]
 
 
 def aligned(rows: c.Sequence[c.Sequence[str]], left: int, width: int = TABLE) -> list[str]:

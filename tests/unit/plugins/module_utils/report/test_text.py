@@ -31,7 +31,8 @@ def test_wrapped_text_fits_and_says_everything(line, width, indent):
         ("one two three four five six", ["one two three four", "  five six"]),
         ("see http://10.96.0.20/a/very/long/address for it", ["see", "  http://10.96.0.20/a/very/long/address", "  for it"]),
         ("Plots: /home/you/artifacts/benchmark/report.html", ["Plots:", "  /home/you/artifacts/benchmark/report.html"]),
-        ("Pod a-very-long-name-of-a-server", ["Pod", "  a-very-long-name-", "  of-a-server"]),
+        ("Pod a-very-long-name-of-a-server is not there", ["Pod a-very-long-", "  name-of-a-server", "  is not there"]),
+        ("  the  gaps   stay", ["  the  gaps   stay"]),
         ("", [""]),
     ],
 )
