@@ -23,6 +23,7 @@ from .warmup_claims import judge
 _SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "disagg_decisions")
 
 WIDEST = 28  # columns of the names of claims that leave room for evidence beside them
+BELOW = 6  # columns before evidence that stands below a claim
 SIMULATOR_SEQS = 5  # requests that a simulator processes concurrently by default
 # The group of a claim, by the end of its id.
 GROUPS = {
@@ -289,16 +290,13 @@ def table(found: c.Mapping[str, t.Any]) -> list[str]:
     lines = []
     for entry in [*found["claims"], *found["not_checked"]]:
         mark, seconds = ("-", "") if "why" in entry else ("ok" if entry["ok"] else "FAIL", f"{entry['seconds']:6.2f} s")
-        head = f"{mark:4}  {entry['id']:{width if beside else 0}}  {seconds:8}"
+        head = f"{mark:4}  {entry['id']:{width if beside else 0}}  {seconds:8}  "
         evidence = f"not checked: {entry['why']}" if "why" in entry else entry["evidence"]
-        lines += text.wrapped(f"{head}  {evidence}", text.TABLE, " " * (len(head) + 2)) if beside else [head.rstrip(), *_below(evidence)]
+        indent = " " * (len(head) if beside else BELOW)
+        lines += text.wrapped(head + evidence, text.TABLE, indent) if beside else [head.rstrip(), *text.wrapped(indent + evidence, text.TABLE, indent)]
     held = sum(entry["ok"] for entry in found["claims"])
     lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
     return lines + [line for entry in found["endpoints"] for line in text.command(curl(entry))]
-
-
-def _below(evidence: str) -> list[str]:
-    return text.wrapped(f"      {evidence}", text.TABLE, "      ")
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:
