@@ -10,7 +10,6 @@ import datetime
 import hashlib
 import typing as t
 
-import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
@@ -27,6 +26,7 @@ from ..module_utils.k8s.secret_checksums import environment_secrets, with_checks
 from ..module_utils.k8s.stand_in import judged, trials
 from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess, shown
+from ..plugin_utils.object_yaml import object_yaml
 
 MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
@@ -236,8 +236,8 @@ def _diff(change: Change) -> Facts:
     return {
         "before_header": change.title,
         "after_header": f"{change.title} ({change.action})",
-        "before": _yaml(_without_binary(change.before)),
-        "after": _yaml(_without_binary(change.after)),
+        "before": object_yaml(redact_part(_without_binary(change.before))),
+        "after": object_yaml(redact_part(_without_binary(change.after))),
     }
 
 
@@ -250,22 +250,6 @@ def _without_binary(part: Facts) -> Facts:
         **part,
         "binaryData": {key: f"(binary, sha256 {hashlib.sha256(str(value).encode()).hexdigest()[:12]} of its base64)" for key, value in data.items()},
     }
-
-
-def _yaml(part: Facts) -> str:
-    # Values have Ansible's tags, which the dumper does not know.
-    return yaml.dump(redact_part(_plain(part)), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False, sort_keys=False) if part else ""
-
-
-def _plain(value: t.Any) -> t.Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return bool(value) if kind is bool else kind(value)
-    return None if value is None else str(value)
 
 
 def _warnings(answer: Facts) -> list[str]:

@@ -24,6 +24,13 @@ options:
     description: What was measured, for people, shown as it is.
     type: dict
     default: {}
+  servers:
+    description:
+      - The C(servers) that M(llm_d.inference.vllm_health_info) returned. Where their metrics say how large their caches are, the comparison says that the
+        shared prefixes do not fit into them.
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -41,7 +48,11 @@ _value:
   type: dict
   contains:
     results:
-      description: All numbers, C(about), C(baseline), C(runs) with C(ttft_p90_ratio) and C(ttft_p90_differs) by rate, C(headline) and C(valid).
+      description:
+        - All numbers, C(about), C(baseline), C(runs) with C(ttft_p90_ratio) and C(ttft_p90_differs) by rate, and the same of p50 and p99, C(caches),
+          C(headline) and C(valid).
+        - C(caches) has the tokens of all shared C(prefixes) and of one C(prefix), those that the largest cache (C(most)) and all C(servers) hold
+          (C(together)), and C(fit). Null without O(servers), and where one of them does not say how large its cache is.
       type: dict
       sample:
         baseline: round_robin
@@ -71,12 +82,12 @@ from ..module_utils.benchmark import comparison_page
 from ..plugin_utils.planning import plain
 
 
-def comparison(runs: t.Any, about: t.Any = None) -> dict[str, t.Any]:
+def comparison(runs: t.Any, about: t.Any = None, servers: t.Any = None) -> dict[str, t.Any]:
     """The comparison of some runs."""
     listed = plain(runs)
     if not isinstance(listed, list) or not listed or not all(isinstance(run, dict) and {"preset", "stages", "total"} <= set(run) for run in listed):
         raise AnsibleFilterError("comparison takes a list of runs, each with preset, stages and total")
-    found = comparisons.results(listed, plain(about or {}))
+    found = comparisons.results(listed, plain(about or {}), plain(servers or []))
     return {"results": found, "lines": comparisons.lines(found), "table": comparisons.table(found), "page": comparison_page.page(found)}
 
 

@@ -290,7 +290,9 @@ options:
         type: float
         default: 0.05
   arrivals:
-    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+    description:
+      - In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+      - With either a stage of a rate and seconds has their product of requests, rounded up, and they are sent at that rate, however short it is.
     type: str
     choices: [poisson, constant]
     default: poisson
@@ -320,15 +322,18 @@ options:
         O(warmup), the cost of a request is estimated from O(workload); for the others it was measured.
     type: int
   max_lag:
-    description: Seconds by which 99 % of the requests may be sent late, and by which the client's event loop may run late, before a stage is invalid.
+    description:
+      - Seconds by which 99 % of the requests may be sent late, and by which the client's event loop may run late. More than that counts in every latency.
+      - A stage is invalid where lateness that counts could decide whether an objective of O(slo) is met; without objectives, wherever it counts.
     type: float
     default: 0.1
   max_lag_share:
     description:
-      - The share of a measured latency, 1 at most, that may come from this client before a stage is invalid. Its lateness at p50, p90, p95 and p99, at sending
-        and of its event loop, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
-        O(baseline), with the time to first token.
-      - Lateness below 2 ms never counts. An objective that is missed by more than the client's lateness is missed. V(0) means no such bound.
+      - The share of a measured latency, 1 at most, that may come from this client. Its lateness at sending and of its event loop, at the same percentile,
+        counts where it is more than that of a time to first or last token, or between tokens, that O(slo) or O(goodput) names; without these, and with
+        O(baseline), of the time to first token at p50, p90, p95 or p99.
+      - An objective that is met with the lateness added is met, and one that is missed with it taken off is missed. A stage is invalid where an objective
+        lies between; without objectives, wherever lateness counts. Lateness below 2 ms never counts. V(0) means no such bound.
     type: float
     default: 0.1
   slo:
@@ -667,18 +672,19 @@ stages:
     slo:
       description:
         - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, C(clear), whether
-          it is met, or missed by more than the client was late, and C(why), the reason where C(found) is null.
+          C(met) is the same with the client's lateness counted in, C(late), the milliseconds of it that count, C(in_doubt), whether these could decide C(met),
+          and C(why), the reason where C(found) is null.
       type: list
       elements: dict
+    late:
+      description: Why latencies may be the client's own doing; null where it was in time.
+      type: str
     valid:
-      description: Whether the client was in time.
+      description: Whether the client could send, and its lateness could not change the answer.
       type: bool
     why_invalid:
       description: Why not.
       type: str
-    blurred:
-      description: Whether the stage is invalid because of O(max_lag_share) alone.
-      type: bool
     saturated:
       description: Whether requests came faster than they were answered, or 5 % of them failed.
       type: bool

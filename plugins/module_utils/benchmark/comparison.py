@@ -15,35 +15,49 @@ import typing as t
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROUND_ROBIN_NOTE
 from ..report import text
+from . import comparison_caches
 
 LATENCY = "ttft_from_schedule_ms"
+PERCENTS = (90, 50, 99)  # that are compared; a gain at the first of them makes the headline before one at the next
 LEAST = 1.05  # times sooner that are worth a headline
+MUCH = 2.0  # times as much as the headline's gain that another percentile has to show to be named beside it
 # Marks of a ratio, and what they mean.
 SAME, UNKNOWN = "≈", "?"
+LATE = "† The client itself was late: these numbers say nothing about the server."
+# Heads of the table for a terminal.
+SHORT = ("rate", "preset", "TTFT p50", "TTFT p90", "TTFT p99", "times sooner (p90)", "req/s", "tok/s", "cache hits", "busiest server", "failed")
 MEANINGS = {
     SAME: "The intervals of 95 % confidence overlap: no difference is shown.",
     UNKNOWN: "Nothing is compared:",
 }
 
 
-def results(runs: c.Sequence[Facts], about: Facts) -> Facts:
-    """The comparison: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio, ttft_p90_differs}], headline, valid}."""
+def results(runs: c.Sequence[Facts], about: Facts, servers: c.Sequence[Facts] = ()) -> Facts:
+    """The comparison: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio, ttft_p90_differs, and those of p50 and p99}], caches, headline, valid}.
+
+    servers: as vllm_health_info returns them, for the sizes of their caches.
+    """
     baseline = runs[0]
-    compared = [{**run, "ttft_p90_ratio": ratios(baseline, run), "ttft_p90_differs": differences(baseline, run)} for run in runs]
+    compared = [{**run, **_compared(baseline, run)} for run in runs]
     found = {"about": about, "baseline": baseline["preset"], "runs": compared, "valid": all(stage["valid"] for run in runs for stage in run["stages"])}
-    return {**found, "headline": headline(found)}
+    return {**found, "caches": comparison_caches.caches(runs, servers), "headline": headline(found)}
 
 
-def ratios(baseline: Facts, run: Facts) -> dict[str, float | None]:
-    """How many times lower the 90th percentile of time to first token is than the baseline's, by rate. None where either is unknown."""
-    base = {stage["rate"]: p90(stage) for stage in baseline["stages"]}
-    return {f"{stage['rate']:g}": _ratio(base.get(stage["rate"]), p90(stage)) for stage in run["stages"]}
+def _compared(baseline: Facts, run: Facts) -> Facts:
+    ratio_of = {f"ttft_p{percent}_ratio": ratios(baseline, run, percent) for percent in sorted(PERCENTS)}
+    return {**ratio_of, **{f"ttft_p{percent}_differs": differences(baseline, run, percent) for percent in sorted(PERCENTS)}}
 
 
-def differences(baseline: Facts, run: Facts) -> dict[str, bool | None]:
-    """Whether the 90th percentiles differ by more than chance, by rate: their intervals of 95 % confidence do not overlap. None where nobody knows."""
-    base = {stage["rate"]: stage["ttft_p90_interval"] for stage in baseline["stages"]}
-    return {f"{stage['rate']:g}": _apart(base.get(stage["rate"]), stage["ttft_p90_interval"]) for stage in run["stages"]}
+def ratios(baseline: Facts, run: Facts, percent: int = 90) -> dict[str, float | None]:
+    """How many times lower a percentile of time to first token is than the baseline's, by rate. None where either is unknown."""
+    base = {stage["rate"]: first_token(stage, percent) for stage in baseline["stages"]}
+    return {f"{stage['rate']:g}": _ratio(base.get(stage["rate"]), first_token(stage, percent)) for stage in run["stages"]}
+
+
+def differences(baseline: Facts, run: Facts, percent: int = 90) -> dict[str, bool | None]:
+    """Whether a percentile differs by more than chance, by rate: the intervals of 95 % confidence do not overlap. None where nobody knows."""
+    base = {stage["rate"]: stage.get(f"ttft_p{percent}_interval") for stage in baseline["stages"]}
+    return {f"{stage['rate']:g}": _apart(base.get(stage["rate"]), stage.get(f"ttft_p{percent}_interval")) for stage in run["stages"]}
 
 
 def _apart(one: c.Sequence[float | None] | None, other: c.Sequence[float | None] | None) -> bool | None:
@@ -54,54 +68,103 @@ def _apart(one: c.Sequence[float | None] | None, other: c.Sequence[float | None]
     return low > others_high or others_low > high or (False if math.isfinite(high) and math.isfinite(others_high) else None)
 
 
-def unknown(found: Facts) -> str:
-    """Why 90th percentiles cannot be compared, by rate and preset; empty where all can."""
+def unknown(found: Facts, percent: int = 90) -> str:
+    """Why a percentile cannot be compared, by rate and preset; empty where it can."""
     said = []
     for rate in dict.fromkeys(stage["rate"] for run in found["runs"] for stage in run["stages"]):
         stages = [(run, stage) for run in found["runs"] for stage in run["stages"] if stage["rate"] == rate]
-        if any(run["ttft_p90_differs"][f"{rate:g}"] is None for run, _stage in stages if run["preset"] != found["baseline"]):
-            whys = [f"{run['preset']}: {why}" for run, stage in stages if (why := stage.get("ttft_p90_unknown") or _failed(stage))]
+        if any(run[f"ttft_p{percent}_differs"][f"{rate:g}"] is None for run, _stage in stages if run["preset"] != found["baseline"]):
+            whys = [f"{run['preset']}: {why}" for run, stage in stages if (why := stage.get(f"ttft_p{percent}_unknown") or _failed(stage, percent))]
             said += [f"at {rate:g} requests/s {', '.join(whys)}"] if whys else []
     return "; ".join(said)
 
 
-def _failed(stage: Facts) -> str | None:
+def _failed(stage: Facts, percent: int) -> str | None:
     """How many requests failed, where that decides a percentile."""
-    return f"{stage['failed']} of {stage['requests']} requests failed" if stage["ttft_p90_interval"] and None in stage["ttft_p90_interval"] else None
+    interval = stage.get(f"ttft_p{percent}_interval")
+    return f"{stage['failed']} of {stage['requests']} requests failed" if interval and None in interval else None
 
 
-def p90(stage: Facts) -> float | None:
-    """The 90th percentile of time to first token from the planned send, in milliseconds, where a request that failed lasts for ever; None where it is one."""
-    return t.cast(float | None, stage[LATENCY]["p90"])
+def first_token(stage: Facts, percent: int = 90) -> float | None:
+    """A percentile of time to first token from the planned send, in milliseconds, where a request that failed lasts for ever; None where it is one."""
+    return t.cast(float | None, stage[LATENCY][f"p{percent}"])
+
+
+class _Pair(t.NamedTuple):
+    """A stage and the baseline's at the same rate."""
+
+    run: Facts
+    stage: Facts
+    base: Facts
+    rate: str
+
+    def differs(self, percent: int) -> bool | None:
+        """Whether a percentile differs by more than chance."""
+        return t.cast(bool | None, self.run[f"ttft_p{percent}_differs"][self.rate])
+
+    def gain(self, percent: int) -> float:
+        """How many times sooner first tokens come; 0 where that is unknown or chance. A baseline that failed too often for a percentile takes for ever."""
+        if not self.differs(percent) or not first_token(self.stage, percent):
+            return 0.0
+        return math.inf if first_token(self.base, percent) is None else self.run[f"ttft_p{percent}_ratio"][self.rate] or 0.0
+
+    def later(self, percent: int) -> bool:
+        """Whether first tokens come later than the baseline's, by more than chance, and by so much that it matters."""
+        mine, theirs = (math.inf if (value := first_token(stage, percent)) is None else value for stage in (self.stage, self.base))
+        return bool(self.differs(percent)) and mine > LEAST * theirs
 
 
 def headline(found: Facts) -> str:
-    """The outcome in one sentence: the best preset at the rate where it gains most against the baseline."""
+    """The outcome in one sentence: the best preset at the rate where it gains most against the baseline, at the 90th percentile, or another that shows it."""
     base = {f"{stage['rate']:g}": stage for stage in found["runs"][0]["stages"]}
-    others = [
-        (run, stage, rate)
+    pairs = [
+        _Pair(run, stage, base[rate], rate)
         for run in found["runs"]
         for stage in run["stages"]
-        if run["preset"] != found["baseline"] and (rate := f"{stage['rate']:g}") in base and 0 not in (p90(stage), p90(base[rate]))
+        if run["preset"] != found["baseline"] and (rate := f"{stage['rate']:g}") in base and 0 not in (first_token(stage), first_token(base[rate]))
     ]
-    told = [(run, stage, rate) for run, stage, rate in others if run["ttft_p90_differs"][rate] is not None]
-    if not told:
-        why = unknown(found) if others else ""
+    known = [percent for percent in PERCENTS if any(pair.differs(percent) is not None for pair in pairs)]
+    if not known:
+        why = unknown(found) if pairs else ""
         return f"{MEANINGS[UNKNOWN]} {why}." if why else "There is nothing to compare with."
-    # a baseline that failed too often for a percentile takes for ever
-    gains = [
-        (math.inf if p90(base[rate]) is None else run["ttft_p90_ratio"][rate], run, stage, rate)
-        for run, stage, rate in told
-        if run["ttft_p90_differs"][rate] and p90(stage)
-    ]
-    gains = [gain for gain in gains if gain[0] > LEAST]
-    if not gains:
-        return f"No preset beats {found['baseline']} in time to first token by more than chance."
-    ratio, run, stage, rate = max(gains, key=lambda gain: gain[0])
-    sooner = f"{ratio:.1f} times sooner than with {found['baseline']} ({milliseconds(p90(base[rate]))})"
-    if math.isinf(ratio):
-        sooner = f"with {found['baseline']} {base[rate]['failed']} of {base[rate]['requests']} requests failed"
-    return f"{run['preset']}: 90 % of first tokens within {milliseconds(p90(stage))} at {rate} requests/s, {sooner}."
+    for percent in known:
+        best = _best(pairs, percent)
+        if best.gain(percent) > LEAST:
+            return f"{_gain(found, best, percent)}{_beside(found, best, percent, pairs)}."
+    *others, last = (f"p{each}" for each in sorted(known))
+    rest = ", ".join(f"p{each}" for each in sorted(PERCENTS) if each not in known)
+    compared = f"{', '.join(others)} or {last}" if others else last
+    return f"No preset beats {found['baseline']} in time to first token at {compared} by more than chance{f'; {rest} cannot be compared' if rest else ''}."
+
+
+def _best(pairs: c.Iterable[_Pair], percent: int) -> _Pair:
+    return max(pairs, key=lambda pair: pair.gain(percent))
+
+
+def _gain(found: Facts, best: _Pair, percent: int) -> str:
+    within = milliseconds(first_token(best.stage, percent))
+    return f"{best.run['preset']}: {percent} % of first tokens within {within} at {best.rate} requests/s, {_sooner(found, best, percent)}"
+
+
+def _sooner(found: Facts, pair: _Pair, percent: int) -> str:
+    if math.isinf(pair.gain(percent)):
+        return f"with {found['baseline']} {pair.base['failed']} of {pair.base['requests']} requests failed"
+    return f"{pair.gain(percent):.1f} times sooner than with {found['baseline']} ({milliseconds(first_token(pair.base, percent))})"
+
+
+def _beside(found: Facts, best: _Pair, percent: int, pairs: c.Sequence[_Pair]) -> str:
+    """What other percentiles say beside a gain: much more of it, that the same preset is later there, or that the 90th does not show it."""
+    said = []
+    for other in PERCENTS:
+        most = _best(pairs, other)
+        if other != percent and best.later(other):
+            said.append(f"at p{other} it is later, {milliseconds(first_token(best.stage, other))} against {milliseconds(first_token(best.base, other))}")
+        elif other != percent and most.gain(other) > MUCH * best.gain(percent):
+            said.append(_gain(found, most, other))
+        elif other != percent and other == PERCENTS[0]:
+            known = any(pair.differs(other) is not None for pair in pairs)
+            said.append("p90 shows no gain beyond chance" if known else f"p90 is not compared: {unknown(found)}")
+    return "".join(f"; {each}" for each in said)
 
 
 def rows(found: Facts) -> list[list[str]]:
@@ -125,21 +188,23 @@ def rows(found: Facts) -> list[list[str]]:
 
 def table(found: Facts) -> str:
     """The table as Markdown, the headline above it."""
-    notes = [] if found["valid"] else ["", "† The client itself was late: these numbers say nothing about the server."]
+    notes = [] if found["valid"] else ["", LATE]
     notes += [line for note in explained(found) for line in ("", note)]
     return "\n".join([found["headline"], "", *text.markdown(rows(found), left=1), *notes, ""])
 
 
 def lines(found: Facts) -> list[str]:
-    """The table for a terminal."""
-    return [*text.aligned(rows(found), left=1), "", found["headline"], *explained(found)]
+    """The table for a terminal, and what it says."""
+    late = [] if found["valid"] else [LATE]
+    return [*text.aligned([list(SHORT), *rows(found)[1:]], left=1), "", *text.paragraphs([found["headline"], *late, *explained(found)])]
 
 
 def explained(found: Facts) -> list[str]:
     """What names of presets and marks do not say by themselves."""
     marks = {mark(found, run, rate) for run in found["runs"] for rate in run["ttft_p90_ratio"]}
     notes = [f"{each} {meaning}{f' {unknown(found)}.' if each == UNKNOWN else ''}" for each, meaning in MEANINGS.items() if each in marks]
-    return [*notes, *([ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else [])]
+    misfit = comparison_caches.misfit(found["caches"])
+    return [*([misfit] if misfit else []), *notes, *([ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else [])]
 
 
 def mark(found: Facts, run: Facts, rate: str) -> str:

@@ -40,7 +40,7 @@ def _rates(found: Facts) -> list[float]:
 def _ladder(found: Facts) -> str:
     series = [(run["preset"], [(stage["rate"], stage[comparison.LATENCY]["p90"]) for stage in run["stages"]]) for run in found["runs"]]
     title = "Time to first token, 90th percentile, by rate"
-    chart = svg.line_chart(title, series, svg.Axis("requests per second", low=0.0), svg.Axis("milliseconds (log)", log=True))
+    chart = svg.line_chart(title, series, svg.Axis("requests per second, asked for", low=0.0), svg.Axis("milliseconds", wide=True))
     return html.figure(title, "Lower is better.", chart)
 
 
@@ -49,7 +49,7 @@ def _distribution(found: Facts, rate: float) -> str:
         (run["preset"], next((stage["ttft_cdf"] for stage in run["stages"] if stage["rate"] == rate), [])) for run in found["runs"]
     ]
     title = f"Time to first token at {rate:g} requests/s"
-    across, up = svg.Axis("milliseconds (log)", log=True), svg.Axis("share of requests", low=0.0, high=1.0)
+    across, up = svg.Axis("milliseconds", log=True), svg.Axis("share of requests", low=0.0, high=1.0)
     chart = svg.line_chart(title, series, across, up, dots=False, steps=True)
     return html.figure(title, "Of the requests that succeeded, the share that had their first token by then. Further left is better.", chart)
 

@@ -17,7 +17,7 @@ import typing as t
 from ..common.objects import Facts
 
 PERCENTILES = (50, 90, 95, 99)
-P90 = "ttft_from_schedule_p90_ms"  # the figure that tells whether presets differ
+COMPARED = (50, 90, 99)  # percentiles of time to first token that tell whether presets differ
 WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
 # Columns of requests.csv, which are also the names of the summaries of a stage.
 LATENCIES = ("ttft_ms", "ttft_from_schedule_ms", "e2e_ms", "e2e_from_schedule_ms", "tpot_ms", "ntpot_ms")
@@ -70,16 +70,21 @@ def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) 
     good = [row for row in rows if not row["error"]]
     kept = {name: value for name, value in found.items() if name not in ("percentiles", "deviations", "intervals", "series", "cdf", "slo")}
     busiest = max(found["servers"].values(), default=0)
-    unknown = found["intervals"][P90]["few"] if P90 in found["intervals"] else "no request was due"
     return {
         **kept,
         **{name: summary(_values(good, name), len(rows) - len(good)) for name in LATENCIES},
         "send_lag_ms": summary(_values(rows, "send_lag_ms")),
-        "ttft_p90_interval": None if unknown else [found["intervals"][P90][end] for end in ("low", "high")],
-        "ttft_p90_unknown": unknown,
+        **{name: value for percent in COMPARED for name, value in _interval(found["intervals"], percent).items()},
         "ttft_cdf": found["cdf"]["ttft_from_schedule"],
         "largest_share": round(busiest / sum(found["servers"].values()), 4) if busiest else None,
     }
+
+
+def _interval(intervals: c.Mapping[str, t.Any], percent: int) -> Facts:
+    """The interval of 95 % confidence of a percentile, and why it is unknown."""
+    figure = intervals.get(f"ttft_from_schedule_p{percent}_ms") or {"few": "no request was due"}
+    ends = None if figure["few"] else [figure[end] for end in ("low", "high")]
+    return {f"ttft_p{percent}_interval": ends, f"ttft_p{percent}_unknown": figure["few"]}
 
 
 def _values(rows: c.Iterable[c.Mapping[str, str]], name: str) -> list[float]:

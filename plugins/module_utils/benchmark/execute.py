@@ -101,11 +101,11 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
 
 def brief(found: Facts) -> tuple[Facts, list[str]]:
     """(result, warnings) of the module, from a whole result."""
-    warnings = [f"{stage['label']}: {stage['why_invalid']}" for stage in found["stages"] if not stage["valid"]]
+    warnings = [f"{stage['label']}: {why}" for stage in found["stages"] if (why := stage["why_invalid"] or stage["late"])]
     warnings += [
         f"{stage['label']}: up to {stage['client_share']:.0%} of the time to first token may be this client's own doing"
         for stage in found["stages"]
-        if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
+        if stage["valid"] and not stage["late"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
     ]
     if (warmed := found.get("warmup")) and warmed["failed"]:
         warnings.append(

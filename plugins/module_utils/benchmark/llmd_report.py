@@ -51,6 +51,7 @@ OWN = (
     "hit_ratio",
     "servers",
     "models",
+    "late",
     "valid",
     "why_invalid",
 )

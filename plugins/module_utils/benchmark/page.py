@@ -21,6 +21,11 @@ CDFS = (
     ("itl", "Time between tokens", "between pieces of an answer, over all requests"),
     ("e2e_from_schedule", "Time to last token", "from when the request was due"),
 )
+LATE, BOUNDS = "†", "‡"
+MARKS = {
+    LATE: "The client itself was late: these numbers say nothing about the server.",
+    BOUNDS: "The client itself was late: latencies are upper bounds. Objectives are judged with that counted in.",
+}
 STYLE = """
 h2.part{font-size:1.3rem;margin:1.6em 0 .3em;padding-top:.6em;border-top:2px solid var(--rule)}
 ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-align:left}
@@ -85,7 +90,7 @@ def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
 
 def _ladder(stages: c.Sequence[Facts]) -> list[str]:
     """Throughput and latency by load, where several stages have the same kind of load."""
-    for name, label in (("rate", "requests per second, sent"), ("concurrency", "requests in flight")):
+    for name, label in (("rate", "requests per second, asked for"), ("concurrency", "requests in flight")):
         loads = sorted((stage for stage in stages if stage[name] is not None and stage["to_rate"] is None), key=lambda stage: stage[name])
         if len({stage[name] for stage in loads}) > 1:
             return [
@@ -105,25 +110,26 @@ def _ladder(stages: c.Sequence[Facts]) -> list[str]:
                     label,
                     "Time to first token by load, 90th percentile",
                     "Lower is better.",
-                    "milliseconds (log)",
+                    "milliseconds",
                     lambda stage: stage["ttft_from_schedule_ms"]["p90"],
-                    log=True,
+                    wide=True,
                 ),
             ]
     return []
 
 
-def _against(loads: c.Sequence[Facts], name: str, across: str, title: str, note: str, up: str, of: c.Callable[[Facts], float | None], log: bool = False) -> str:
+def _against(
+    loads: c.Sequence[Facts], name: str, across: str, title: str, note: str, up: str, of: c.Callable[[Facts], float | None], wide: bool = False
+) -> str:
     series = [(title, [(stage[name], of(stage)) for stage in loads])]
-    axis = svg.Axis(up, log=True) if log else svg.Axis(up, low=0.0)
-    return html.figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis(across, low=0.0), axis))
+    return html.figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis(across, low=0.0), svg.Axis(up, low=0.0, wide=wide)))
 
 
 def _cdf(stages: c.Sequence[Facts], name: str, title: str, note: str) -> str:
     series = [(stage["label"], stage["cdf"][name]) for stage in stages]
     if not any(value > 0 for _label, points in series for value, _share in points):
         return ""
-    chart = svg.line_chart(title, t.cast(t.Any, series), svg.Axis("milliseconds (log)", log=True), svg.Axis("share", low=0.0, high=1.0), dots=False, steps=True)
+    chart = svg.line_chart(title, t.cast(t.Any, series), svg.Axis("milliseconds", log=True), svg.Axis("share", low=0.0, high=1.0), dots=False, steps=True)
     return html.figure(title, f"Share that took no longer, {note}.", chart)
 
 
@@ -136,7 +142,7 @@ def _over_time(stages: c.Sequence[Facts]) -> list[str]:
         return html.figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis("seconds since the start of the stage", low=0.0), up, dots=False))
 
     return [
-        chart("Time to first token over time", "90th percentile of the requests that were due then.", svg.Axis("milliseconds (log)", log=True), "ttft_p90_ms"),
+        chart("Time to first token over time", "90th percentile of the requests that were due then.", svg.Axis("milliseconds", wide=True), "ttft_p90_ms"),
         chart("Answers over time", "Successful requests by when they ended.", svg.Axis("requests per second", low=0.0), "requests_per_s"),
     ]
 
@@ -176,7 +182,7 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
     ]
     return [head] + [
         [
-            stage["label"] + ("" if stage["valid"] else " †"),
+            stage["label"] + mark(stage),
             *(shown_time(stage["ttft_from_schedule_ms"][name]) for name in ("p50", "p90", "p99")),
             *(shown_time(stage["tpot_ms"][name]) for name in ("p50", "p90")),
             shown_time(stage["e2e_from_schedule_ms"]["p90"]),
@@ -189,6 +195,11 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
         ]
         for stage in stages
     ]
+
+
+def mark(stage: c.Mapping[str, t.Any]) -> str:
+    """What stands behind the name of a stage in which the client was late."""
+    return f" {LATE}" if not stage["valid"] else f" {BOUNDS}" if stage["late"] else ""
 
 
 def shown_time(value: float | None) -> str:
@@ -211,17 +222,23 @@ def _comparison(rows: c.Sequence[Facts] | None, noted: str | None) -> str:
             row["name"],
             *("-" if row[run] is None else f"{row[run]:g}" for run in ("baseline", "found")),
             "-" if row["ratio"] is None else f"{row['ratio']:.3f}",
-            "-" if row["why"] else result.ends(row),
-            row["why"] or row["verdict"],
+            result.ends(row),
+            row["verdict"],
         ]
         for row in rows
+        if not row["why"]
     ]
-    note = f'<p class="soft">{html.escape(noted[:1].upper() + noted[1:])}.</p>' if noted else ""
-    return "<h2>Compared with the baseline</h2>" + html.table([head, *body]) + note
+    notes = [line[:1].upper() + line[1:] + "." for line in [*result.uncompared(rows), *([noted] if noted else [])]]
+    shown = html.table([head, *body]) if body else ""
+    return "<h2>Compared with the baseline</h2>" + shown + "".join(f'<p class="soft">{html.escape(note)}</p>' for note in notes)
 
 
 def _numbers(stages: c.Sequence[Facts]) -> str:
     """The table of stages, with a note where the client was late in one."""
-    late = any(not stage["valid"] for stage in stages)
-    note = '<p class="soft">† The client itself was late: these numbers say nothing about the server.</p>' if late else ""
-    return html.table(_rows(stages)) + note
+    return html.table(_rows(stages)) + "".join(f'<p class="soft">{html.escape(note)}</p>' for note in marks(stages))
+
+
+def marks(stages: c.Iterable[c.Mapping[str, t.Any]]) -> list[str]:
+    """What the marks behind names of stages mean, of those that are there."""
+    found = {mark(stage).strip() for stage in stages}
+    return [f"{each} {MARKS[each]}" for each in MARKS if each in found]

@@ -28,18 +28,22 @@ NOTED = ("models", "weights", "url", "host_header", "headers", "temperature", "w
 LEFT_OUT = ("input_len_max", "output_len_max", "turns_max", "requests")  # options of a workload that have no default
 HIGHER = ("requests_per_s", "output_tokens_per_s")  # figures of which more is better
 REPORTED = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
+FEW, SHORT = "not enough requests", "the stage is too short"  # why an interval is unknown, each with numbers behind it
 LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len", "output_len")
 
 
 def stage(measured: Measured, plan: Plan) -> Facts:
     """One stage with everything that reports show."""
     step, totals = measured
+    why = slo.invalid(plan.rules, totals, plan.allowed)
     return {
         "label": step.label,
         "rate": step.rate,
         "to_rate": step.to_rate,
         "concurrency": step.concurrency,
         **totals.summary(plan.allowed),
+        "valid": why is None,
+        "why_invalid": why,
         "slo": slo.judge(plan.rules, totals, plan.allowed),
         "saturated": totals.saturated,
         "keeps_up": totals.keeps_up,
@@ -70,14 +74,27 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
     if late and not met:
         # missed by more than the client was late is missed: in one stage, or in each of a ladder, of which one that meets them is enough
         clear = [_missed([found], clear=True) for found in stages]
-        if (all(clear) if ladder else any(clear)) and all(found["valid"] or found["blurred"] for found in stages):
+        if (all(clear) if ladder else any(clear)) and not exhausted:
             return "failed", [line for lines in clear[: 1 if ladder else None] for line in lines] + late
         return "invalid", late
     if not met and (missed := _missed(stages[:1] if ladder else stages)):
         return "failed", missed
     # of a ladder, the best rate is the claim
-    few = [f"{found['label']}: {slo.said(judged)}" for found in met and [_best(met)] or stages for judged in found["slo"] if not judged["enough"]]
+    few = _too_few(met and [_best(met)] or stages)
     return ("inconclusive", few) if few else ("passed", [])
+
+
+def _too_few(stages: c.Iterable[Facts]) -> list[str]:
+    """The percentiles that too few requests tell, one line for each objective."""
+    found: dict[str, list[tuple[str, Facts]]] = {}
+    for each in stages:
+        for judged in each["slo"]:
+            if not judged["enough"]:
+                found.setdefault(judged["name"], []).append((each["label"], judged))
+    return [
+        f"{of[0][0]}: {slo.said(of[0][1])}" if len(of) == 1 else f"{name}: too few requests for this percentile at {', '.join(label for label, _judged in of)}"
+        for name, of in found.items()
+    ]
 
 
 def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
@@ -151,12 +168,12 @@ def _independent(totals: Totals, name: str, count: int) -> int | None:
 def _few(totals: Totals, count: int, independent: int | None, least: int) -> str | None:
     """Why requests do not tell the interval of a percentile that takes `least` independent ones; None where they do."""
     if count < least:
-        return f"not enough requests ({count} of {least} needed)"
+        return f"{FEW} ({count} of {least} needed)"
     if independent is None:
-        return f"the stage is too short ({totals.series.parts} of {LEAST} slices of {totals.series.width:g} s needed)"
+        return f"{SHORT} ({totals.series.parts} of {LEAST} slices of {totals.series.width:g} s needed)"
     if independent < least:
         failed = f", {totals.failed} of them failed," if totals.failed else ""
-        return f"not enough requests ({count} hang together{failed} and say as much as {independent} of {least} needed)"
+        return f"{FEW} ({count} hang together{failed} and say as much as {independent} of {least} needed)"
     return None
 
 
@@ -216,7 +233,7 @@ def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Fact
 
 def _incomparable(run: str, entry: c.Mapping[str, t.Any], figure: Facts) -> str | None:
     """Why a figure of a stage cannot be compared; None where it can."""
-    if not entry["valid"]:
+    if not entry["valid"] or entry.get("late"):
         return f"{run}: the client was late"
     if figure["few"] or (figure["low"] is not None and figure["low"] <= 0):
         return f"{run}: {figure['few'] or 'not more than the client can tell from 0'}"
@@ -254,12 +271,25 @@ def ends(row: c.Mapping[str, t.Any]) -> str:
 
 
 def uncompared(rows: c.Iterable[Facts]) -> list[str]:
-    """The figures that could not be compared, as lines of text: one for each stage and reason."""
+    """The figures that could not be compared, as lines of text: one for all stages with too few requests, and one for each stage and other reason."""
     names: dict[tuple[str, str], list[str]] = {}
+    few: dict[str, list[str]] = {}
     for row in rows:
-        if row["why"]:
+        if row["why"] and row["why"].partition(": ")[2].startswith((FEW, SHORT)):
+            few.setdefault(row["label"], []).append(row["name"])
+        elif row["why"]:
             names.setdefault((row["label"], row["why"]), []).append(row["name"])
-    return [f"{label}: {', '.join(each)}: not compared with the baseline; {why}" for (label, why), each in names.items()]
+    lines = [f"{label}: {', '.join(each)}: not compared with the baseline; {why}" for (label, why), each in names.items()]
+    if few:
+        needed_by = ", ".join(f"p{percent} needs {needed(percent)}" for percent in PERCENTS)
+        stages = ", ".join(f"{label} ({_percentiles(each)})" for label, each in few.items())
+        lines.append(f"not compared with the baseline for too few independent requests in either run ({needed_by}): {stages}")
+    return lines
+
+
+def _percentiles(names: c.Iterable[str]) -> str:
+    """The percentiles of figures, such as "p90, p99"."""
+    return ", ".join(sorted({name.removesuffix("_ms").rpartition("_")[2] for name in names}))
 
 
 def _row(name: str, theirs: Facts, mine: Facts, why: str | None) -> Facts:

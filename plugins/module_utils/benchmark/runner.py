@@ -180,7 +180,7 @@ class Runner:
         for _dummy in range(ladder.most):
             tried = rate
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := found.totals.invalid(self._plan.allowed)) is not None:
+            if (why := slo.invalid(self._plan.rules, found.totals, self._plan.allowed)) is not None:
                 self.limited = why
                 return
             if found.totals.saturated:
@@ -198,7 +198,7 @@ class Runner:
         best, worst, rate, known = 0.0, float("inf"), min(ladder.start, ladder.highest), True
         for _dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := found.totals.invalid(self._plan.allowed)) is not None:
+            if (why := slo.invalid(self._plan.rules, found.totals, self._plan.allowed)) is not None:
                 self.limited = why
                 return
             if missed := slo.missed(self._plan.rules, found.totals, self._plan.allowed):

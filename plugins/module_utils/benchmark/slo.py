@@ -13,7 +13,7 @@ import math
 import re
 import typing as t
 
-from .totals import GOOD, LATENCIES, TIMED, Allowed, Totals
+from .totals import FLOOR, GOOD, LATENCIES, LIGHTER, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 ERRORS = "error_rate_max"
@@ -26,6 +26,9 @@ _AT_ONCE = (
 # Why successful requests may lack a latency.
 ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": "nobody counted the tokens", "queue": "the server does not tell it (queue_time_ms)"}
 ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
+
+
+_Milliseconds = c.Callable[[str, float], float]  # of lateness, by the latency and what was measured of it
 
 
 class Rule(t.NamedTuple):
@@ -87,10 +90,21 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
-    """[{name, wanted, found, met, enough, clear, why}]. `found` is None without a value and where it is infinite, `why` then says the reason; `enough`:
-    whether there were enough requests for the percentile, or for its miss; `clear`: whether `met` would be the same without the lateness of this client."""
+    """[{name, wanted, found, met, enough, clear, late, in_doubt, why}]. `found` is None without a value and where it is infinite, `why` then says the reason;
+    `enough`: whether there were enough requests for the percentile, or for its miss; `clear`: whether `met` is the same with the lateness of this client
+    counted in, added where it is met and taken off where it is missed; `late`: the milliseconds of it that are more than is allowed; `in_doubt`: whether
+    these may decide `met`."""
     summary = totals.summary(allowed)
-    return [_judge(rule, totals, summary) for rule in wanted]
+    return [_judge(rule, totals, summary, allowed) for rule in wanted]
+
+
+def invalid(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> str | None:
+    """Why a stage says nothing about the server: this client could not send, or was so late that objectives, or figures without any, may be its own doing.
+    None where it does."""
+    if (why := totals.exhausted()) or not wanted:
+        return why or totals.lateness(allowed)
+    doubts = [said(judged) for judged in judge(wanted, totals, allowed) if judged["in_doubt"]]
+    return f"the client was too late to know whether objectives are met: {'; '.join(doubts)}" if doubts else None
 
 
 def missed(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> bool | None:
@@ -112,18 +126,68 @@ def _values(rule: Rule, totals: Totals) -> int:
     return min(totals.requests, totals.hist[rule.metric].n + totals.failed)
 
 
-def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any], allowed: Allowed) -> dict[str, t.Any]:
     found, enough = _value(rule, totals, summary), True
     if rule.percent is not None:
         enough = _values(rule, totals) * (1 - rule.percent / 100) >= ABOVE - 1e-9
-    met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
+    met = _holds(rule, found)
     enough = enough or (not met and (found is None or _beyond_chance(rule, totals)))
     known = None if found is None or math.isinf(found) else round(found, 5)
-    # a late client makes times longer by its own lateness, and no more
-    late = totals.late(rule.metric, rule.percent or 99) if rule.metric in TIMED else 0.0
-    clear = met or found is None or not rule.upper or found - late > rule.bound
     why = _why(rule, totals) if known is None else None
-    return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": clear, "why": why}
+    judged = {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": True, "late": 0.0, "in_doubt": False, "why": why}
+    if known is None:
+        return judged
+    client = _Late(totals, allowed, rule.percent or 99)
+    clear, beyond = (_clear(rule, known, late, client, summary) for late in (client.whole, client.beyond))
+    return {**judged, "clear": clear, "late": round(client.beyond(rule.metric, known), 3), "in_doubt": not beyond}
+
+
+class _Late:
+    """How late the client was, in milliseconds, at one percentile."""
+
+    def __init__(self, totals: Totals, allowed: Allowed, percent: float) -> None:
+        self.totals, self._allowed, self._percent = totals, allowed, percent
+        self._stalled = totals.stalled(allowed) is not None
+        self.unsent = totals.unsent() if self._stalled else 0.0  # share of the load that it may have left out
+
+    def whole(self, metric: str, _measured: float = 0.0) -> float:
+        """What of a latency may be its own."""
+        if metric not in LATENCIES or metric == "send_lag" or not (self._stalled or metric in TIMED):
+            return 0.0
+        # so late that what it was to send came in bursts: also a time that is counted from the actual send
+        return self.totals.late("ttft_from_schedule" if self._stalled else metric, self._percent)
+
+    def beyond(self, metric: str, measured: float) -> float:
+        """The same where it is more than is allowed of what was measured; else 0."""
+        late, share = self.whole(metric), self._allowed.share
+        return late if late > max(FLOOR, share * measured) and (share or self._stalled) else 0.0
+
+
+def _holds(rule: Rule, found: float | None) -> bool:
+    return found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
+
+
+def _clear(rule: Rule, found: float, late: _Milliseconds, client: _Late, summary: c.Mapping[str, t.Any]) -> bool:
+    """Whether an objective is met, or missed, whatever so much lateness has done."""
+    met, totals, sent = _holds(rule, found), client.totals, 1 - client.unsent
+    if rule.metric.startswith("goodput"):
+        of_one = 1 / totals.requests if rule.metric == "goodput_share" else summary["requests_per_s"] / max(1, totals.ok)
+        least, most = (count * (found / totals.good if totals.good else of_one) for count in _good(totals, late))
+        return _holds(rule, least) and sent >= 1 - LIGHTER if met else not _holds(rule, most / sent)
+    if not rule.upper:  # a client that is in time makes it no lower
+        return met or not _holds(rule, found / sent)
+    more = late(rule.metric, found)
+    return _holds(rule, found + more) and sent >= 1 - LIGHTER if met else not _holds(rule, found - more)
+
+
+def _good(totals: Totals, late: _Milliseconds) -> tuple[int, int]:
+    """How many requests are good with the lateness of this client added to each latency, at least, and without it, at most."""
+    least = most = totals.good
+    for name, bound in totals.bounds.items():
+        above, more = totals.hist[GOOD[name]].above, late(GOOD[name], bound)
+        least -= above(bound - more) - above(bound)
+        most += above(bound) - above(bound + more)
+    return max(0, least), min(totals.ok, most)
 
 
 def _why(rule: Rule, totals: Totals) -> str:
@@ -155,4 +219,6 @@ def said(judged: c.Mapping[str, t.Any]) -> str:
     upper = not judged["name"].endswith("_min")
     found = f"no value ({judged['why']})" if judged["found"] is None else f"{judged['found']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"
-    return f"{judged['name']}: {found} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}"
+    late = f"{judged['late']:.3g} ms by which the client was late" if judged["late"] else "a client that was late"
+    own = f", but {late} may decide that" if judged["in_doubt"] else f", with the {late} counted in" if judged["late"] else ""
+    return f"{judged['name']}: {found} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}{own}"

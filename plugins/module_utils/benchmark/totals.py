@@ -23,6 +23,7 @@ GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "nt
 FLOOR = 2.0  # milliseconds by which the timers of any host are late at times; no lateness up to it counts
 SATURATED = 0.85  # a stage is saturated when answers end at a smaller share of the pace at which requests are due
 LOST = 0.05  # a stage is saturated when a larger share of its requests failed
+LIGHTER = 0.1  # a late client that may have left out a larger share of the load has not sent what was asked for
 NAMES = 1000  # servers, models and kinds of errors that are counted by name; the rest is counted together
 
 
@@ -56,7 +57,7 @@ class Totals:
         self.wall = 0.0
         self.sent: tuple[float, float] | None = None
         self.cpu = 0.0
-        self._good = dict(good or {})
+        self.bounds = dict(good or {})  # of a good request, in milliseconds, by name
 
     @property
     def failed(self) -> int:
@@ -121,7 +122,7 @@ class Totals:
     def _is_good(self, record: Record) -> bool:
         """Whether a request met every bound. There is no time between the tokens of a single one, which is no miss; of several that came in one piece
         it is unknown, so that nobody can say that the bound was met."""
-        for name, bound in self._good.items():
+        for name, bound in self.bounds.items():
             value = _of(record, name)
             if value is None and (record.output_tokens or 0) < 2:
                 continue
@@ -163,9 +164,9 @@ class Totals:
         """Whether the server is known to answer as fast as requests come."""
         return self.pace.kept and not self.saturated
 
-    def invalid(self, allowed: Allowed) -> str | None:
-        """Why the figures say nothing about the server: the client was too late, or could not send. None when they do."""
-        return self.exhausted() or self.stalled(allowed) or self.blurred(allowed)
+    def lateness(self, allowed: Allowed) -> str | None:
+        """Why the figures may be the client's own doing: it was later than is allowed. None when it was not."""
+        return self.stalled(allowed) or self.blurred(allowed)
 
     def exhausted(self) -> str | None:
         """Why the client's host kept requests from being sent, which ended the stage; None when it did not."""
@@ -213,9 +214,18 @@ class Totals:
         lags = (self.client_lag, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.client_lag,)
         return max(hist.percentile(percent) or 0.0 for hist in lags)
 
+    def unsent(self) -> float:
+        """The share of the load that a late client may not have put on the server: of an open loop, how much longer it took to send it; of a closed one, how
+        long its places stood idle."""
+        if not self.rates.open_loop:
+            idle, busy = self.client_lag.mean or 0.0, self.hist["e2e"].mean or 0.0
+            return idle / (idle + busy) if busy else 0.0
+        due = self.rates.due
+        late = (self.hist["send_lag"].percentile(99) or 0.0) / 1000
+        return late / (due.last - due.first + late) if due.last > due.first else 0.0
+
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
         """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1."""
-        why = self.invalid(allowed)
 
         def per_second(*names: str) -> float:
             return round(self.rates.per_second(*names), 3)
@@ -248,9 +258,7 @@ class Totals:
             "token_source": dict(sorted(self.sources.items())),
             "servers": dict(sorted(self.servers.items())),
             "models": dict(sorted(self.models.items())),
-            "valid": why is None,
-            "why_invalid": why,
-            "blurred": why is not None and not self.exhausted() and not self.stalled(allowed),
+            "late": self.lateness(allowed),
         }
 
     def _sent_rate(self) -> float | None:

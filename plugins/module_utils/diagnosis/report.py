@@ -10,6 +10,7 @@ import dataclasses
 import typing as t
 
 from ..common.text import pluralize, redact
+from ..report.text import wrapped
 from . import admission, cluster, drift, gateway, pods, route_conflicts, scheduling, strangers, traffic
 from .catalog import CATALOG, LAYERS
 from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, finding
@@ -108,13 +109,12 @@ def summary(found: c.Sequence[Finding]) -> str:
 
 def lines(made: c.Mapping[str, t.Any]) -> list[str]:
     """The report as lines of text."""
-    shown = [made["summary"], ""]
+    shown = [*wrapped(made["summary"]), ""]
     for entry in made["findings"]:
-        shown += [f"{entry['rank']}. [{entry['code']}, {entry['kind']}] {entry['what']}", f"   where:    {entry['where']}"]
-        shown += [f"   evidence: {line}" for line in entry["evidence"]]
-        shown += [f"   remedy:   {entry['remedy']}", ""]
-    shown += [f"not read: {line}" for line in made["not_read"]]
-    return shown
+        shown += wrapped(f"{entry['rank']}. [{entry['code']}, {entry['kind']}] {entry['what']}", indent="   ")
+        told = [("where", entry["where"]), *(("evidence", line) for line in entry["evidence"]), ("remedy", entry["remedy"])]
+        shown += [line for name, value in told for line in wrapped(f"   {name + ':':9} {value}", indent=" " * 13)] + [""]
+    return shown + [part for line in made["not_read"] for part in wrapped(f"not read: {line}", indent=" " * 10)]
 
 
 def markdown(made: c.Mapping[str, t.Any]) -> str:

@@ -12,6 +12,7 @@ import random
 import typing as t
 
 MAX_REQUESTS = 100_000_000
+TINY = 1e-9  # what a rate times seconds may be above a whole number by rounding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,25 +85,38 @@ def step_problems(given: c.Mapping[str, t.Any]) -> list[str]:
 def times(step: Step, seed: int, arrivals: str) -> c.Iterator[float]:
     """When each request of an open loop is due, in seconds from the start of the stage.
 
-    poisson: independent exponential gaps, not rescaled, so the sent rate differs a little from the wanted one. constant: equal gaps.
+    A stage of seconds has rate * seconds requests, rounded up, whatever the seed, and the last is due (requests - 1) / rate after the first: short stages keep
+    their rate. poisson: between these two, as if arrivals were independent: exponential gaps, rescaled. constant: equal gaps.
     In a ramp the rate grows or falls linearly: request n is due when the integral of the rate reaches the n-th time of a process of rate 1.
     """
     dice = random.Random(f"{seed} arrivals {step.label}")
-    place, count = 0.0, 0
-    while step.requests is None or count < step.requests:
-        place += dice.expovariate(1.0) if arrivals == "poisson" else float(count > 0)
-        moment = _bent(step, place)
-        if moment is None or (step.seconds is not None and moment >= step.seconds):
-            return
-        yield moment
-        count += 1
+    whole = _area(step) if step.requests is None else float(step.requests)
+    count = max(1, math.ceil(whole - TINY))
+    places = map(float, range(count)) if arrivals == "constant" else _poisson(count, whole - count + 1, dice)
+    return (_bent(step, place) for place in places)
 
 
-def _bent(step: Step, place: float) -> float | None:
-    """The second at which the integral of the rate reaches `place`; None where it never does."""
+def _poisson(count: int, room: float, dice: random.Random) -> c.Iterator[float]:
+    """Times of a Poisson process of rate 1 of which it is known that the first comes within `room`, and the last `count` - 1 later."""
+    first, left = dice.random() * room, float(count - 1)
+    end = first + left
+    for more in range(count - 1, 0, -1):
+        yield end - left
+        # the first of the gaps that share what is left: as far as the nearest of `more` - 1 times that may be anywhere there
+        left = left * (1.0 - dice.random()) ** (1 / (more - 1)) if more > 1 else 0.0
+    yield end
+
+
+def _area(step: Step) -> float:
+    """The integral of the rate over the stage."""
+    rate = t.cast(float, step.rate)
+    return (rate + (rate if step.to_rate is None else step.to_rate)) / 2 * t.cast(float, step.seconds)
+
+
+def _bent(step: Step, place: float) -> float:
+    """The second at which the integral of the rate reaches `place`."""
     rate = t.cast(float, step.rate)
     if step.to_rate is None or step.to_rate == rate:
         return place / rate
     slope = (step.to_rate - rate) / t.cast(float, step.seconds)
-    inside = rate * rate + 2 * slope * place
-    return None if inside < 0 else (math.sqrt(inside) - rate) / slope
+    return (math.sqrt(max(0.0, rate * rate + 2 * slope * place)) - rate) / slope

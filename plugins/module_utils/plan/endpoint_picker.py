@@ -12,6 +12,7 @@ from ..common.objects import Facts
 from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.config.resolve import RUNNING
+from ..epp.explain.summary import preset, summary
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.deployed import picker_signals
 from ..releases.engines import REQUIRED
@@ -46,7 +47,7 @@ def configuration(service: Facts, release: str) -> Built:
     and scheduler.args.
     """
     settings, engine = service["scheduler"], service["engine"]
-    deciding = {key: value for key, value in settings.items() if key not in (*RUNNING, "namespace") and value not in (None, {}, [])}
+    deciding = _deciding(settings)
     experimental = (
         [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]
     )  # the configuration adds it where it is needed
@@ -70,6 +71,11 @@ def configuration(service: Facts, release: str) -> Built:
     context.update(server_args=served_arguments(service, asked), server_env={**env, **engine["env"]})
     again = _BUILDS.build(deciding, release, context)
     return again if again.problems else built
+
+
+def _deciding(settings: Facts) -> Facts:
+    """The options of a scheduler block that say how the endpoint picker decides."""
+    return {key: value for key, value in settings.items() if key not in (*RUNNING, "namespace") and value not in (None, {}, [])}
 
 
 def events_service(service: Facts) -> str:
@@ -134,6 +140,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "events_service": events_service(service),
         "publish_not_ready": required["publish_not_ready"],
         "config": built.text,
+        "decides": [preset(_deciding(settings)), *summary(built.document, release["name"])],
         "config_dir": CONFIG_DIR,
         "config_key": CONFIG_KEY,
         "config_file": f"{CONFIG_DIR}/{CONFIG_KEY}",

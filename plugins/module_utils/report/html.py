@@ -65,14 +65,20 @@ def document(title: str, body: str, heading: str | None = None, style: str = "")
 
 def _series_style() -> str:
     """Colors and dashes of the series `s0`, `s1`, ... of charts and legends."""
+    alone = ".line.only{stroke:var(--ink)}.dot.only{fill:var(--ink)}"
     rule = ".line.s{0}{{stroke:var(--c{0});stroke-dasharray:{1}}}.dot.s{0},rect.s{0}{{fill:var(--c{0})}}"
-    return "".join(rule.format(index, dash or "none") for index, dash in enumerate(DASHES))
+    return alone + "".join(rule.format(index, dash or "none") for index, dash in enumerate(DASHES))
+
+
+def series_class(index: int, count: int) -> str:
+    """The class of a series, which has its color and its dashes: of a single one a full line."""
+    return "only" if count == 1 else f"s{index}"
 
 
 def legend(names: c.Iterable[str]) -> str:
     """The names of the series, each with its line."""
-    item = '<li><svg viewBox="0 0 34 10" aria-hidden="true"><path class="line s{0}" d="M0 5H34"/></svg>{1}</li>'
-    return f'<ul class="legend">{"".join(item.format(index, escape(name)) for index, name in enumerate(names))}</ul>'
+    item, every = '<li><svg viewBox="0 0 34 10" aria-hidden="true"><path class="line {0}" d="M0 5H34"/></svg>{1}</li>', list(names)
+    return f'<ul class="legend">{"".join(item.format(series_class(index, len(every)), escape(name)) for index, name in enumerate(every))}</ul>'
 
 
 def figure(title: str, note: str, chart: str) -> str:

@@ -14,13 +14,17 @@ import dataclasses
 import math
 import typing as t
 
-from .html import escape
+from .html import escape, series_class
 
 Point = tuple[float, float]
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 78, 26, 18, 56
 TICKS = 6
+LADDERS = ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))  # ticks of a power of ten on a logarithmic axis, the coarser first
+FULL = 2 / 3  # of a logarithmic axis that values fill at least, if there are ticks for it
+MARKS = 4  # ticks that it has at least, if values are not all but equal
+WIDE = 10.0  # times by which values differ that take a logarithmic axis
 CHARACTER = 11  # width of a character on a phone, where letters are larger
 ROOM = 5 * CHARACTER  # between labels of the horizontal axis
 ROWS = 3  # of names below bars
@@ -28,12 +32,23 @@ ROWS = 3  # of names below bars
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One axis. A logarithmic one leaves out values that are not above 0."""
+    """One axis. A logarithmic one leaves out values that are not above 0, and says what it is behind its label.
+
+    wide: it is logarithmic where its values differ by a factor of WIDE, and begins at 0 otherwise.
+    """
 
     label: str
     log: bool = False
     low: float | None = None
     high: float | None = None
+    wide: bool = False
+
+    def settled(self, values: c.Iterable[t.Any]) -> Axis:
+        """The axis as it is drawn for these values."""
+        known = [value for value in values if value is not None and math.isfinite(value) and value > 0] if self.wide else []
+        if self.log or (known and max(known) >= WIDE * min(known)):
+            return dataclasses.replace(self, label=f"{self.label} (log)", log=True, low=None if self.wide else self.low, wide=False)
+        return dataclasses.replace(self, low=0.0 if self.wide else self.low, wide=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,22 +67,26 @@ class Scale:
         return round(self.start + (value - low) / (high - low) * (self.end - self.start), 1)
 
 
-def nice(low: float, high: float, count: int = TICKS) -> list[float]:
-    """Round numbers 1, 2, 5 times a power of ten, from at or below `low` to at or above `high`."""
-    step = 10 ** math.floor(math.log10((high - low) / count)) if high > low else 1.0
-    step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= count)
+def nice(low: float, high: float, count: int = TICKS, least: float = 0.0) -> list[float]:
+    """Round numbers 1, 2, 5 times a power of ten, `least` apart at least, from at or below `low` to at or above `high`."""
+    wanted = max((high - low) / count, least) if high > low else max(1.0, least)
+    step = 10 ** math.floor(math.log10(wanted))
+    step = next(step * factor for factor in (1, 2, 5, 10) if step * factor >= wanted * (1 - 1e-9))
     return [round(index * step, 12) for index in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def decades(low: float, high: float) -> list[float]:
-    """1, 2, 5 times powers of ten around `low` and `high`, both above zero; powers of ten alone where that would be too many."""
-    every = [factor * 10.0**power for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2) for factor in (1, 2, 5)]
-    first = max(index for index, value in enumerate(every) if value <= low)
-    last = min(index for index, value in enumerate(every) if value >= high)
-    found = every[first : max(last, first + 1) + 1]
-    if len(found) <= 2 * TICKS:
-        return found
-    return [value for value in found if value in (found[0], found[-1]) or _is_power(value)]
+    """Ticks of a logarithmic axis around `low` and `high`, both above zero, that are filled by what lies between: as coarse as that allows, 1, 2, 5 times
+    powers of ten best; powers of ten alone, and the ends, where that would be too many."""
+    for factors in LADDERS:
+        every = [factor * 10.0**power for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2) for factor in factors]
+        first = max(index for index, value in enumerate(every) if value <= low)
+        last = min(index for index, value in enumerate(every) if value >= high)
+        found = every[first : max(last, first + 1) + 1]
+        if math.isclose(low, high) or (len(found) >= MARKS and math.log(high / low) >= FULL * math.log(found[-1] / found[0])):
+            return [value for value in found if len(found) <= 2 * TICKS or value in (found[0], found[-1]) or _is_power(value)]
+    # they lie close together: any round numbers that three digits tell apart
+    return nice(low, high, least=10.0 ** (math.floor(math.log10(high)) - 2))
 
 
 def scale(axis: Axis, values: c.Iterable[float], start: float, end: float) -> Scale:
@@ -97,7 +116,8 @@ def tick(value: float) -> str:
 
 
 def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x: Axis, y: Axis, dots: bool = True, steps: bool = False) -> str:
-    """Lines of (x, y) points, one per series. `steps` holds each value until the next one, as the distribution of a sample does."""
+    """Lines of (x, y) points, one per series; a single one is a full line. `steps` holds each value until the next, as the distribution of a sample does."""
+    x, y = (axis.settled(point[place] for _name, points in series for point in points) for place, axis in enumerate((x, y)))
     drawn = [[point for point in points if _shown(point[0], x) and _shown(point[1], y)] for _name, points in series]
     across = scale(x, (point[0] for points in drawn for point in points), LEFT, WIDTH - RIGHT)
     up = scale(y, (point[1] for points in drawn for point in points), HEIGHT - BOTTOM, TOP)
@@ -105,12 +125,13 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
     # the first series is on top with the smallest dots, so that lines that coincide are all visible
     for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn, strict=True)))):
         places = [(across(left), up(height)) for left, height in points]
+        look = series_class(index, len(series))
         path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
-        parts.append(f'<path class="line s{index}" d="{path}"><title>{escape(name)}</title></path>' if path else "")
+        parts.append(f'<path class="line {look}" d="{path}"><title>{escape(name)}</title></path>' if path else "")
         if dots:
             said = (escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
             parts += [
-                f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
+                f'<circle class="dot {look}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
                 for (left, top), words in zip(places, said, strict=True)
             ]
     return _svg(title, parts)

@@ -50,8 +50,8 @@ BENCHMARK: dict[str, Field] = {
     "max_lag": Field(
         "float",
         (
-            "Maximum delay, in seconds, between the scheduled and the actual send time for 99 % of the requests of a stage. Above it, the stage is"
-            " invalid and the play fails: this host was too busy to measure the servers."
+            "Maximum delay, in seconds, between the scheduled and the actual send time for 99 % of the requests of a stage. Above it, the delay counts in every"
+            " latency: the play fails where it could decide whether an objective is met, since this host was too busy to measure the servers."
         ),
         default=0.1,
         minimum=0.001,
@@ -66,8 +66,8 @@ BENCHMARK: dict[str, Field] = {
     "max_lag_share": Field(
         "float",
         (
-            "Maximum share of the latencies that the client itself may cause before a stage is invalid; 0 disables the check. See C(max_lag_share) of"
-            " M(llm_d.inference.vllm_perf)."
+            "Maximum share of the latencies that the client itself may cause before its lateness counts; 0 disables the check. A stage is invalid where"
+            " that could decide whether an objective is met. See C(max_lag_share) of M(llm_d.inference.vllm_perf)."
         ),
         default=0.1,
         minimum=0,

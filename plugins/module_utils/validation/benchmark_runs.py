@@ -11,11 +11,14 @@ import typing as t
 from ..benchmark import page
 from ..benchmark import result as perf_result
 from ..common.objects import Facts
+from ..epp.catalog.presets import ROLE_LABEL
 from ..plan.server import server_targets
+from ..report import text
 from . import verdict
 
 RATES = (1, 2, 4, 8)
-HEAD = ("load", "TTFT p50", "TTFT p90", "TTFT p99", "TPOT p90", "end to end p90", "requests/s", "output tokens/s", "failed", "objectives")
+DECODE = "decode"  # the role of servers that is not named
+HEAD = ("load", "TTFT p50", "TTFT p90", "TTFT p99", "TPOT p90", "end to end p90", "req/s", "tok/s", "failed", "SLO met")
 
 
 def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Facts]:
@@ -80,7 +83,7 @@ def _job(plan: c.Mapping[str, t.Any]) -> Facts:
 def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Facts], about: c.Mapping[str, t.Any]) -> Facts:
     """{data, lines, failures, page}. `results`: registered by a loop over `runs`; `wholes`: the result.json of each service that has one."""
     found = [_service(result["item"]["name"], result, wholes.get(result["item"]["name"])) for result in results]
-    failures = [f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"]]
+    failures = text.paragraphs(f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"])
     data = {"ok": bool(found) and all(each["ok"] for each in found), **about, "services": found}
     lines = [line for each in found for line in _lines(each)]
     return {
@@ -105,21 +108,18 @@ def _service(name: str, result: c.Mapping[str, t.Any], whole: Facts | None) -> F
 
 
 def _lines(found: Facts) -> list[str]:
-    """The lines of a table for one service."""
+    """The lines of a table for one service, and what it says."""
     title = f"{found['name']}: {found['verdict']}" + (f" ({found['model']} at {found['url']})" if found["stages"] else "")
-    rows = [list(HEAD), *([stage["label"] + ("" if stage["valid"] else " !"), *_cells(stage)] for stage in found["stages"])] if found["stages"] else []
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))] if rows else []
-    table = [
-        "  " + "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    ]
+    rows = [list(HEAD), *([stage["label"] + page.mark(stage), *_cells(stage)] for stage in found["stages"])]
+    table = text.aligned(rows, left=0) if found["stages"] else []
     known = [row for row in found.get("comparison") or [] if not row["why"]]
     worse = [row for row in known if row["verdict"] != "same"]
-    compared = [f"  {row['label']}: {row['name']} {row['verdict']}, {perf_result.beside(row)}" for row in worse]
+    compared = [f"{row['label']}: {row['name']} {row['verdict']}, {perf_result.beside(row)}" for row in worse]
     if known and not worse:
-        compared = ["  no difference from the baseline beyond chance"]
-    compared += [f"  {line}" for line in perf_result.uncompared(found.get("comparison") or []) if line not in found["why"]]
-    return [title, *table, *(f"  {line}" for line in found["why"]), *compared, ""]
+        compared = ["no difference from the baseline beyond chance"]
+    compared += [line for line in perf_result.uncompared(found.get("comparison") or []) if line not in found["why"]]
+    said = [*page.marks(found["stages"]), *found["why"], *compared]
+    return [*text.wrapped(title), *table, *text.paragraphs(f"  {line}" for line in said), ""]
 
 
 def _cells(stage: Facts) -> list[str]:
@@ -131,5 +131,32 @@ def _cells(stage: Facts) -> list[str]:
         f"{stage['requests_per_s']:.1f}",
         f"{stage['output_tokens_per_s']:.0f}",
         f"{stage['failed']} of {stage['requests']}",
-        f"{sum(each['met'] for each in judged)} of {len(judged)} met" if judged else "-",
+        f"{sum(each['met'] for each in judged)} of {len(judged)}" if judged else "-",
     ]
+
+
+def quick(results: c.Sequence[c.Mapping[str, t.Any]]) -> list[str]:
+    """What vllm_health found out about each group of servers, as lines: how long each answer took. results: registered by a loop over (run, servers)."""
+    lines = []
+    for found in results:
+        servers = found.get("servers") or []
+        engine = " ".join(str(found[key]) for key in ("engine", "version") if found.get(key))
+        role = dict(part.split("=", 1) for part in found["item"][1].get("label_selector", "").split(",") if "=" in part).get(ROLE_LABEL, DECODE)
+        name = found["item"][0]["name"] + ("" if role == DECODE else f", {role}")
+        healthy = sum(server["healthy"] for server in servers)
+        lines += text.wrapped(f"{name}: {healthy} of {len(servers)} servers answer{f' ({engine})' if engine else ''}")
+        checks = list(dict.fromkeys(check["name"] for server in servers for check in server["checks"]))
+        rows = [[_short(server["server"]), *(_took(server, check) for check in checks)] for server in servers]
+        lines += text.aligned([["server", *(check.replace("_", " ") for check in checks)], *rows], left=0) if rows else []
+        lines += text.paragraphs([*([f"  {found['msg']}"] if found.get("msg") else []), ""])
+    return lines
+
+
+def _short(server: str) -> str:
+    """The name of a pod without its kind and namespace, which are the same for all."""
+    return server.rpartition("/")[2] if server.startswith("Pod ") else server
+
+
+def _took(server: c.Mapping[str, t.Any], name: str) -> str:
+    check = next((check for check in server["checks"] if check["name"] == name), None)
+    return "-" if check is None else page.shown_time(check["ms"]) if check["ok"] else "failed"

@@ -11,6 +11,8 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
+from ..report import text
+
 Claim = dict[str, t.Any]
 # Phases of the traffic, named after their claims.
 PHASES = ("sticky", "roam", "spread", "follow", "avoid")
@@ -104,5 +106,9 @@ def _miscounted(moved: c.Iterable[int | None], sent: int) -> str:
 
 
 def failures(claims: c.Iterable[c.Mapping[str, t.Any]]) -> list[str]:
-    """The text of each failed claim, with its remedy."""
-    return [f"{entry['id']}: {entry['evidence']}" + (f"\n  remedy: {entry['remedy']}" if entry["remedy"] else "") for entry in claims if not entry["ok"]]
+    """The text of each failed claim, in lines, with its remedy."""
+    return [
+        "\n".join(text.paragraphs([f"{entry['id']}: {entry['evidence']}", *([f"  remedy: {entry['remedy']}"] if entry["remedy"] else [])]))
+        for entry in claims
+        if not entry["ok"]
+    ]

@@ -15,12 +15,15 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..plan.server import server_targets
 from ..releases.deployed import ENGINE_DEFAULTS
+from ..report import text
 from . import claims, stack_claims
 from .warmup_claims import judge
 
 # Series of the endpoint picker that module routing_proof reads.
 _SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "disagg_decisions")
 
+WIDEST = 28  # columns of the names of claims that leave room for evidence beside them
+BELOW = 6  # columns before evidence that stands below a claim
 SIMULATOR_SEQS = 5  # requests that a simulator processes concurrently by default
 # The group of a claim, by the end of its id.
 GROUPS = {
@@ -281,13 +284,19 @@ def verdict(
 
 
 def table(found: c.Mapping[str, t.Any]) -> list[str]:
-    """The verdict as lines of text, with the curl line of each endpoint at the end."""
+    """The verdict as lines of text, with the curl line of each endpoint at the end. Evidence stands below a claim where the names are long."""
     width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
-    lines = [f"{'ok  ' if entry['ok'] else 'FAIL'}  {entry['id']:{width}}  {entry['seconds']:6.2f} s  {entry['evidence']}" for entry in found["claims"]]
-    lines += [f"-     {entry['id']:{width}}            not checked: {entry['why']}" for entry in found["not_checked"]]
+    beside = width <= WIDEST
+    lines = []
+    for entry in [*found["claims"], *found["not_checked"]]:
+        mark, seconds = ("-", "") if "why" in entry else ("ok" if entry["ok"] else "FAIL", f"{entry['seconds']:6.2f} s")
+        head = f"{mark:4}  {entry['id']:{width if beside else 0}}  {seconds:8}  "
+        evidence = f"not checked: {entry['why']}" if "why" in entry else entry["evidence"]
+        indent = " " * (len(head) if beside else BELOW)
+        lines += text.wrapped(head + evidence, text.TABLE, indent) if beside else [head.rstrip(), *text.wrapped(indent + evidence, text.TABLE, indent)]
     held = sum(entry["ok"] for entry in found["claims"])
     lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
-    return lines + [curl(entry) for entry in found["endpoints"]]
+    return lines + [line for entry in found["endpoints"] for line in text.command(curl(entry))]
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:

@@ -86,7 +86,7 @@ def test_a_benchmark_and_its_baseline(play):
         assert again.returncode == 0, again.stdout + again.stderr
     assert {(path, model) for path, model, _key in server.asked} == {("/v1/completions", "acme/sim"), ("/table/v1/completions", "acme/table")}
     assert {key for _path, _model, key in server.asked} == {"Bearer sk-secret"}
-    assert "changed=0" in done.stdout and "sim: passed" in done.stdout and "1 of 1 met" in done.stdout and "sk-secret" not in done.stdout + again.stdout
+    assert "changed=0" in done.stdout and "sim: passed" in done.stdout and " 1 of 1\n" in done.stdout and "sk-secret" not in done.stdout + again.stdout
     report = json.loads((folder / "report.json").read_text())
     assert report["ok"] and [each["name"] for each in report["services"]] == ["sim", "table"] and report["services"][1]["comparison"]
     assert {file.name for file in (folder / "table").iterdir()} == {"benchmark_report_0.json", "report.html", "requests.csv", "result.json"}
@@ -189,4 +189,6 @@ def test_quick_asks_each_server(play, tmp_path, key, broken):
     said = " ".join(done.stdout.split())
     assert (done.returncode != 0) is bool(broken) and (not broken or bool(re.search(f"Pod llm-d/{broken}.*500 Internal", said))), done.stdout
     assert broken != "decode-1" or "1 of 2 servers, Pod llm-d/decode-1: " in said
+    answering = 1 if broken == "decode-1" else 2
+    assert f"sim: {answering} of 2 servers answer" in done.stdout and f"sim, prefill: {0 if broken == 'prefill-0' else 1} of 1 servers answer" in done.stdout
     assert "quick | Ask every model server" in done.stdout and "sk-secret" not in done.stdout + done.stderr

@@ -162,6 +162,16 @@ def test_each_preset_is_sent_the_same_and_kept(compare):
     assert len(json.loads((folder / "results.json").read_text())["runs"]) == 2 and (folder / "table.md").is_file() and (folder / "index.html").is_file()
 
 
+def test_a_workload_that_does_not_fit_into_the_caches_is_told(compare):
+    """By what the metrics of the servers said beforehand: 2 prefixes, and one block of 16 tokens."""
+    small = [{"server": "Pod llm-d/a", "metrics": {"blocks": {"value": 1}, "block_size": {"value": 16}}}]
+    with serve(Stack()) as url:
+        done, folder = compare(url, __compare_health={"servers": small})
+    assert done.returncode == 0 and "The workload does not fit into the caches" in done.stdout
+    found = json.loads((folder / "results.json").read_text())["caches"]
+    assert (found["groups"], found["together"], found["fit"]) == (2, 16, False)
+
+
 def test_failed_requests_are_counted_and_a_preset_without_any_success_fails(compare):
     with serve(Stack(good=30)) as url:
         done, folder = compare(url, compare_presets=["round_robin", "queue", "balanced"])

@@ -165,6 +165,7 @@ UNPRINTED = {
     "scheduler.config_dir": "the arguments of the endpoint picker",
     "scheduler.config_file": "the arguments of the endpoint picker",
     "scheduler.config_key": "a key of the ConfigMap",
+    "scheduler.decides": "what a run of scorers.yml shows",
     "scheduler.notes": "what a run shows",
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",

@@ -103,6 +103,20 @@ def test_a_diff_has_checksums_instead_of_programs(monkeypatch):
     assert len({before, after, other}) == 3 and all("d.pyz: (binary, sha256 " in text and len(text) < 100 for text in (before, after, other)), (before, after)
 
 
+def test_a_diff_shows_a_configuration_line_by_line(monkeypatch):
+    """As the endpoint picker's: YAML in a ConfigMap, with a token in it that stays hidden."""
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
+    old, new = ({"data": {"config.yaml": f"plugins:\n  - type: queue-scorer\n    weight: {weight}\n    token: hf_abcdefghij\n"}} for weight in (2, 6))
+    item = {"changed": True, "method": "apply", "result": made, "diff": {"before": old, "after": new}}
+    monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=True)
+    options = {"definitions": [{**made, **new}], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
+    (shown,) = action.bring({}, options, {})["diff"]
+    assert shown["after"] == "data:\n  config.yaml: |\n    plugins:\n      - type: queue-scorer\n        weight: 6\n        token: (removed)\n"
+    assert shown["before"] == shown["after"].replace("6", "2")
+
+
 def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
     space, secret, rest = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "cm"}} for kind in ("Namespace", "Secret", "ConfigMap"))
     assert batches([rest, secret, space]) == [[space], [secret], [rest]]

@@ -189,7 +189,8 @@ def test_a_report_sets_both_side_by_side() -> None:
     made = {name: [request._replace(ttft_ms=request.ttft_ms * 0.8) for request in asked] for name, asked in real.items()}
     found = calibration.report(real, made)
     assert found["largest"] == pytest.approx(0.2) and len(found["stages"]) == 2
-    assert "100 ms, simulated 80 (-20%)" in found["lines"][1] and found["lines"][2].endswith(" -")
+    assert found["lines"][1].split()[2:5] == ["100", "ms,", "simulated"] and found["lines"][2].split() == ["80", "(-20%)"] * 2 + ["10", "(+0%)"] * 2
+    assert found["lines"][3].endswith(" -")
     assert found["lines"][0].split() == ["load", "TTFT", "p50", "TTFT", "p90", "TPOT", "p50", "TPOT", "p90"]
     assert found["stages"][0]["real"] == {"ttft_p50": 100, "ttft_p90": 100, "tpot_p50": 10, "tpot_p90": 10}
     assert found["stages"][1]["errors"] == pytest.approx({"ttft_p50": -0.2, "ttft_p90": -0.2})

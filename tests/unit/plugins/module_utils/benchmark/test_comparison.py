@@ -287,7 +287,10 @@ def test_a_difference_within_chance_is_marked_and_makes_no_headline():
     dice = random.Random(6)
     found = comparison.results([run("queue", drawn(dice, 120)), run("balanced", drawn(dice, 120))], {})
     table = comparison.table(found)
-    assert found["runs"][1]["ttft_p90_differs"] == {"4": False} and "No preset beats queue in time to first token by more than chance." in table
+    assert (
+        found["runs"][1]["ttft_p90_differs"] == {"4": False}
+        and "No preset beats queue in time to first token at p50 or p90 by more than chance; p99 cannot be compared." in table
+    )
     assert f"{found['runs'][1]['ttft_p90_ratio']['4']:.1f} ≈ |" in table and "\n≈ The intervals" in table
     assert "≈ The intervals" in comparison_page.page(found)
 
@@ -295,8 +298,11 @@ def test_a_difference_within_chance_is_marked_and_makes_no_headline():
 def test_too_few_requests_compare_nothing():
     found = comparison.results([run("queue", measured(2, 500, requests=35)), run("balanced", measured(2, 1, requests=40))], {})
     assert found["runs"][1]["ttft_p90_differs"] == {"2": None} and "500.0 ? |" in comparison.table(found)
-    why = "Nothing is compared: at 2 requests/s queue: not enough requests (35 of 36 needed)."
-    assert found["headline"] == why and f"\n? {why}\n" in comparison.table(found)
+    why = "at 2 requests/s queue: not enough requests (35 of 36 needed)."
+    gain = "balanced: 50 % of first tokens within 1 ms at 2 requests/s, 500.0 times sooner than with queue (500 ms)"
+    assert found["headline"] == f"{gain}; p90 is not compared: {why}" and f"\n? Nothing is compared: {why}\n" in comparison.table(found)
+    few = comparison.results([run("queue", measured(2, 500, requests=5)), run("balanced", measured(2, 1, requests=40))], {})
+    assert few["headline"] == "Nothing is compared: at 2 requests/s queue: not enough requests (5 of 36 needed)."
     enough = comparison.results([run("queue", measured(2, 500, requests=36)), run("balanced", measured(2, 1, requests=36))], {})
     assert "balanced: 90 % of first tokens within 1 ms" in enough["headline"] and "?" not in comparison.table(enough)
 
@@ -329,10 +335,15 @@ def failing(milliseconds, every):
     [
         # a fifth of the baseline failed: whatever its 90th percentile is, it is longer
         (failing(1000, 5), failing(100, 300), True, "queue: 90 % of first tokens within 100 ms at 8 requests/s, with balanced 40 of 200 requests failed."),
-        (failing(100, 300), failing(100, 5), True, "No preset beats balanced in time to first token by more than chance."),
+        (
+            failing(100, 300),
+            failing(100, 5),
+            True,
+            "No preset beats balanced in time to first token at p50 or p90 by more than chance; p99 cannot be compared.",
+        ),
         # a tenth: it may be one of those that failed
         (failing(1000, 11), failing(100, 11), None, "at 8 requests/s balanced: 19 of 200 requests failed, queue: 19 of 200 requests failed."),
-        (failing(1000, 300), failing(100, 11), None, "Nothing is compared: at 8 requests/s queue: 19 of 200 requests failed."),
+        (failing(1000, 300), failing(100, 11), None, "; p90 is not compared: at 8 requests/s queue: 19 of 200 requests failed."),
         (
             failing(1000, 11),
             failing(100, 300),
@@ -341,7 +352,12 @@ def failing(milliseconds, every):
         ),
         (failing(1000, 7), failing(100, 7), None, "at 8 requests/s balanced: 29 of 200 requests failed, queue: 29 of 200 requests failed."),
         (failing(1000, 1), failing(100, 300), True, "queue: 90 % of first tokens within 100 ms at 8 requests/s, with balanced 200 of 200 requests failed."),
-        (failing(100, 300), failing(100, 1), True, "No preset beats balanced in time to first token by more than chance."),
+        (
+            failing(100, 300),
+            failing(100, 1),
+            True,
+            "No preset beats balanced in time to first token at p50 or p90 by more than chance; p99 cannot be compared.",
+        ),
         (failing(1000, 1), failing(100, 1), None, "at 8 requests/s balanced: 200 of 200 requests failed, queue: 200 of 200 requests failed."),
     ],
 )
@@ -357,7 +373,7 @@ def test_the_page_says_that_failures_count_in_its_percentiles():
 
 
 def test_a_tenth_of_failures_leaves_no_percentile_to_compare():
-    assert comparison.p90(measured(4, 50, failed=4)) == 50.0 and comparison.p90(measured(4, 50, failed=5)) is None
+    assert comparison.first_token(measured(4, 50, failed=4)) == 50.0 and comparison.first_token(measured(4, 50, failed=5)) is None
 
 
 def test_the_table_has_a_row_for_each_rate_and_preset():
@@ -370,7 +386,7 @@ def test_the_table_has_a_row_for_each_rate_and_preset():
         ["| 8", "prefix_aware"],
     ]
     assert "| 8 | prefix_aware | 50 ms | 50 ms | 50 ms | 16.0 |" in text and "†" not in text
-    assert len({len(line) for line in comparison.lines(found)[:5]}) == 1
+    assert len({len(line) for line in comparison.lines(found)[:6]}) == 1
 
 
 def test_an_axis_of_a_comparison_is_logarithmic_where_its_label_says_so():
@@ -443,7 +459,7 @@ def test_one_rate_makes_no_ladder():
 def test_a_reader_learns_that_round_robin_is_random():
     found = comparison.results([run("round_robin", measured(8, 800)), run("queue", measured(8, 700))], {})
     for text in (comparison.table(found), comparison_page.page(found), "\n".join(comparison.lines(found))):
-        assert text.count(NOTE) == 1
+        assert " ".join(text.split()).count(NOTE) == 1
     others = comparison.results([run("balanced", measured(8, 800)), run("queue", measured(8, 700))], {})
     assert "round_robin" not in comparison.table(others) + comparison_page.page(others)
 
@@ -502,6 +518,110 @@ def test_percentiles_differ_where_their_intervals_are_apart(one, other, differs)
     assert comparison.differences(entry("a", r4=(1, one)), entry("b", r4=(1, other))) == {"4": differs}
 
 
+def of(preset, rate=8.0, failed=0, **times):
+    """A run of one stage: p50, p90 and p99 as (milliseconds, interval)."""
+    stage = {"rate": rate, "requests": 1000, "failed": failed, "valid": True, "hit_ratio": None, "largest_share": None, "requests_per_s": 8.0,
+             "output_tokens_per_s": 128.0, "ttft_cdf": [], comparison.LATENCY: {name: value for name, (value, _interval) in times.items()}}  # fmt: skip
+    for name, (_value, interval) in times.items():
+        stage |= {f"ttft_{name}_interval": interval, f"ttft_{name}_unknown": None if interval else "not enough requests (240 of 368 needed)"}
+    return {"preset": preset, "stages": [stage], "total": {"hit_ratio": None, "servers": {}}}
+
+
+UNKNOWN = (900.0, None)
+ROUND_ROBIN = of("round_robin", p50=(779.0, [700, 800]), p90=(810.0, [790, 840]), p99=UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        # of the issue: 28 ms against 779 at p50
+        (
+            [of("prefix_aware", p50=(28.0, [20, 40]), p90=(800.0, [780, 830]), p99=UNKNOWN)],
+            "prefix_aware: 50 % of first tokens within 28 ms at 8 requests/s, 27.8 times sooner than with round_robin (779 ms); "
+            "p90 shows no gain beyond chance.",
+        ),
+        (
+            [of("prefix_aware", p50=(28.0, [20, 40]), p90=(900.0, [880, 930]), p99=UNKNOWN)],
+            "prefix_aware: 50 % of first tokens within 28 ms at 8 requests/s, 27.8 times sooner than with round_robin (779 ms); "
+            "at p90 it is later, 900 ms against 810 ms.",
+        ),
+        (
+            [of("queue", p50=(779.0, [700, 800]), p90=(600.0, [580, 630]), p99=UNKNOWN), of("balanced", p50=(28.0, [20, 40]), p90=UNKNOWN, p99=UNKNOWN)],
+            "queue: 90 % of first tokens within 600 ms at 8 requests/s, 1.4 times sooner than with round_robin (810 ms); "
+            "balanced: 50 % of first tokens within 28 ms at 8 requests/s, 27.8 times sooner than with round_robin (779 ms).",
+        ),
+        (
+            [of("queue", p50=(779.0, [700, 800]), p90=(800.0, [780, 830]), p99=UNKNOWN)],
+            "No preset beats round_robin in time to first token at p50 or p90 by more than chance; p99 cannot be compared.",
+        ),
+        (
+            [of("prefix_aware", p50=(1400.0, [1300, 1500]), p90=(90.0, [80, 99]), p99=UNKNOWN)],
+            "prefix_aware: 90 % of first tokens within 90 ms at 8 requests/s, 9.0 times sooner than with round_robin (810 ms); "
+            "at p50 it is later, 1400 ms against 779 ms.",
+        ),
+    ],
+)
+def test_the_headline_says_which_percentile_and_looks_at_all_of_the_table(others, said):
+    assert comparison.results([ROUND_ROBIN, *others], {})["headline"] == said
+
+
+def test_the_headline_looks_at_the_99th_percentile_where_it_is_known():
+    base, mine = (of(name, p50=(20.0, [19, 21]), p90=(30.0, [29, 31]), p99=(p99, [p99 - 9, p99 + 9])) for name, p99 in (("queue", 900.0), ("balanced", 90.0)))
+    found = comparison.results([base, mine], {})
+    assert (
+        found["headline"].startswith("balanced: 99 % of first tokens within 90 ms at 8 requests/s, 10.0 times sooner")
+        and "p90 shows no gain" in found["headline"]
+    )
+    assert [found["runs"][1][f"ttft_p{percent}_differs"] for percent in (50, 90, 99)] == [{"8": False}, {"8": False}, {"8": True}]
+    assert "at p50, p90 or p99 by more" in comparison.results([mine, base], {})["headline"]
+
+
+def health(*caches):
+    return [{"server": f"Pod llm-d/{index}", "metrics": {"blocks": {"value": blocks}, "block_size": {"value": 16}}} for index, blocks in enumerate(caches)]
+
+
+@pytest.mark.parametrize(
+    ("caches", "said"),
+    [
+        # 24 prefixes of 1,500 words, which the servers count as 1,600 tokens each
+        ((600, 600, 600, 600), None),  # 38,400 tokens: each of 24 in one of them
+        (
+            (600, 600, 600, 599),
+            "The workload does not fit into the caches: 24 shared prefixes of 1,600 tokens are 38,400 tokens, and the 4 servers hold 38,384 together. "
+            "Under every preset prefixes are evicted",
+        ),
+        ((2000,), "and the server holds 32,000."),
+        ((99,) * 100, "a shared prefix has 1,600 tokens, and no server holds more than 1,584."),
+        ((), None),
+        ((1, None), None),  # one does not say it
+    ],
+)
+def test_a_workload_that_does_not_fit_into_the_caches_is_told(caches, said):
+    runs = [{**run(name, {**measured(8, 100), "ok": 10, "prompt_tokens": 16427}), "workload": SENT} for name in ("round_robin", "queue")]
+    found = comparison.results(runs, {}, health(*caches))
+    texts = [comparison.table(found), comparison_page.page(found), " ".join(comparison.lines(found))]
+    assert all(("does not fit into the caches" in text) is (said is not None) for text in texts)
+    assert said is None or said in texts[0]
+    assert found["caches"] is None if None in (*caches, *([] if caches else [None])) else found["caches"]["fit"] is (said is None)
+    assert json.dumps(found["caches"])
+
+
+SENT = {"groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16}
+
+
+def test_what_a_terminal_shows_of_a_comparison_fits():
+    """Names of presets are the user's own."""
+    long = "prefix_aware_with_an_index_as_large_as_the_cache_of_a_server"
+    runs = [
+        of("round_robin", 0.25, p50=(12345.6, [1, 2]), p90=(9999.0, [790, 840]), p99=UNKNOWN),
+        of(long, 0.25, p50=(28.0, [20, 40]), p90=(1.5, [1, 2]), p99=UNKNOWN),
+    ]
+    lines = comparison.lines(comparison.results(runs, {}, health(1)))
+    assert max(map(len, lines)) <= 89 and all(len(line) <= 69 for line in lines[lines.index("") :]) and long in "".join("".join(lines).split())
+    usual = comparison.lines(comparison.results([ROUND_ROBIN, of("prefix_aware", p50=(28.0, [20, 40]), p90=(80.0, [78, 83]), p99=UNKNOWN)], {}))
+    assert any("prefix_aware" in line for line in usual[:6]) and len(usual[0]) <= 89
+
+
 def test_a_rate_that_the_baseline_does_not_have_is_not_compared():
     found = comparison.results([entry("a", r4=(100, [90, 110])), entry("b", r4=(50, [40, 60]), r8=(50, [40, 60]))], {})
     assert found["runs"][1]["ttft_p90_ratio"] == {"4": 2.0, "8": None} and found["runs"][1]["ttft_p90_differs"] == {"4": True, "8": None}
@@ -525,8 +645,12 @@ def test_requests_that_failed_are_the_slowest(failed, p50, p90):
 @pytest.mark.parametrize(
     ("p90", "interval", "said"),
     [
-        (1000, [900, 1100], "No preset beats a in time to first token by more than chance."),
-        (952, [900, 960], "No preset beats a in time to first token by more than chance."),  # 1.05 times: true, and not worth a word
+        (1000, [900, 1100], "No preset beats a in time to first token at p90 by more than chance; p50, p99 cannot be compared."),
+        (
+            952,
+            [900, 960],
+            "No preset beats a in time to first token at p90 by more than chance; p50, p99 cannot be compared.",
+        ),  # 1.05 times: true, and not worth a word
         (940, [900, 960], "b: 90 % of first tokens within 940 ms at 4 requests/s, 1.1 times sooner than with a (1000 ms)."),
         (100, [90, 110], "b: 90 % of first tokens within 100 ms at 4 requests/s, 10.0 times sooner than with a (1000 ms)."),
         (100, None, "Nothing is compared: at 4 requests/s b: it was too short."),
@@ -580,7 +704,7 @@ def test_charts_of_a_comparison_have_its_numbers():
 def test_the_rates_of_a_comparison_begin_at_nothing():
     runs = [entry(name, r1=(100, [90, 110]), r2=(200, [190, 210])) for name in "ab"]
     drawn = axes(comparison_page.page(comparison.results(runs, {})))
-    assert drawn["Time to first token, 90th percentile, by rate", "requests per second"][0] == "0"
+    assert drawn["Time to first token, 90th percentile, by rate", "requests per second, asked for"][0] == "0"
 
 
 def test_a_distribution_is_that_of_its_rate():

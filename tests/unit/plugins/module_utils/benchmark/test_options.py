@@ -122,7 +122,7 @@ def test_a_stage_by_hand():
     assert found["send_lag_ms"]["max"] == pytest.approx(100) and found["seconds"] == 1.0 and found["output_tokens_per_s"] == 8.0
     # the second one's first token came 400 ms after it was due
     assert found["goodput_per_s"] == 1.0 and found["goodput_share"] == 0.33333 and found["goodput_tokens_per_s"] == 4.0
-    assert found["valid"] and found["token_source"] == {"usage": 2}
+    assert found["late"] is None and found["token_source"] == {"usage": 2}
 
 
 def vars_of(span):
@@ -166,11 +166,11 @@ def test_two_clients_of_one_stage_are_one_stage():
 
 def test_a_late_client_makes_a_run_invalid_and_not_slow():
     late = totals(*(record(number, planned=0.0, sent=0.3, first=0.4) for number in range(10))).summary(Allowed(0.1))
-    assert not late["valid"] and "sent late" in late["why_invalid"] and late["ttft_ms"]["p50"] == pytest.approx(100, rel=0.001)
+    assert "sent late" in late["late"] and late["ttft_ms"]["p50"] == pytest.approx(100, rel=0.001)
     stalled = totals(record())
     for lag in (0.5, 2000.0, 1980.0):
         stalled.client_lag.add(lag)
-    assert "stalled" in stalled.invalid(Allowed(0.1)) and stalled.invalid(Allowed(3, 0)) is None
+    assert "stalled" in stalled.lateness(Allowed(0.1)) and stalled.lateness(Allowed(3, 0)) is None
 
 
 def lagged(lag, ttft=0.2, first=300, gap=0.01):
@@ -196,7 +196,7 @@ def lagged(lag, ttft=0.2, first=300, gap=0.01):
     ],
 )
 def test_a_client_may_be_late_by_a_share_of_what_it_measures(lag, ttft, allowed, said):
-    why = lagged(lag, ttft).invalid(allowed)
+    why = lagged(lag, ttft).lateness(allowed)
     assert why is None if said is None else said in why
 
 
@@ -206,7 +206,7 @@ def test_late_sends_are_a_share_of_the_time_from_the_schedule():
     def sent(late):
         return totals(*(record(number, sent=0.05 if late(number) else 0.0, first=0.25 if late(number) else 0.2) for number in range(200)))
 
-    assert "50.0 ms late" in sent(lambda number: number % 5 == 0).invalid(Allowed()) and sent(lambda number: number == 7).invalid(Allowed()) is None
+    assert "50.0 ms late" in sent(lambda number: number % 5 == 0).lateness(Allowed()) and sent(lambda number: number == 7).lateness(Allowed()) is None
     assert sent(lambda number: number % 5 == 0).summary(Allowed())["client_share"] == pytest.approx(0.2, rel=0.01)
 
 
@@ -253,19 +253,21 @@ def test_what_is_asked_for_must_not_be_the_clients_own(options, metrics):
     assert perf_options.plan(given).allowed == Allowed(0.1, 0.1, metrics)
 
 
-@pytest.mark.parametrize(("bound", "verdict"), [(150, "failed"), (190, "invalid"), (210, "invalid")])
-def test_a_late_client_does_not_hide_what_is_missed_by_more(bound, verdict):
+@pytest.mark.parametrize(
+    ("bound", "verdict"), [(150, "failed"), (171, "failed"), (173, "invalid"), (190, "invalid"), (210, "invalid"), (227, "invalid"), (229, "passed")]
+)
+def test_a_late_client_decides_only_what_it_could_change(bound, verdict):
     """200 ms were measured, of which 28 may be the client's."""
     rules = tuple(perf_slo.rules({"ttft_p99_ms": bound}))
     plan = Plan(None, None, Shape(), (), None, rules=rules, allowed=Allowed(metrics=("ttft",)))
     found = result.stage(Measured(Step(rate=8, seconds=10), lagged(28.0)), plan)
-    assert found["blurred"] and not found["valid"] and result.verdict([found], False, True)[0] == verdict
+    assert found["late"] and found["valid"] is (verdict != "invalid") and result.verdict([found], False, True)[0] == verdict
 
 
 def test_poisson_arrivals_are_independent_and_ramps_follow_their_rate():
-    counts = [sum(1 for dummy in schedule.times(Step(rate=100, seconds=10), seed, "poisson")) for seed in range(60)]
-    # a Poisson count of mean 1000 has a standard deviation of 31.6
-    assert statistics.mean(counts) == pytest.approx(1000, abs=15) and 22 < statistics.stdev(counts) < 42
+    counts = [sum(moment < 5 for moment in schedule.times(Step(rate=100, seconds=10), seed, "poisson")) for seed in range(60)]
+    # of 1000 requests, each in either half as it likes: a standard deviation of 15.8
+    assert statistics.mean(counts) == pytest.approx(500, abs=8) and 11 < statistics.stdev(counts) < 21
     ramp = list(schedule.times(Step(rate=10, to_rate=90, seconds=10), 1, "constant"))
     assert len(ramp) == 500 and sum(moment < 5 for moment in ramp) == pytest.approx(150, abs=1)
     down = list(schedule.times(Step(rate=90, to_rate=10, seconds=10), 1, "constant"))

@@ -58,6 +58,13 @@ def test_an_axis_is_logarithmic_where_its_label_says_so():
     assert sum("(log)" in label for _title, label in axes(made)) > 3 and sum("(log)" not in label for _title, label in axes(made)) > 3
 
 
+def test_the_axis_of_a_load_says_that_it_is_the_one_that_was_asked_for():
+    """Whatever was sent: a server that is asked for 16 requests a second and answers 10 is drawn at 16."""
+    drawn = axes(page.page(found(stage(), stage(16.0))))
+    across = {label for (title, label), _ticks in drawn.items() if title.endswith("by load") or "by load" in title}
+    assert "requests per second, asked for" in across and not any("sent" in label for label in across)
+
+
 def test_loads_begin_at_nothing_even_where_they_are_close():
     close = page.page(found(stage(1.2, planned=0.8), stage(1.4, planned=0.7)))
     drawn = {title: ticks for (title, label), ticks in axes(close).items() if title.endswith("by load") and "(log)" not in label}
@@ -81,14 +88,14 @@ def test_a_report_tells_an_open_loop_from_a_closed_one():
 def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
     made = found(stage(planned=0.2))
     whole = len(made["stages"][0]["series"])
-    drawn = dict(re.findall(r'<svg[^>]* aria-label="([^"]+ over time)">.*?<path class="line s0" d="([^"]*)"', page.page(made)))
+    drawn = dict(re.findall(r'<svg[^>]* aria-label="([^"]+ over time)">.*?<path class="line only" d="([^"]*)"', page.page(made)))
     assert whole > 5 and {title: path.count("L") + 1 for title, path in drawn.items()} == {
         "Time to first token over time": whole - 1, "Answers over time": whole - 1,
     }  # fmt: skip
     for planned, slices, points in ((0.05, 3, 3), (0.07, 4, 3)):
         few = found(stage(planned=planned))
         assert len(few["stages"][0]["series"]) == slices
-        assert re.findall(r'over time">.*?<path class="line s0" d="([^"]*)"', page.page(few))[0].count("L") + 1 == points
+        assert re.findall(r'over time">.*?<path class="line only" d="([^"]*)"', page.page(few))[0].count("L") + 1 == points
 
 
 def test_stages_that_no_plot_shows_are_told():
@@ -173,13 +180,15 @@ def test_a_row_of_the_comparison():
     ]
     rows.append({**rows[1], "name": "itl_p90_ms", "found": None, "low": 1.2, "verdict": "worse", "why": None})
     text = page.page(found(stage(), comparison=rows))
-    assert cells(text)[-4:] == [
+    assert cells(text)[-3:] == [
         ["load", "what", "baseline", "now", "ratio", "95 % interval", ""],
         ["rate 8", "tpot_p50_ms", "100", "123.456", "1.235", "1 to 1.5", "same"],
-        ["rate 8", "itl_p50_ms", "1", "2", "-", "-", "few"],
         ["rate 8", "itl_p90_ms", "1", "-", "-", "at least 1.2", "worse"],
     ]
+    assert '<p class="soft">Rate 8: itl_p50_ms: not compared with the baseline; few.</p>' in text
     assert "Compared with the baseline" not in page.page(found(stage(), comparison=[]))
+    nothing = page.page(found(stage(), comparison=rows[1:2]))
+    assert "Compared with the baseline" in nothing and ["load", "what"] not in [row[:2] for row in cells(nothing)]
 
 
 def test_a_verdict_says_why_and_what_limited_it():
@@ -221,6 +230,10 @@ def test_objectives_and_the_highest_rate_are_told_where_there_are_objectives():
 def test_a_late_client_is_marked():
     assert "†" not in page.page(found(stage()))
     assert page.page(found(stage(late=1.0))).count("†") == 2
+    # objectives that are clear of it hold
+    clear = stage(late=0.15, slo={"ttft_from_schedule_p90_ms": 5000})
+    shown = page.page(found(clear))
+    assert clear["valid"] and "sent late" in clear["late"] and "†" not in shown and shown.count("‡") == 2
 
 
 def test_an_objective_that_is_missed_by_less_than_the_client_was_late_is_not_clear():

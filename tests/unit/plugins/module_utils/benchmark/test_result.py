@@ -112,7 +112,7 @@ def test_a_client_that_was_late_makes_every_run_without_objectives_invalid(stage
     ("stages", "said"),
     [
         ([late(SLO)], "invalid"),  # every objective met, by a client that was late: neither passed nor failed
-        ([late(SLO, first=0.9)], "invalid"),  # so late that it says nothing
+        ([late(SLO, first=0.9)], "failed"),  # missed by more than that
         ([in_time(SLO), late(SLO)], "passed"),  # one rate that meets them is enough
         ([in_time(SLO, first=0.9)], "failed"),
         ([in_time(SLO, first=0.9), late(SLO, rate=4.0)], "invalid"),  # a lower rate may meet them
@@ -166,7 +166,7 @@ def test_each_stage_is_told_and_of_a_ladder_the_lowest():
         said, why = result.verdict(missed, ladder, True)
         assert said == "failed" and [line.split(":")[0] for line in why] == rates
     # of a late client: what is clear of it, then that it was late
-    late_too = [blurred(SLO, rate=rate) for rate in (4.0, 8.0)]
+    late_too = [blurred({**SLO, "ttft_from_schedule_p50_ms": 320}, rate=rate) for rate in (4.0, 8.0)]
     for ladder, rates in ((False, ["rate 4", "rate 8", "rate 4", "rate 8"]), (True, ["rate 4", "rate 4", "rate 8"])):
         said, why = result.verdict(late_too, ladder, True)
         assert said == "failed" and [line.split(":")[0] for line in why] == rates
@@ -183,6 +183,11 @@ def test_too_few_requests_for_an_objective_are_told():
     assert result.verdict([in_time(SLO), few], False, True) == (
         "inconclusive", ["rate 8: ttft_from_schedule_p90_ms: 100 meets at most 150 (too few requests for this percentile)"],
     )  # fmt: skip
+    several = {"ttft_from_schedule_p90_ms": 150, "ttft_p99_ms": 150}
+    assert result.verdict([stage([record()], several, rate=rate) for rate in (1.0, 2.0, 4.0)], False, True) == (
+        "inconclusive",
+        [f"{name}: too few requests for this percentile at rate 1, rate 2, rate 4" for name in several],
+    )
     # of a ladder the highest rate that meets them is the claim, whatever the others had
     ladder = [few, in_time(SLO, 16.0)]
     assert result.verdict(ladder, True, True) == ("passed", []) and result.best(ladder) == 16.0
@@ -322,7 +327,25 @@ def test_what_is_not_compared(theirs, mine, valid, why):
     (row,) = compared(theirs, mine, valid=valid)
     nothing = {"ratio": None, "low": None, "high": None, "verdict": "unknown"}
     assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2.346, **nothing, "why": why}
-    assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"]
+    few = "not compared with the baseline for too few independent requests in either run (p50 needs 6, p90 needs 36, p99 needs 368): rate 8 (p50, p90)"
+    said = few if "not enough" in why else f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"
+    assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [said]
+
+
+def test_stages_with_too_few_requests_are_one_line():
+    rows = []
+    for label in ("rate 1", "rate 2", "rate 4"):
+        for name in ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl"):
+            rows += [{"label": label, "name": f"{name}_p{percent}_ms", "why": f"baseline: {why}"} for percent, why in TOO_FEW]
+    (line,) = result.uncompared([*rows, {"label": "rate 8", "name": "tpot_p50_ms", "why": None}])
+    assert line.endswith(": rate 1 (p50, p90, p99), rate 2 (p50, p90, p99), rate 4 (p50, p90, p99)") and "rate 8" not in line
+
+
+TOO_FEW = (
+    (50, "not enough requests (5 of 6 needed)"),
+    (90, "not enough requests (40 hang together and say as much as 9 of 36 needed)"),
+    (99, "the stage is too short (3 of 10 slices of 1 s needed)"),
+)
 
 
 def test_nothing_is_no_baseline():

@@ -229,7 +229,7 @@ def test_a_client_that_stalls_measures_from_the_schedule_and_says_that_it_was_la
     assert totals.hist["ttft"].percentile(100) < 1 and totals.hist["ttft_from_schedule"].percentile(100) == pytest.approx(2000, rel=0.01)
     assert totals.client_lag.n == pytest.approx(3 / 0.02, abs=5), "a stall counts for each look at the loop that it made impossible"
     assert totals.good == 30 - 10 and totals.client_lag.percentile(100) == pytest.approx(2000, rel=0.02)
-    assert totals.invalid(perf_options.allowed(argument_spec.complete({"url": "http://x", "model": "x"}), ())) is not None
+    assert totals.lateness(perf_options.allowed(argument_spec.complete({"url": "http://x", "model": "x"}), ())) is not None
 
 
 def test_a_loop_that_is_never_late_is_not_called_late(measure):

@@ -69,7 +69,7 @@ def test_nothing_was_sent():
     found, wanted = picked(
         Totals().summary(Allowed()),
         requests=0, error_rate=None, seconds=0.0, sent_per_s=None, requests_per_s=0.0, goodput_share=None, client_cpu=0.0, cached_tokens=None, hit_ratio=None,
-        client_share=0.0, valid=True, why_invalid=None, blurred=False,
+        client_share=0.0, late=None,
     )  # fmt: skip
     assert found == wanted
 
@@ -152,9 +152,8 @@ def test_a_client_that_is_too_late(sent, client, why):
     made = totals(answered(sent=sent, first=90.0, last=95.0))
     for lag in client:
         made.client_lag.add(lag)
-    found = made.invalid(Allowed(0.1, 0))
+    found = made.summary(Allowed(0.1, 0))["late"]
     assert found is None if why is None else found is not None and found.startswith(why)
-    assert made.summary(Allowed(0.1, 0))["blurred"] is False
 
 
 @pytest.mark.parametrize(
@@ -172,9 +171,8 @@ def test_a_client_that_is_too_late(sent, client, why):
 def test_a_client_that_is_too_much_of_what_it_measures(lag, first, metrics, why):
     made = totals(answered(first=first / 1000, last=0.4))
     made.client_lag.add(lag)
-    found = made.invalid(Allowed(0.1, 0.1, metrics))
+    found = made.summary(Allowed(0.1, 0.1, metrics))["late"]
     assert found is None if why is None else found is not None and why in found
-    assert made.summary(Allowed(0.1, 0.1, metrics))["blurred"] is (why is not None)
     assert made.summary(Allowed())["client_share"] == (pytest.approx(lag / first, abs=5e-5) if lag > 2 else 0)
 
 

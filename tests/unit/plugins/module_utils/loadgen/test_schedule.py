@@ -35,6 +35,31 @@ def test_schedules_repeat_and_never_run_backwards(rate, requests, seed):
     assert all(sooner <= later for sooner, later in itertools.pairwise(due)) and due[0] > 0
 
 
+@pytest.mark.parametrize("arrivals", ["poisson", "constant"])
+@pytest.mark.parametrize(
+    ("rate", "seconds", "requests"), [(2, 5, 10), (4, 3, 12), (0.3, 10, 3), (2.5, 1, 3), (0.1, 1, 1), (8, 0.5, 4), (1 / 3, 3, 1), (0.1, 30, 3)]
+)
+def test_a_short_stage_keeps_its_rate_whatever_the_seed(rate, seconds, requests, arrivals):
+    """As many requests as rate * seconds, rounded up, all within the stage, and as far apart as the rate says."""
+    for seed in range(50):
+        due = list(times(Step(rate=rate, seconds=seconds), seed, arrivals))
+        assert len(due) == requests and due[0] >= 0 and due[-1] < seconds
+        assert due[-1] - due[0] == pytest.approx((requests - 1) / rate)
+
+
+def test_in_a_short_stage_requests_come_when_they_like():
+    """Of 20 requests in 10 s as many come in the first half as heads of 20 coins, but for those that begin and end it; seeds differ."""
+    halves = [sum(moment < 5 for moment in times(Step(rate=2, seconds=10), seed, "poisson")) for seed in range(400)]
+    assert statistics.mean(halves) == pytest.approx(10, abs=0.5) and statistics.stdev(halves) == pytest.approx(18**0.5 / 2, rel=0.15)
+
+
+@pytest.mark.parametrize(("rate", "to_rate"), [(1, 9), (9, 1)])
+def test_a_short_ramp_has_its_requests(rate, to_rate):
+    for seed in range(50):
+        due = list(times(Step(rate=rate, to_rate=to_rate, seconds=4), seed, "poisson"))
+        assert len(due) == 20 and due == sorted(due) and due[-1] < 4
+
+
 def test_stages_of_options():
     assert steps([{"rate": 2.0, "seconds": 20.0}, {"rate": 8.0, "requests": 240}], {"rate": 8.0, "requests": 120}) == [
         Step(rate=8.0, requests=120, warmup=True),
