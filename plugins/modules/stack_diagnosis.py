@@ -205,7 +205,7 @@ def main() -> None:
         found = report.diagnose(snap)
         busy = any(traffic.busy(server) for server in snap.servers)
         checked = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
-        not_read = [f"{entry['what']}: {entry['message']}" for entry in snap.unread]
+        not_read = report.not_read(snap)
     except ClusterError as error:
         found = report.unreachable(one_line(error))
     facts = {
