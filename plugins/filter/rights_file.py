@@ -40,7 +40,7 @@ _value:
     state: present
     name: rights-namespace.yml
     content: "# The permissions that ...\n---\napiVersion: v1\nkind: ServiceAccount\n..."
-    lines: ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist: llm-d"]
+    lines: ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
 """
 
 import typing as t

@@ -147,7 +147,7 @@ def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
     targets = validation_targets(made)
     pickers = {service["scheduler"]["name"]: service["scheduler"]["config"] for service in made["services"]}
     picker = next(iter(pickers))
-    monitoring = targets["monitoring"] or {"services_namespace": NAMESPACE, "services": [], "url": "http://127.0.0.1:9", "timeout": 1}
+    monitoring = targets["monitoring"] or {"services_namespace": NAMESPACE, "services": [], "url": "http://127.0.0.1:9", "timeout": 10}
     replicas = {
         "namespace": NAMESPACE,
         "label_selector": ",".join(f"{key}={value}" for key, value in made["services"][0]["server"]["selector"].items()),
@@ -157,10 +157,10 @@ def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
         "cluster_access": (cluster_access, {}),
         "cluster_preflight": (cluster_preflight, {"needs": {**made["preflight"], "registries": [], "charts": [], "definitions": []}}),
         "platform_proof": (platform_proof, {"needs": targets["platform"], "services": targets["scaled"]}),
-        "resource_ready": (resource_ready, {"resources": targets["objects"], "timeout": 1}),
+        "resource_ready": (resource_ready, {"resources": targets["objects"], "timeout": 10}),
         "vllm_warmup": (vllm_warmup, {"services": made["warmups"], "request_timeout": 60}),
-        "routing_proof": (routing_proof, {"gateway": targets["gateway"], "services": targets["services"], "wait": 1, "settle": 0}),
-        "scheduler_proof": (scheduler_proof, {"namespace": made["scheduler_namespace"], "configurations": pickers, "timeout": 1}),
+        "routing_proof": (routing_proof, {"gateway": targets["gateway"], "services": targets["services"], "wait": 1, "settle": 0, "request_timeout": 60}),
+        "scheduler_proof": (scheduler_proof, {"namespace": made["scheduler_namespace"], "configurations": pickers, "timeout": 10}),
         "vllm_health_info": (vllm_health_info, {"groups": targets["servers"], "level": "metrics", "request_timeout": 60}),
         "monitoring_proof": (monitoring_proof, {key: value for key, value in monitoring.items() if value is not None}),
         "security_proof": (security_proof, {"namespace": NAMESPACE, "account_namespace": made["scheduler_namespace"], "services": targets["secured"]}),
@@ -169,9 +169,9 @@ def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
         "cluster_drift": (cluster_drift, {"definitions": definitions(made), "labels": made["labels"]}),
         "scorer_config": (
             scorer_config,
-            {"release": made["release"]["name"], "scorers": {"queue": 1}, "target": {"namespace": made["scheduler_namespace"], "name": picker}, "timeout": 1},
+            {"release": made["release"]["name"], "scorers": {"queue": 1}, "target": {"namespace": made["scheduler_namespace"], "name": picker}, "timeout": 10},
         ),
-        "vllm_health": (vllm_health, {"replicas": replicas, "model": MODEL, "api_key": "sk-test", "through": "port_forward", "timeout": 1}),
+        "vllm_health": (vllm_health, {"replicas": replicas, "model": MODEL, "api_key": "sk-test", "through": "port_forward", "timeout": 10}),
         "vllm_adapters": (vllm_adapters, {"services": made["adapters"]}),
         "vllm_perf": (vllm_perf, perf(made, folder)),
     }
@@ -207,8 +207,9 @@ ASKED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("scope", ["namespace", "cluster"])
+@pytest.mark.parametrize(
+    ("name", "scope"), [*((name, "namespace") for name in FILES), *((name, "cluster") for name in ("istio", "namespaces of their own", "all kinds"))]
+)
 def test_modules_ask_for_what_the_file_grants(name: str, scope: str, call: t.Any, clock: t.Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made, refused = planned(name, scope), {}
     places = granted_places(made)

@@ -9,6 +9,7 @@ plan's provider reads. It stops after `SECONDS`.
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 
@@ -32,6 +33,11 @@ class OthersReader:
         self.cluster, self.snap, self.until = cluster, snap, time.monotonic() + SECONDS
         self.failed: dict[str, list[str]] = {}
         self.narrow = False  # whether the account may not list in all namespaces
+
+    @functools.cached_property
+    def relevant(self) -> set[str]:
+        """The groups to read in the namespaces of the stack."""
+        return relevant(self.snap)
 
     def read(self) -> None:
         """Everything, several lists at a time."""
@@ -68,7 +74,7 @@ class OthersReader:
         found, why = self._list(version, resource, "")
         if why and resource.get("namespaced"):
             self.narrow = self.narrow or why == FORBIDDEN
-            if why == FORBIDDEN and version.rpartition("/")[0] not in relevant(self.snap):
+            if why == FORBIDDEN and version.rpartition("/")[0] not in self.relevant:
                 return found
             gateway = self.snap.plan["gateway"]
             parts = [self._list(version, resource, place) for place in sorted({*self.snap.homes, gateway["namespace"], gateway["routes_namespace"]})]

@@ -72,20 +72,19 @@ def owners(snap: Snapshot) -> list[Facts]:
 def pods(snap: Snapshot) -> list[Facts]:
     """The pods that the stack consists of: of its workloads and labels, those that its pools and Services select, its proxies, and its controllers'."""
     named = {(wanted["namespace"], wanted["name"]) for wanted in workloads(snap)}
-    chosen = [(namespace, selector) for namespace, selector in _selectors(snap) if selector]
+    chosen, proxies = _selectors(snap), {id(pod) for pod in proxies_of(snap)}
     controllers = [
         (namespace, mapping(get_path(obj, "spec", "selector")))
         for _kind, namespace, name in _controllers(snap)
         if (obj := snap.get("Deployment", name, namespace)) is not None
     ]
-    proxies = proxies_of(snap)
     return [
         pod
         for pod in snap.of("Pod")
-        if (place(pod)[0], owner(pod)) in named
-        or labelled(snap, pod)
-        or pod in proxies
-        or any(place(pod)[0] == namespace and selects(labels, pod) for namespace, labels in chosen)
+        if labelled(snap, pod)
+        or (place(pod)[0], owner(pod)) in named
+        or id(pod) in proxies
+        or any(selects(labels, pod) for pair in mapping(get_path(pod, "metadata", "labels")).items() for labels in chosen.get((place(pod)[0], *pair), ()))
         or any(place(pod)[0] == namespace and selector_matches(selector, pod) for namespace, selector in controllers)
     ]
 
@@ -122,12 +121,15 @@ def _controllers(snap: Snapshot) -> set[Key]:
     return {(each["kind"], each["namespace"], each["name"]) for each in snap.plan["gateway"]["controllers"]}
 
 
-def _selectors(snap: Snapshot) -> c.Iterator[tuple[str, c.Mapping[str, str]]]:
-    """(namespace, labels) by which pools and Services of ours select pods."""
+def _selectors(snap: Snapshot) -> dict[tuple[str, str, object], list[c.Mapping[str, str]]]:
+    """The labels by which pools and Services of ours select pods, by (namespace, name, value) of one of them: there may be thousands."""
+    found: dict[tuple[str, str, object], list[c.Mapping[str, str]]] = {}
     for service in snap.services:
-        yield snap.namespace, service["pool"]["selector"]
-        yield snap.picker_namespace, service["scheduler"]["selector"]
-        yield from ((snap.namespace, stage["selector"]) for stage in service["stages"])
+        here = [(snap.namespace, service["pool"]["selector"]), (snap.picker_namespace, service["scheduler"]["selector"])]
+        for namespace, labels in [*here, *((snap.namespace, stage["selector"]) for stage in service["stages"])]:
+            if labels:
+                found.setdefault((namespace, *max(labels.items(), key=lambda pair: len(pair[1]))), []).append(labels)
+    return found
 
 
 def _owned_by(obj: Facts) -> set[Key]:

@@ -132,7 +132,7 @@ def _lines(planned: Facts, made: list[Facts], options: Facts) -> list[str]:
     places = sorted({item["metadata"]["namespace"] for item in made if "namespace" in item["metadata"]})
     who = _subject(planned, options)
     place = f"{who['namespace']}/" if "namespace" in who else ""
-    found = [f"for: {who['kind']} {place}{who['name']}", f"namespaces that must exist: {', '.join(places)}"]
+    found = [f"for: {who['kind']} {place}{who['name']}", f"namespaces that must exist (kubectl create namespace NAME): {', '.join(places)}"]
     if who["kind"] != "ServiceAccount":
         return found
     if options["token"]:

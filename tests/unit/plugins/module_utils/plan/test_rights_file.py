@@ -107,10 +107,10 @@ def test_the_text_is_what_kubectl_reads_and_the_lines_say_how() -> None:
     assert found["name"] == "rights-namespace.yml"
     assert list(yaml.safe_load_all(found["content"])) == written(made(), token=True)
     assert found["content"] == rights_file(made(), chosen({"list_rights_token": "true"})[0])["content"], "the same text for the same file"
-    assert found["lines"][:2] == ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist: llm-d"]
+    assert found["lines"][:2] == ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
     assert "kubectl get secret llm-d-deployer-token --namespace llm-d" in found["lines"][2]
     assert "kubectl create token llm-d-deployer --namespace llm-d" in rights_file(made(), chosen({})[0])["lines"][2]
-    assert rights_file(made(), chosen({"list_rights_user": "jane"})[0])["lines"] == ["for: User jane", "namespaces that must exist: llm-d"]
+    assert rights_file(made(), chosen({"list_rights_user": "jane"})[0])["lines"] == ["for: User jane", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
 
 
 def test_looks_are_granted_and_not_demanded() -> None:
