@@ -36,7 +36,7 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     wanted = snap.plan["gateway"]
     if not wanted["gateway_api"]:
         return
-    if snap.read("GatewayClass", wanted["class_name"] or ""):
+    if wanted["class_name"] and snap.read("GatewayClass", wanted["class_name"]):
         obj = next((entry for entry in snap.of("GatewayClass") if get_path(entry, "metadata", "name") == wanted["class_name"]), None)
         if obj is None:
             yield finding("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
@@ -51,7 +51,7 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     if obj is None:
         yield finding("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
         return
-    if get_path(obj, "spec", "gatewayClassName") != wanted["class_name"]:
+    if wanted["class_name"] and get_path(obj, "spec", "gatewayClassName") != wanted["class_name"]:
         yield finding(
             "F7",
             name_of(obj),

@@ -270,6 +270,11 @@ def test_routes_and_their_policies_are_looked_for_in_their_namespace():
     assert report.diagnose(snap)[0].where == "HTTPRoute routes/sim"
 
 
+def test_a_gateway_of_somebody_else_may_have_any_class():
+    snap = healthy(planned({"provider": "none", "name": "llm-d-gateway"}))
+    assert [(entry.code, entry.where, entry.evidence) for entry in report.diagnose(snap)] == []
+
+
 def test_what_was_not_read_in_one_namespace_is_not_missing_there():
     snap = healthy()
     snap.objects["Deployment"] = [obj for obj in snap.objects["Deployment"] if obj["metadata"]["namespace"] != CONTROLLER]
