@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import re
 import typing as t
 
 from ..common.objects import Facts
@@ -56,7 +57,7 @@ def objects(planned: Facts, options: Facts) -> list[Facts]:
     who = _subject(planned, options)
     made = _account(who, options) if who["kind"] == "ServiceAccount" else []
     found = roles(planned, asked)
-    return [*made, *found, *(_binding(role, who) for role in found)]
+    return [*made, *found, *(_binding(planned, role, who) for role in found)]
 
 
 def roles(planned: Facts, asked: c.Sequence[Facts]) -> list[Facts]:
@@ -95,9 +96,13 @@ def _rule(groups: list[str], resources: tuple[str, ...], name: str, verbs: tuple
     return {"apiGroups": groups, "resources": list(resources), **named, "verbs": list(verbs)}
 
 
-def _binding(role: Facts, subject: Facts) -> Facts:
+def _binding(planned: Facts, role: Facts, subject: Facts) -> Facts:
     reference = {"apiGroup": _RBAC, "kind": role["kind"], "name": role["metadata"]["name"]}
-    return {"apiVersion": f"{_RBAC}/v1", "kind": f"{role['kind']}Binding", "metadata": role["metadata"], "roleRef": reference, "subjects": [subject]}
+    usual = {"kind": "ServiceAccount", "name": account_name(planned), "namespace": planned["namespace"]}
+    # One for each, so that who gets the permissions as well takes them from nobody.
+    whose = "" if subject == usual else f":{subject['kind'].lower()}:{subject.get('namespace', '')}:{subject['name']}".replace("::", ":")
+    metadata = {**role["metadata"], "name": role["metadata"]["name"] + re.sub(r"[/%]", "-", whose)}
+    return {"apiVersion": f"{_RBAC}/v1", "kind": f"{role['kind']}Binding", "metadata": metadata, "roleRef": reference, "subjects": [subject]}
 
 
 def _subject(planned: Facts, options: Facts) -> Facts:

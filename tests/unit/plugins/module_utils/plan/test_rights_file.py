@@ -83,6 +83,14 @@ def test_an_existing_user_or_group_needs_no_account(kind: str) -> None:
     assert {key[0] for key in keys(found)} == {"Role", "RoleBinding"}
 
 
+def test_who_gets_the_permissions_as_well_takes_them_from_nobody() -> None:
+    given = [{}, {"account": "bot"}, {"account_namespace": "ci"}, {"user": "jane"}, {"group": "jane"}, {"user": "https://issuer.example.com#jane"}]
+    found = [item for each in given for item in written(made(), **each) if item["kind"] == "RoleBinding"]
+    names = [item["metadata"]["name"] for item in found]
+    assert len(set(names)) == len(given) and names[0] == "llm-d-deployer" and not [name for name in names if "/" in name or "%" in name], names
+    assert {item["roleRef"]["name"] for item in found} == {"llm-d-deployer"}
+
+
 @pytest.mark.parametrize(
     ("given", "path", "words"),
     [
@@ -110,7 +118,10 @@ def test_the_text_is_what_kubectl_reads_and_the_lines_say_how() -> None:
     assert found["lines"][:2] == ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
     assert "kubectl get secret llm-d-deployer-token --namespace llm-d" in found["lines"][2]
     assert "kubectl create token llm-d-deployer --namespace llm-d" in rights_file(made(), chosen({})[0])["lines"][2]
-    assert rights_file(made(), chosen({"list_rights_user": "jane"})[0])["lines"] == ["for: User jane", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
+    assert rights_file(made(), chosen({"list_rights_user": "jane"})[0])["lines"] == [
+        "for: User jane",
+        "namespaces that must exist (kubectl create namespace NAME): llm-d",
+    ]
 
 
 def test_looks_are_granted_and_not_demanded() -> None:
