@@ -181,10 +181,8 @@ def main() -> None:
     except ClusterError as exc:
         module.fail_json(msg=str(exc), reached=getattr(exc, "status", 401) != 401)
     if lacking:
-        module.fail_json(
-            msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them",
-            reached=True,
-        )
+        remedy = "grant them (playbooks/list_rights.yml writes what an administrator applies), or use an account that has them"
+        module.fail_json(msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; {remedy}", reached=True)
     module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=found)
 
 

@@ -96,13 +96,14 @@ except ImportError:
     # The kubernetes library requires it too, so connect() fails first.
     yaml = None
 
-# Also captured in each namespace of the objects: API version, kind, labels.
+# Also captured in each namespace of workloads and Gateways: API version, kind, labels.
 BESIDES = (
     ("v1", "Service", ""),
     ("networking.k8s.io/v1", "NetworkPolicy", ""),
     ("v1", "ResourceQuota", ""),
     ("v1", "ConfigMap", f"app.kubernetes.io/managed-by={FIELD_MANAGER}"),
 )
+ROUTES = ("HTTPRoute", "GRPCRoute", "ReferenceGrant")  # nothing runs beside them
 METRICS_PORTS = ("metrics", "http", "engine")
 METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second is Envoy's
 METRICS_SECONDS = 3.0  # for one page
@@ -146,7 +147,7 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
     folder.write("summary.txt", "".join(redact(line) + "\n" for line in summary))
     # In parallel: each pod has several logs to read, and may return its metrics slowly.
     observer.cluster.parallel(lambda pod: capture_pod(observer, folder, pod, lines), pods)
-    for namespace in sorted({ref.namespace for ref in observer.refs if ref.namespace}):
+    for namespace in sorted({ref.namespace for ref in observer.refs if ref.namespace and ref.kind not in ROUTES}):
         observer.cluster.parallel(lambda kind, namespace=namespace: capture_kind(observer, folder, namespace, *kind), list(BESIDES))
 
 

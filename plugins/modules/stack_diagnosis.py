@@ -13,8 +13,12 @@ author:
 description:
   - Reads the objects of a deployment, their conditions, events and logs, requests a short completion from every model server and through the gateway,
     reads the metrics of the endpoint pickers, and compares all of it with the plan and with the catalog of known failures.
+  - Reads the kinds and objects that the plan makes or uses, and judges what belongs to the stack, what its pods refer to, and what selects or binds them.
+    Other objects in its namespaces are not judged, however broken they are.
   - Finds what others attach to the stack too, such as routes that win against ours, policies, patches and admission webhooks. It lists the kinds of the API
-    groups for gateways in all namespaces, or, where the account may not, in those of the stack; what it may not read there is no finding.
+    groups for gateways in all namespaces, or, where the account may not, in those of the stack.
+  - What the account may not read outside of these namespaces is one line of RV(not_read) and no finding. C(playbooks/list_rights.yml) writes a file that grants
+    what it reads in them.
   - Returns findings, each with what is wrong, where, the evidence and the remedy, the most probable cause first.
   - Read-only, and works on a broken stack. An API server that does not answer is a finding as well.
   - Values that look like secrets are redacted in everything that is returned. Secrets are not read, except the labels of those that Helm creates.
@@ -122,11 +126,11 @@ looked_at:
   type: dict
   sample: {Pod: 7, Deployment: 3}
 not_read:
-  description: What could not be read, and why.
+  description: What could not be read, in one line for all that this account may not, and one for each other reason.
   returned: always
   type: list
   elements: str
-  sample: []
+  sample: ["Node; Deployment, Pod in kube-system: this account may not, so a cause that lies there is not found"]
 instance:
   description: Name of the deployment.
   returned: always
@@ -205,7 +209,7 @@ def main() -> None:
         found = report.diagnose(snap)
         busy = any(traffic.busy(server) for server in snap.servers)
         checked = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
-        not_read = [f"{entry['what']}: {entry['message']}" for entry in snap.unread]
+        not_read = report.not_read(snap)
     except ClusterError as error:
         found = report.unreachable(one_line(error))
     facts = {

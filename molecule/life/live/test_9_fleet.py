@@ -116,7 +116,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Fleet]:
     try:
         made.well("playbooks/prerequisites.yml", llm_d_kubeconfig=KUBECONFIG)
         said = made.well("playbooks/list_rights.yml", "--limit", NAMES[0])
-        (role,) = json.loads(re.search(r"\"msg\": (\[.*\])\s*\}", said, re.DOTALL).group(1))  # type: ignore[union-attr]
+        path = re.search(r"kubectl apply -f ([^\s\"]+)", said)
+        assert path, said
+        (role,) = [item for item in yaml.safe_load_all(Path(path.group(1)).read_text(encoding="utf-8")) if item["kind"] == "Role"]
         for name in NAMES:
             made.admit(name, role["rules"], role["metadata"]["name"])
         yield made

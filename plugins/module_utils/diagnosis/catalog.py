@@ -48,7 +48,12 @@ _ALL = (
             "no connection, or a refusal, to any request",
             "start the cluster, or correct the kubeconfig and its context",
         ),
-        ("rights", "this account has no permission to read", "403 for a list of objects", "grant get and list on that resource, or use an account that has it"),
+        (
+            "rights",
+            "this account has no permission to read",
+            "403 for objects in the namespaces of the stack; elsewhere the last lines say what was not looked at",
+            "grant it (playbooks/list_rights.yml writes what an administrator applies), or use an account that has it",
+        ),
         ("namespace", "the namespace does not exist", "404 for the namespace of the plan", "run playbooks/site.yml, or correct llm_d_namespace"),
         (
             "node",

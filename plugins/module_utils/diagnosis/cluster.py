@@ -6,26 +6,35 @@
 from __future__ import annotations
 
 import collections.abc as c
+import typing as t
 
-from ..common.objects import condition, describe, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
 from ..common.text import shorten
 from ..k8s.pod_failures import event_time, refusal_failure
+from . import ours
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of
-from .strangers import is_ours
+from .strangers import is_ours, place
+from .wanted import releases
 
 DNS_LABELS = ("kube-dns", "coredns")
+# Without these nothing can be said of a stack.
+BASIC = ("Pod", "Service", "Deployment", "ReplicaSet", "InferencePool", "HTTPRoute", "Gateway")
+# What a quota counts of every pod.
+POD_QUOTAS = ("pods", "count/pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 
 
 def permissions(snap: Snapshot) -> c.Iterator[Finding]:
-    """Lists that could not be read."""
-    refused = [entry for entry in snap.unread if entry.get("status") == 403]
+    """What this account may not read where the stack is. What it may not read elsewhere is no finding: it says nothing about the stack."""
+    gateway = snap.plan["gateway"]
+    places = {*snap.homes, gateway["namespace"], gateway["routes_namespace"]}
+    refused = [entry for entry in snap.unread if entry.get("status") == 403 and entry.get("place", snap.namespace) in places]
     if refused:
         yield finding(
             "rights",
             ", ".join(entry["what"] for entry in refused),
-            [entry["message"] for entry in refused],
-            SUSPECT,
+            [entry["message"] for entry in refused[:2]],
+            SUSPECT if any(entry.get("kind") in BASIC and entry["place"] in snap.homes for entry in refused) else NOTE,
             "this account has no permission to read all objects of the stack, so causes may be missing here",
         )
     for entry in snap.unread:
@@ -36,23 +45,21 @@ def permissions(snap: Snapshot) -> c.Iterator[Finding]:
 
 def namespaces(snap: Snapshot) -> c.Iterator[Finding]:
     """Namespaces of the plan that are missing or being deleted."""
-    if not snap.read("Namespace"):
-        return
     present = {text(get_path(obj, "metadata", "name")): obj for obj in snap.of("Namespace")}
-    for entry in snap.plan["prerequisites"]["namespaces"]:
-        obj = present.get(entry["name"])
-        if obj is None:
-            yield finding("namespace", f"Namespace {entry['name']}", ["the API server answers 404"], BASE)
+    for name in dict.fromkeys([*(entry["name"] for entry in snap.plan["prerequisites"]["namespaces"]), *snap.homes]):
+        obj = present.get(name)
+        if obj is None and snap.read("Namespace", name):
+            yield finding("namespace", f"Namespace {name}", ["the API server answers 404"], BASE)
         elif get_path(obj, "metadata", "deletionTimestamp") or get_path(obj, "status", "phase") == "Terminating":
             held = [describe(item) for item in dicts(get_path(obj, "status", "conditions")) if item.get("status") == "True"]
-            yield finding("F45", f"Namespace {entry['name']}", held or ["phase Terminating"], BASE, "the namespace is being deleted and does not terminate")
+            yield finding("F45", f"Namespace {name}", held or ["phase Terminating"], BASE, "the namespace is being deleted and does not terminate")
 
 
 def crds(snap: Snapshot) -> c.Iterator[Finding]:
     """CRDs of the plan that are missing, not established, being deleted, or without the version that is used."""
     if not snap.crds and not snap.absent:
         return
-    missing = [entry["probe"] for entry in snap.plan["prerequisites"]["crds"] if snap.crds.get(entry["probe"]) is None]
+    missing = [entry["probe"] for entry in snap.plan["prerequisites"]["crds"] if snap.crds.get(entry["probe"], {}) is None]
     if missing:
         yield finding("F1", "CustomResourceDefinition " + ", ".join(missing), ["not there"], BASE, f"CRDs are missing: {', '.join(missing)}")
     for name, facts in snap.crds.items():
@@ -76,9 +83,12 @@ def crds(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def nodes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Nodes that are not ready, under pressure, or whose change of MIG slices failed."""
+    """Nodes of our pods that are not ready, under pressure, or whose change of MIG slices failed; all nodes while a pod of ours has none."""
+    used = {text(get_path(pod, "spec", "nodeName")) for pod in ours.pods(snap)} or {""}
     nodes_seen = snap.of("Node")
     for node in nodes_seen:
+        if "" not in used and get_path(node, "metadata", "name") not in used:
+            continue
         ready = condition(node.get("status"), "Ready")
         if ready and ready.get("status") != "True":
             yield finding("node", name_of(node), [describe(ready)], CONTROLLER if len(nodes_seen) == 1 else UNREADY)
@@ -116,16 +126,19 @@ def operators(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def helm(snap: Snapshot) -> c.Iterator[Finding]:
-    """Helm releases that an interrupted run left in a pending status."""
+    """Helm releases of the plan that an interrupted run left in a pending status."""
+    known = releases(snap.plan)
     for secret in snap.of("Secret"):
         labels = mapping(get_path(secret, "metadata", "labels"))
-        if labels.get("owner") == "helm" and text(labels.get("status")).startswith("pending"):
+        ours_too = (place(secret)[0], labels.get("name")) in known
+        if labels.get("owner") == "helm" and ours_too and text(labels.get("status")).startswith("pending"):
             yield finding("F44", name_of(secret), [f"release {text(labels.get('name'))} has the status {text(labels.get('status'))}"], SUSPECT)
 
 
 def storage(snap: Snapshot) -> c.Iterator[Finding]:
-    """PersistentVolumeClaims that are not bound, unless they wait for their first pod."""
-    for claim in snap.of("PersistentVolumeClaim", snap.namespace):
+    """PersistentVolumeClaims of our pods that are not bound, unless they wait for their first pod."""
+    used = ours.claims(snap)
+    for claim in [each for each in snap.of("PersistentVolumeClaim") if place(each) in used]:
         phase = text(get_path(claim, "status", "phase"))
         said = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
         bad = [event for event in said if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
@@ -142,12 +155,41 @@ def monitoring(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def quotas(snap: Snapshot) -> c.Iterator[Finding]:
-    """Quotas that are used up."""
-    for quota in snap.of("ResourceQuota", snap.namespace):
+    """Quotas that count pods of ours and are used up."""
+    specs = [(place(pod)[0], mapping(pod.get("spec"))) for pod in ours.pods(snap)]
+    specs += [(place(obj)[0], mapping(get_path(obj, "spec", "template", "spec"))) for obj in ours.owners(snap)]
+    for quota in [obj for home in snap.homes for obj in snap.of("ResourceQuota", home)]:
+        counted = [spec for home, spec in specs if home == place(quota)[0] and _in_scope(quota, spec)]
         hard, used = mapping(get_path(quota, "status", "hard")), mapping(get_path(quota, "status", "used"))
-        full = [f"{name}: {used[name]} of {limit} used" for name, limit in hard.items() if text(used.get(name)) == text(limit) and text(limit) != "0"]
-        if full:
+        asked = {*POD_QUOTAS, *(f"requests.{name}" for spec in counted for name in _requests(spec))}
+        full = [
+            f"{name}: {used[name]} of {limit} used"
+            for name, limit in hard.items()
+            if name in asked and text(used.get(name)) == text(limit) and text(limit) != "0"
+        ]
+        if counted and full:
             yield finding("quota", name_of(quota), full, NOTE, "a quota is used up to its limit, so no more pods can be created")
+
+
+def _in_scope(quota: Facts, spec: Facts) -> bool:
+    """Whether a quota counts pods of this spec."""
+    asked = [{"scopeName": scope, "operator": "Exists"} for scope in get_path(quota, "spec", "scopes") or []]
+    return all(_matches(entry, spec) for entry in (*asked, *dicts(get_path(quota, "spec", "scopeSelector", "matchExpressions"))))
+
+
+def _matches(entry: c.Mapping[str, t.Any], spec: Facts) -> bool:
+    ends, name, values = spec.get("activeDeadlineSeconds") is not None, spec.get("priorityClassName"), entry.get("values") or []
+    if entry.get("scopeName") == "PriorityClass":
+        held = {"In": name in values, "NotIn": name not in values, "Exists": bool(name), "DoesNotExist": not name}
+        return held.get(text(entry.get("operator")), False)
+    modest = not _requests(spec)
+    return {"Terminating": ends, "NotTerminating": not ends, "BestEffort": modest, "NotBestEffort": not modest}.get(text(entry.get("scopeName")), False)
+
+
+def _requests(spec: Facts) -> set[str]:
+    """The resources that the containers of a pod request or are limited in."""
+    parts = [*dicts(spec.get("containers")), *dicts(spec.get("initContainers"))]
+    return {name for part in parts for key in ("requests", "limits") for name in mapping(get_path(part, "resources", key))}
 
 
 def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:

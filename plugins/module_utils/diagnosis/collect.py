@@ -26,43 +26,17 @@ from ..k8s.pod_failures import containers
 from ..k8s.related_objects import Observer
 from ..k8s.service_proxy import ServiceTransport
 from ..releases import engines
+from . import ours, wanted
 from .collect_others import OthersReader
 from .drift_reader import read_drift
-from .snapshot import Snapshot, is_ready, selects
+from .snapshot import Snapshot, is_ready
+from .strangers import proxies_of
 
 THREADS = 12
 MAX_LOGS, MAX_SERVERS = 40, 64
-GATEWAY_API, ENVOY = "gateway.networking.k8s.io", "gateway.envoyproxy.io/v1alpha1"
 COUNTERS = ("generation_tokens_total", "prompt_tokens_total", "request_success_total", "num_requests_total")  # they increase while a server works
 PICKED = "x-went-into-resp-headers"
-METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-# (API version, kind) in the namespace of the plan
-NAMESPACED = (
-    ("v1", "Pod"),
-    ("v1", "Service"),
-    ("v1", "Event"),
-    ("v1", "PersistentVolumeClaim"),
-    ("v1", "ResourceQuota"),
-    ("apps/v1", "Deployment"),
-    ("apps/v1", "ReplicaSet"),
-    ("networking.k8s.io/v1", "NetworkPolicy"),
-    ("autoscaling/v2", "HorizontalPodAutoscaler"),
-    (f"{GATEWAY_API}/v1", "HTTPRoute"),
-    (f"{GATEWAY_API}/v1", "Gateway"),
-    (ENVOY, "EnvoyExtensionPolicy"),
-    (ENVOY, "BackendTrafficPolicy"),
-    (ENVOY, "EnvoyProxy"),
-    ("networking.istio.io/v1", "DestinationRule"),
-    ("keda.sh/v1alpha1", "ScaledObject"),
-)
-EVERYWHERE = (
-    ("v1", "Node"),
-    ("v1", "Namespace"),
-    (f"{GATEWAY_API}/v1", "GatewayClass"),
-    (f"{GATEWAY_API}/v1beta1", "ReferenceGrant"),
-    ("nvidia.com/v1", "ClusterPolicy"),
-    ("config.openshift.io/v1", "ClusterOperator"),
-)
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Collector:
@@ -77,10 +51,12 @@ class Collector:
         """The complete snapshot; reads several lists in parallel."""
         self.cluster.get("/version", timeout=10)
         self.snap.now = datetime.datetime.now(datetime.UTC).isoformat()
-        self._each(self._list, list(self._wanted()))
+        self._each(self._list, wanted.lists(self.snap.plan))
+        self._each(self._object, [*wanted.objects(self.snap.plan), *(("v1", "ConfigMap", *each) for each in self._configurations())])
+        self._each(self._object, [("v1", "PersistentVolumeClaim", *each) for each in sorted(ours.claims(self.snap))])
+        self._each(self._list, [("gateway.networking.k8s.io/v1beta1", "ReferenceGrant", place, {}, "") for place in sorted(ours.elsewhere(self.snap))])
         OthersReader(self.cluster, self.snap).read()
         self._each(self._crd, sorted({entry["probe"] for entry in self.snap.plan["prerequisites"]["crds"]} | self._pool_crds()))
-        self._each(self._config, self.snap.services)
         self.snap.drift = read_drift(self.cluster, self.definitions, mapping(self.snap.plan.get("labels")))
         self._logs()
         self._each(self._metrics, self.snap.services)
@@ -93,37 +69,20 @@ class Collector:
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
             list(pool.map(look, items))
 
-    def _unread(self, what: str, error: Exception) -> None:
-        self.snap.unread.append({"what": what, "message": str(error), "status": getattr(error, "status", None)})
+    def _unread(self, kind: str, place: str, error: Exception, name: str = "") -> None:
+        """Notes what could not be read. place: its namespace."""
+        what = f"{kind} {name}".rstrip() + (f" in {place}" if place else "")
+        self.snap.unlisted.add((kind, place or name))
+        self.snap.unread.append({"what": what, "kind": kind, "place": place, "message": str(error), "status": getattr(error, "status", None)})
 
     # objects
 
-    def _wanted(self) -> c.Iterator[tuple[str, str, str, dict[str, str], str]]:
-        """(API version, kind, namespace, query, Accept header) of each list to read."""
-        plan = self.snap.plan
-        pools = {(service["pool"]["api_version"], "InferencePool") for service in self.snap.services}
-        made = {
-            (server.get("api_version", "apps/v1"), server.get("kind", "Deployment"))
-            for service in self.snap.services
-            for server in service.get("servers") or [service["server"]]
-        }
-        for api_version, kind in [*NAMESPACED, *sorted(pools), *sorted(made - {("apps/v1", "Deployment")})]:
-            for home in self.snap.homes:
-                yield api_version, kind, home, {"limit": "1000"} if kind == "Event" else {}, ""
-        gateway = plan["gateway"]
-        others = {gateway["namespace"], *(each["namespace"] for each in gateway["controllers"])} - set(self.snap.homes)
-        for namespace in sorted(others):
-            for api_version, kind in (("v1", "Pod"), ("v1", "Event"), ("apps/v1", "Deployment"), (f"{GATEWAY_API}/v1", "Gateway"), (ENVOY, "EnvoyProxy")):
-                yield api_version, kind, namespace, {}, ""
-        for namespace in sorted({*self.snap.homes, *others}):
-            yield "v1", "Secret", namespace, {"labelSelector": "owner=helm"}, METADATA_ONLY
-        yield "apps/v1", "Deployment", "kube-system", {"labelSelector": "k8s-app in (kube-dns,coredns)"}, ""
-        yield "v1", "Pod", "kube-system", {"labelSelector": "k8s-app in (kube-dns,coredns)"}, ""
-        for api_version, kind in EVERYWHERE:
-            yield api_version, kind, "", {}, ""
+    def _configurations(self) -> list[tuple[str, str]]:
+        """(namespace, name) of the ConfigMap of each endpoint picker."""
+        return [(self.snap.picker_namespace, service["scheduler"]["name"]) for service in self.snap.services]
 
-    def _list(self, wanted: tuple[str, str, str, dict[str, str], str]) -> None:
-        api_version, kind, namespace, query, accept = wanted
+    def _list(self, asked: wanted.List) -> None:
+        api_version, kind, namespace, query, accept = asked
         try:
             path = self.cluster.path(api_version, kind, namespace or None)
             if path is None:
@@ -131,50 +90,65 @@ class Collector:
                 return
             found = self.cluster.find(path, query, timeout=20, **({"accept": accept} if accept else {}))
         except ClusterError as error:
-            self._unread(f"{kind} in {namespace}" if namespace else kind, error)
+            self._unread(kind, namespace, error)
             return
-        items = dicts(mapping(found).get("items"))
+        self._keep(api_version, kind, dicts(mapping(found).get("items")))
+
+    def _object(self, asked: tuple[str, str, str, str]) -> None:
+        """Reads one object by its name."""
+        api_version, kind, namespace, name = asked
+        try:
+            path = self.cluster.path(api_version, kind, namespace or None, name)
+            if path is None:
+                self.snap.absent.append(kind)
+                return
+            found = self.cluster.find(path, timeout=20)
+        except ClusterError as error:
+            self._unread(kind, namespace, error, name if kind != "Namespace" else "")
+            return
+        self._keep(api_version, kind, [found] if found else [])
+
+    def _keep(self, api_version: str, kind: str, items: list[Facts]) -> None:
         for item in items:
             item["apiVersion"], item["kind"] = api_version, kind
         self.snap.objects.setdefault(kind, []).extend(items)
 
     def _pool_crds(self) -> set[str]:
-        return {f"inferencepools.{service['pool']['api_version'].rpartition('/')[0]}" for service in self.snap.services}
+        return {f"inferencepools.{service['pool']['api_version'].rpartition('/')[0]}" for service in self.snap.services if service["pool"]["exists"]}
 
     def _crd(self, name: str) -> None:
         try:
-            found = self.cluster.find(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", timeout=20)
+            found = self.cluster.find(f"{CRDS}/{name}", timeout=20)
+            self.snap.crds[name] = found and {
+                "served": [text(entry.get("name")) for entry in dicts(get_path(found, "spec", "versions")) if entry.get("served")],
+                "deleting": bool(get_path(found, "metadata", "deletionTimestamp")),
+                "established": condition(found.get("status"), "Established").get("status") == "True",
+            }
         except ClusterError as error:
-            self._unread(f"CustomResourceDefinition {name}", error)
-            return
-        self.snap.crds[name] = found and {
-            "served": [text(entry.get("name")) for entry in dicts(get_path(found, "spec", "versions")) if entry.get("served")],
-            "deleting": bool(get_path(found, "metadata", "deletionTimestamp")),
-            "established": condition(found.get("status"), "Established").get("status") == "True",
-        }
+            if getattr(error, "status", None) == 403:
+                self.snap.crds[name] = self._served(name)
+            else:
+                self._unread("CustomResourceDefinition", "", error, name)
 
-    def _config(self, service: c.Mapping[str, t.Any]) -> None:
-        name, namespace = service["scheduler"]["name"], self.snap.picker_namespace
-        try:
-            found = self.cluster.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
-        except ClusterError as error:
-            self._unread(f"ConfigMap {namespace}/{name}", error)
-            return
-        self.snap.objects.setdefault("ConfigMap", []).extend([{**found, "apiVersion": "v1", "kind": "ConfigMap"}] if found else [])
+    def _served(self, name: str) -> Facts | None:
+        """What the API server says of a CRD to an account that may not read it: the versions that it serves; None for no such kind. Raises ClusterError."""
+        plural, _dot, group = name.partition(".")
+        known = next((entry for entry in dicts(self.cluster.get("/apis").get("groups")) if entry.get("name") == group), {})
+        versions = [text(entry.get("groupVersion")) for entry in dicts(known.get("versions"))]
+        served = [each.rpartition("/")[2] for each in versions if plural in [entry["name"] for entry in self.cluster.resources(each).values()]]
+        return {"served": served, "deleting": False, "established": True} if served else None
 
     def _logs(self) -> None:
-        wanted = []
-        gateway = self.snap.plan["gateway"]["name"]
-        proxy = ({"gateway.networking.k8s.io/gateway-name": gateway}, {"gateway.envoyproxy.io/owning-gateway-name": gateway})
-        for pod in self.snap.of("Pod"):
-            is_proxy = any(selects(labels, pod) for labels in proxy)
+        asked = []
+        proxies = proxies_of(self.snap)
+        for pod in ours.pods(self.snap):
             for entry in containers(pod):
-                if is_proxy or (not is_ready(pod) and not entry.get("ready")):
-                    wanted.append((pod, text(entry.get("name")), bool(entry.get("restartCount"))))
-        self._each(self._log, wanted[:MAX_LOGS])
+                if pod in proxies or (not is_ready(pod) and not entry.get("ready")):
+                    asked.append((pod, text(entry.get("name")), bool(entry.get("restartCount"))))
+        self._each(self._log, asked[:MAX_LOGS])
 
-    def _log(self, wanted: tuple[Facts, str, bool]) -> None:
-        pod, container, restarted = wanted
+    def _log(self, asked: tuple[Facts, str, bool]) -> None:
+        pod, container, restarted = asked
         lines = self.limits["log_lines"]
         said = self.observer.log(pod, container, lines, previous=True) if restarted else ""
         said += self.observer.log(pod, container, lines)
@@ -192,8 +166,8 @@ class Collector:
             return
         self.snap.metrics[service["name"]] = {"status": answer.status, "text": answer.text if answer.status == 200 else ""}
 
-    def _servers(self, wanted: tuple[c.Mapping[str, t.Any], c.Mapping[str, t.Any]]) -> None:
-        service, server = wanted
+    def _servers(self, asked: tuple[c.Mapping[str, t.Any], c.Mapping[str, t.Any]]) -> None:
+        service, server = asked
         selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
         replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
         # without its API key a server answers health checks only
@@ -206,7 +180,7 @@ class Collector:
         try:
             found = [target for target in Targets({"replicas": replicas}, self.cluster).find() if is_ready(target.pod or {})][:MAX_SERVERS]
         except (ClusterError, ValueError) as error:
-            self._unread(f"servers of {service['name']}", error)
+            self._unread(f"servers of {service['name']}", self.snap.namespace, error)
             return
         view = report.check_servers(found, ask)
         entries = [report.server_facts(target, seen) for target, seen in view.servers]
@@ -287,9 +261,9 @@ class Collector:
             url = listener_url(address, dict(gateway["listener"]))
             yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={**headers, **({"Host": host} if host else {})})
         if not headers and host is None:
-            wanted = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
+            options = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
             try:
-                yield "the gateway's Service", Targets({"gateway": wanted}, self.cluster).find()[0].client
+                yield "the gateway's Service", Targets({"gateway": options}, self.cluster).find()[0].client
             except (ClusterError, ValueError):
                 return
 

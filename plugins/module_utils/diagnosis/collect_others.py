@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads what others have attached to a stack: every served kind of the groups in `strangers.GROUPS`, and admission webhooks. Read-only.
 
-One list for each kind in all namespaces; where the account may not, or where there are too many, in the namespaces of the stack. It stops after `SECONDS`.
+One list for each kind in all namespaces; where the account may not, or where there are too many, in the namespaces of the stack, of the groups that the
+plan's provider reads. It stops after `SECONDS`.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 
@@ -15,12 +17,13 @@ from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ClusterError
 from . import admission
-from .snapshot import Snapshot
-from .strangers import GROUPS
+from .snapshot import FORBIDDEN, Snapshot
+from .strangers import GROUPS, relevant
 
 SECONDS = 8.0  # for all of it
 MAX_OBJECTS = 500  # of one kind in one list
 MAX_SERVICES = 16  # behind webhooks
+INCOMPLETE = "too many, or not in time"
 
 
 class OthersReader:
@@ -29,6 +32,12 @@ class OthersReader:
     def __init__(self, cluster: Cluster, snap: Snapshot) -> None:
         self.cluster, self.snap, self.until = cluster, snap, time.monotonic() + SECONDS
         self.failed: dict[str, list[str]] = {}
+        self.narrow = False  # whether the account may not list in all namespaces
+
+    @functools.cached_property
+    def relevant(self) -> set[str]:
+        """The groups to read in the namespaces of the stack."""
+        return relevant(self.snap)
 
     def read(self) -> None:
         """Everything, several lists at a time."""
@@ -44,6 +53,8 @@ class OthersReader:
             self.snap.others += found
         services = {service for _configuration, webhook, _kinds in admission.webhooks(self.snap) if (service := admission.service_of(webhook))}
         self.cluster.parallel(self._endpoints, sorted(services)[:MAX_SERVICES])
+        if self.narrow:
+            self.failed.setdefault(FORBIDDEN, []).append("objects in other namespaces")
         for why, what in self.failed.items():
             # no status: that something of others is not readable is no finding
             self.snap.unread.append({"what": f"what others attach: {', '.join(sorted(what))}", "message": why, "status": None})
@@ -60,31 +71,32 @@ class OthersReader:
 
     def _objects(self, wanted: tuple[str, Facts]) -> list[Facts]:
         version, resource = wanted
-        found, complete = self._list(version, resource, "")
-        if not complete and resource.get("namespaced"):
+        found, why = self._list(version, resource, "")
+        if why and resource.get("namespaced"):
+            self.narrow = self.narrow or why == FORBIDDEN
+            if why == FORBIDDEN and version.rpartition("/")[0] not in self.relevant:
+                return found
             gateway = self.snap.plan["gateway"]
-            places = {*self.snap.homes, gateway["namespace"], gateway["routes_namespace"], *(each["namespace"] for each in gateway["controllers"])}
-            parts = [self._list(version, resource, namespace) for namespace in sorted(places)]
-            found, complete = [*found, *(item for items, _complete in parts for item in items)], all(whole for _items, whole in parts)
-        if complete:
-            return found
-        self.failed.setdefault("not permitted, too many, or not in time", []).append(text(resource["kind"]))
+            parts = [self._list(version, resource, place) for place in sorted({*self.snap.homes, gateway["namespace"], gateway["routes_namespace"]})]
+            found, why = [*found, *(item for items, _why in parts for item in items)], next((reason for _items, reason in parts if reason), "")
+        if why:
+            self.failed.setdefault(why, []).append(text(resource["kind"]))
         return found
 
-    def _list(self, version: str, resource: Facts, namespace: str) -> tuple[list[Facts], bool]:
-        """(objects, whether these are all) of one list, in one namespace or in all."""
+    def _list(self, version: str, resource: Facts, namespace: str) -> tuple[list[Facts], str]:
+        """(objects, why these are not all) of one list, in one namespace or in all."""
         left = self.until - time.monotonic()
         path = self.cluster.path(version, resource["kind"], namespace or None) if left > 0 else None
         if path is None:
-            return [], False
+            return [], INCOMPLETE
         try:
             answer = mapping(self.cluster.find(path, {"limit": str(MAX_OBJECTS)}, timeout=left))
-        except ClusterError:
-            return [], False
+        except ClusterError as error:
+            return [], FORBIDDEN if getattr(error, "status", None) == 403 else INCOMPLETE
         items = dicts(answer.get("items"))
         for item in items:
             item["apiVersion"], item["kind"] = version, resource["kind"]
-        return items, not get_path(answer, "metadata", "continue")
+        return items, INCOMPLETE if get_path(answer, "metadata", "continue") else ""
 
     def _endpoints(self, service: tuple[str, str]) -> None:
         """How many ready endpoints a Service has."""
@@ -100,4 +112,4 @@ class OthersReader:
 
     def _missed(self, what: str, error: Exception) -> None:
         forbidden = getattr(error, "status", None) == 403
-        self.failed.setdefault("this account may not read them" if forbidden else str(error), []).append(what)
+        self.failed.setdefault(FORBIDDEN if forbidden else str(error), []).append(what)

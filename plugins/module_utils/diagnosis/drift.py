@@ -13,10 +13,14 @@ from .snapshot import Snapshot
 
 def differing(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects of the plan that are missing, or have other fields than planned."""
+    unread = [drift for drift in snap.drift if drift.problem]
+    if unread:
+        where, what = ", ".join(drift.where for drift in unread), "objects cannot be compared with the plan" if unread[1:] else ""
+        yield finding("rights", where, unread[0].lines(), NOTE, what or "an object cannot be compared with the plan")
     for drift in snap.drift:
         if drift.problem:
-            yield finding("rights", drift.where, drift.lines(), NOTE, "an object cannot be compared with the plan")
-        elif drift.missing:
+            continue
+        if drift.missing:
             yield finding("absent", drift.where, drift.lines(), MISSING)
         else:
             fields = ", ".join(difference.field for difference in drift.differences[:2]) + (" and more" if len(drift.differences) > 2 else "")

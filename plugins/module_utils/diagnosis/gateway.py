@@ -17,7 +17,8 @@ from ..k8s.readiness.gateway import inference_pool as judge_pool
 from ..k8s.readiness.gateway import policy as judge_policy
 from ..k8s.readiness.gateway import route as judge_route
 from .finding import MISSING, NOTE, SUSPECT, WIRING, Finding, finding
-from .snapshot import Snapshot, name_of, selects
+from .snapshot import Snapshot, name_of
+from .strangers import every, labelled, place, proxies_of, targets
 
 # (pattern in the reason of a rejected route or pool, code). The first match wins.
 ROUTE_CODES = (
@@ -26,6 +27,7 @@ ROUTE_CODES = (
     (r"BackendNotFound|ServiceNotFound", "absent"),
     (r"InvalidExtensionRef|EndpointPickerRefMissing", "absent"),
 )
+ISTIO_NETWORKING = "networking.istio.io"
 CONTEXT = Context()  # empty: the judges of gateways read the object alone
 
 
@@ -34,7 +36,7 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     wanted = snap.plan["gateway"]
     if not wanted["gateway_api"]:
         return
-    if snap.read("GatewayClass"):
+    if wanted["class_name"] and snap.read("GatewayClass", wanted["class_name"]):
         obj = next((entry for entry in snap.of("GatewayClass") if get_path(entry, "metadata", "name") == wanted["class_name"]), None)
         if obj is None:
             yield finding("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
@@ -43,13 +45,13 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
             controller = text(get_path(obj, "spec", "controllerName"))
             if controller != wanted["controller_name"]:
                 yield finding("F7", name_of(obj), [f"controllerName is {controller}, planned: {wanted['controller_name']}"], WIRING + 2)
-    if not snap.read("Gateway"):
+    if not snap.read("Gateway", wanted["namespace"]):
         return
     obj = snap.get("Gateway", wanted["name"], wanted["namespace"])
     if obj is None:
         yield finding("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
         return
-    if get_path(obj, "spec", "gatewayClassName") != wanted["class_name"]:
+    if wanted["class_name"] and get_path(obj, "spec", "gatewayClassName") != wanted["class_name"]:
         yield finding(
             "F7",
             name_of(obj),
@@ -69,19 +71,18 @@ def _judged(verdict: Verdict, code: str, obj: Facts, weight: int) -> c.Iterator[
 
 def routes(snap: Snapshot) -> c.Iterator[Finding]:
     """Routes of the plan that are missing, not accepted, or lead from another gateway or to another backend."""
-    if not snap.read("HTTPRoute"):
-        return
     gateway = snap.plan["gateway"]
     for service in snap.services:
         wanted = service["route"]
-        if not wanted["exists"]:
+        home = wanted["namespace"]
+        if not wanted["exists"] or not snap.read("HTTPRoute", home):
             continue
-        obj = snap.get("HTTPRoute", wanted["name"])
+        obj = snap.get("HTTPRoute", wanted["name"], home)
         if obj is None:
-            yield finding("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
+            yield finding("absent", f"HTTPRoute {home}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
             continue
         yield from _judged(judge_route(obj, CONTEXT), "F8", obj, WIRING)
-        parents = [(text(ref.get("namespace")) or snap.namespace, text(ref.get("name"))) for ref in dicts(get_path(obj, "spec", "parentRefs"))]
+        parents = [(text(ref.get("namespace")) or home, text(ref.get("name"))) for ref in dicts(get_path(obj, "spec", "parentRefs"))]
         if (gateway["namespace"], gateway["name"]) not in parents:
             shown = ", ".join("/".join(parent) for parent in parents) or "no gateway"
             yield finding(
@@ -141,14 +142,15 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
     """With Envoy Gateway: the policies that query the picker and that route to its choice."""
     if snap.plan["gateway"]["provider"] != "envoy_gateway":
         return
+    home = snap.plan["gateway"]["routes_namespace"]
     for service in snap.services:
         name, epp = service["route"]["name"], service["scheduler"]
-        if snap.read("EnvoyExtensionPolicy"):
+        if snap.read("EnvoyExtensionPolicy", home):
             asking = _targeting(snap, "EnvoyExtensionPolicy", name)
             if not asking:
                 yield finding(
                     "F26",
-                    f"EnvoyExtensionPolicy {snap.namespace}/{epp['name']}",
+                    f"EnvoyExtensionPolicy {home}/{epp['name']}",
                     [f"no policy targets HTTPRoute {name}"],
                     MISSING - 1,
                     f"the gateway does not query the endpoint picker of {service['name']}",
@@ -156,7 +158,7 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
             for obj in asking:
                 yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
                 yield from _asked(obj, epp, snap)
-        if snap.read("BackendTrafficPolicy"):
+        if snap.read("BackendTrafficPolicy", home):
             yield from _obeyed(snap, service, _targeting(snap, "BackendTrafficPolicy", name))
 
 
@@ -175,7 +177,7 @@ def _asked(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator
 def _obeyed(snap: Snapshot, service: c.Mapping[str, t.Any], found_policies: list[Facts]) -> c.Iterator[Finding]:
     header = snap.plan["gateway"]["ext_proc"]["destination_header"]
     taken = [text(entry.get("header")) for obj in found_policies for entry in dicts(get_path(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
-    where = name_of(found_policies[0]) if found_policies else f"BackendTrafficPolicy {snap.namespace}/{service['scheduler']['name']}"
+    where = name_of(found_policies[0]) if found_policies else f"BackendTrafficPolicy {service['route']['namespace']}/{service['scheduler']['name']}"
     if header not in taken:
         seen = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if found_policies else f"no policy targets HTTPRoute {service['route']['name']}"
         yield finding(
@@ -190,7 +192,8 @@ def _obeyed(snap: Snapshot, service: c.Mapping[str, t.Any], found_policies: list
 
 
 def _targeting(snap: Snapshot, kind: str, route: str) -> list[Facts]:
-    return [obj for obj in snap.of(kind, snap.namespace) if any(ref.get("name") == route for ref in dicts(get_path(obj, "spec", "targetRefs")))]
+    home = snap.plan["gateway"]["routes_namespace"]
+    return [obj for obj in snap.of(kind, home) if any(ref.get("name") == route for ref in dicts(get_path(obj, "spec", "targetRefs")))]
 
 
 def proxies(snap: Snapshot) -> c.Iterator[Finding]:
@@ -199,10 +202,7 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
     for obj in snap.of("EnvoyProxy", gateway["namespace"]):
         if get_path(obj, "metadata", "name") == gateway["name"] and get_path(obj, "spec", "routingType") == "Service":
             yield finding("F52", name_of(obj), ["routingType Service"], WIRING + 1)
-    labels = ({"gateway.networking.k8s.io/gateway-name": gateway["name"]}, {"gateway.envoyproxy.io/owning-gateway-name": gateway["name"]})
-    for pod in snap.of("Pod"):
-        if not any(selects(wanted, pod) for wanted in labels):
-            continue
+    for pod in proxies_of(snap):
         for part in dicts(get_path(pod, "spec", "containers")):
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
             if re.search(r":[^/:]*\b(alpha|beta|rc)", image):
@@ -222,8 +222,10 @@ def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def istio(snap: Snapshot) -> c.Iterator[Finding]:
-    """DestinationRules without Istio, and those that contradict the picker's TLS."""
-    rules = [obj for home in snap.homes for obj in snap.of("DestinationRule", home)]
+    """DestinationRules for Services of ours without Istio, and those that contradict the picker's TLS."""
+    names = {key[3] for key in targets(snap) if key[1] == "Service"}
+    found = [obj for home in snap.homes for obj in every(snap, ISTIO_NETWORKING, "DestinationRule") if place(obj)[0] == home]
+    rules = [obj for obj in found if text(get_path(obj, "spec", "host")).partition(".")[0] in names or labelled(snap, obj)]
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
         yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:
@@ -237,20 +239,18 @@ def istio(snap: Snapshot) -> c.Iterator[Finding]:
 
 def grants(snap: Snapshot) -> c.Iterator[Finding]:
     """Backends in another namespace without a ReferenceGrant there."""
-    if not snap.read("ReferenceGrant"):
-        return
-    names = {each["name"] for service in snap.services for each in service["routes"]}
-    for obj in (obj for obj in snap.of("HTTPRoute", snap.namespace) if get_path(obj, "metadata", "name") in names):
+    names = {(each["namespace"], each["name"]) for service in snap.services for each in service["routes"]}
+    for obj in (obj for obj in snap.of("HTTPRoute") if place(obj) in names):
         for rule in dicts(get_path(obj, "spec", "rules")):
             for ref in dicts(rule.get("backendRefs")):
                 other, kind, name = text(ref.get("namespace")), text(ref.get("kind")) or "Service", text(ref.get("name"))
-                if other and other != snap.namespace and not _granted(snap, other, kind, name):
+                if other and other != place(obj)[0] and snap.read("ReferenceGrant", other) and not _granted(snap, place(obj)[0], other, kind, name):
                     yield finding("F10", name_of(obj), [f"backend {kind} {other}/{name}, no ReferenceGrant there"], WIRING + 1)
 
 
-def _granted(snap: Snapshot, namespace: str, kind: str, name: str) -> bool:
+def _granted(snap: Snapshot, home: str, namespace: str, kind: str, name: str) -> bool:
     for grant in snap.of("ReferenceGrant", namespace):
-        allowed = any(part.get("namespace") == snap.namespace and part.get("kind") == "HTTPRoute" for part in dicts(get_path(grant, "spec", "from")))
+        allowed = any(part.get("namespace") == home and part.get("kind") == "HTTPRoute" for part in dicts(get_path(grant, "spec", "from")))
         if allowed and any(part.get("kind") == kind and mapping(part).get("name") in (None, name) for part in dicts(get_path(grant, "spec", "to"))):
             return True
     return False

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import collections.abc as c
 import re
-import typing as t
 
-from ..common.labels import GROUP_LABELS
 from ..common.objects import Facts, condition, describe, dicts, generation, get_path, mapping, number, text
 from ..common.text import shorten
 from ..k8s.pod_failures import Failure, containers, creation_failure, event_time, last_line, log_failure, pod_activity, pod_failure
+from . import ours
 from .catalog import CATALOG
 from .finding import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UNREADY, Finding, finding
+from .ours import owner, workloads
 from .snapshot import Snapshot, is_ready, name_of, selector_matches
 
 # Failures that say that a container ended, but not why; its log may.
@@ -25,46 +25,11 @@ YOUNG = 60  # seconds; a younger pod that is starting is only a note
 PLAIN = ("starting", "unschedulable", "create", "crash", "failed")
 
 
-def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
-    """The workloads of the plan: {kind, namespace, name, replicas (None: any number), part, service}."""
-    gateway = snap.plan["gateway"]
-    for controller in gateway["controllers"] if gateway.get("install") else ():
-        yield {
-            "kind": "Deployment",
-            "namespace": controller["namespace"],
-            "name": controller["name"],
-            "replicas": None,
-            "part": "gateway controller",
-            "service": "",
-        }
-    for service in snap.services:
-        epp = service["scheduler"]
-        yield {
-            "kind": "Deployment",
-            "namespace": snap.picker_namespace,
-            "name": epp["name"],
-            "replicas": epp["replicas"],
-            "part": "endpoint picker",
-            "service": service["name"],
-        }
-        for server in service.get("servers") or [service["server"]]:
-            role = f"{server.get('role') or 'model'} servers"
-            count = None if server.get("autoscaling") else server["replicas"]
-            yield {
-                "kind": server.get("kind") or "Deployment",
-                "namespace": snap.namespace,
-                "name": server["name"],
-                "replicas": count,
-                "part": role,
-                "service": service["name"],
-            }
-
-
 def missing(snap: Snapshot) -> c.Iterator[Finding]:
     """Workloads of the plan that are missing, or have fewer replicas than planned."""
     scaled_by = {text(get_path(hpa, "spec", "scaleTargetRef", "name")) for hpa in snap.of("HorizontalPodAutoscaler", snap.namespace)}
     for wanted in workloads(snap):
-        if not snap.read(wanted["kind"]) and wanted["kind"] not in snap.absent:
+        if not snap.read(wanted["kind"], wanted["namespace"]) and wanted["kind"] not in snap.absent:
             continue
         where, part = f"{wanted['kind']} {wanted['namespace']}/{wanted['name']}", wanted["part"]
         of = f" of {wanted['service']}" if wanted["service"] else ""
@@ -91,7 +56,7 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
 
 def refusals(snap: Snapshot) -> c.Iterator[Finding]:
     """Workloads whose pods cannot be created: quota, security policy, service account."""
-    for obj in [*snap.of("Deployment"), *snap.of("ReplicaSet")]:
+    for obj in ours.owners(snap):
         failure = condition(obj.get("status"), "ReplicaFailure")
         if failure.get("status") == "True":
             known = creation_failure(text(failure.get("message")))
@@ -100,17 +65,17 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
 
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects whose controller has not observed their current generation."""
-    for obj in [*(obj for home in snap.homes for obj in snap.of("Deployment", home)), *snap.of("LeaderWorkerSet", snap.namespace)]:
+    for obj in [*ours.owners(snap), *snap.of("LeaderWorkerSet", snap.namespace)]:
         seen = get_path(obj, "status", "observedGeneration")
         if isinstance(seen, int) and seen < generation(obj):
             yield finding("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
 
 
 def pods(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pods of the namespace, the controller and the proxies that are not ready, with the cause."""
+    """Pods of ours, of the controller and the proxies that are not ready, with the cause."""
     groups: dict[tuple[str, str, str], list[tuple[Facts, Failure, list[str]]]] = {}
-    for pod in snap.of("Pod"):
-        if is_ready(pod) or get_path(pod, "metadata", "deletionTimestamp") or get_path(pod, "status", "phase") == "Succeeded" or not _ours(snap, pod):
+    for pod in ours.pods(snap):
+        if is_ready(pod) or get_path(pod, "metadata", "deletionTimestamp") or get_path(pod, "status", "phase") == "Succeeded":
             continue
         if get_path(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
             continue
@@ -140,21 +105,6 @@ def _replaced(snap: Snapshot, pod: Facts) -> bool:
 
 def _plain(what: str) -> str:
     return re.sub(r"[0-9]+|[a-z0-9]{8,10}-[a-z0-9]{5}", "#", what)
-
-
-def _ours(snap: Snapshot, pod: Facts) -> bool:
-    namespace = get_path(pod, "metadata", "namespace")
-    gateway = snap.plan["gateway"]
-    return namespace in (*snap.homes, gateway["namespace"], *(each["namespace"] for each in gateway["controllers"]))
-
-
-def owner(pod: Facts) -> str:
-    """The name of the workload that owns the pod, without the hash of the template."""
-    first = next(iter(dicts(get_path(pod, "metadata", "ownerReferences"))), {})
-    group = text(get_path(pod, "metadata", "labels", f"{GROUP_LABELS}/name"))
-    if group:  # of a LeaderWorkerSet, which creates numbered StatefulSets
-        return group
-    return re.sub(r"-[a-z0-9]{6,10}$", "", text(first.get("name"))) or text(get_path(pod, "metadata", "name"))
 
 
 def part_of(snap: Snapshot, pod: Facts) -> str:
@@ -246,9 +196,10 @@ def accelerators(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Autoscalers without metrics, and targets whose spec.replicas has several field managers."""
+    """Autoscalers of our workloads without metrics, and targets whose spec.replicas has several field managers."""
+    known = {wanted["name"] for wanted in workloads(snap)}
     for kind in ("HorizontalPodAutoscaler", "ScaledObject"):
-        for obj in snap.of(kind, snap.namespace):
+        for obj in [each for each in snap.of(kind, snap.namespace) if get_path(each, "spec", "scaleTargetRef", "name") in known]:
             bad = [
                 entry
                 for entry in dicts(get_path(obj, "status", "conditions"))

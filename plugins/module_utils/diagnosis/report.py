@@ -14,7 +14,7 @@ from ..report.text import wrapped
 from . import admission, cluster, drift, gateway, pods, route_conflicts, scheduling, strangers, traffic
 from .catalog import CATALOG, LAYERS
 from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, finding
-from .snapshot import Snapshot
+from .snapshot import FORBIDDEN, Snapshot
 
 STRANGERS = (*route_conflicts.RULES, *strangers.RULES, *admission.RULES)
 RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *STRANGERS, *drift.RULES)
@@ -82,6 +82,21 @@ def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str
         "looked_at": dict(facts.get("looked_at") or {}),
         "not_read": [redact(str(line)) for line in facts.get("not_read") or []],
     }
+
+
+def not_read(snap: Snapshot) -> list[str]:
+    """What could not be read: a line for all that this account may not, then one for each other reason."""
+    refused: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
+    for entry in snap.unread:
+        if entry.get("status") == 403 or entry["message"] == FORBIDDEN:
+            what, found, place = entry["what"], entry.get("place") or "", ""
+            refused.setdefault(f" in {found}" if found and what.endswith(f" in {found}") else place, []).append(what.removesuffix(f" in {found}"))
+        else:
+            others.setdefault(entry["message"], []).append(entry["what"])
+    parts = [", ".join(sorted(whats)) + where for where, whats in sorted(refused.items())]
+    lines_ = [f"{'; '.join(parts)}: this account may not, so a cause that lies there is not found"] if parts else []
+    return lines_ + [f"{', '.join(whats)}: {why}" for why, whats in others.items()]
 
 
 def with_claims(made: c.Mapping[str, t.Any], verdict: c.Mapping[str, t.Any]) -> dict[str, t.Any]:

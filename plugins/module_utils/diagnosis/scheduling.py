@@ -21,7 +21,7 @@ POOL_ARGUMENTS = ("pool-name", "pool-namespace", "pool-group")
 
 def pools(snap: Snapshot) -> c.Iterator[Finding]:
     """Pools of the plan that are missing, select other pods, or name another port than the servers'."""
-    if not snap.read("InferencePool"):
+    if not snap.read("InferencePool", snap.namespace):
         return
     for service in snap.services:
         wanted = service["pool"]
@@ -58,9 +58,10 @@ def _numbers(values: c.Iterable[int]) -> str:
 
 
 def _selection(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], planned: c.Mapping[str, str], what: str) -> c.Iterator[Finding]:
-    if not snap.read("Pod"):
+    home = text(get_path(obj, "metadata", "namespace"))
+    if not snap.read("Pod", home):
         return
-    chosen = snap.pods(labels, text(get_path(obj, "metadata", "namespace")))
+    chosen = snap.pods(labels, home)
     shown = ", ".join(f"{name}={value}" for name, value in labels.items()) or "nothing"
     if not chosen:
         different = dict(labels) != dict(planned)
@@ -99,8 +100,6 @@ def _dialled(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], ports: set
 
 def services(snap: Snapshot) -> c.Iterator[Finding]:
     """Services of model pods and pickers that are missing, select no pod, or use a wrong port."""
-    if not snap.read("Service"):
-        return
     for service in snap.services:
         epp, proxy = service["scheduler"], service["scheduler"].get("proxy")
         # Without prefill servers decode servers prefill, so a Service for none of them is no fault.
@@ -108,6 +107,8 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
         pairs = [(stage, "Service of the servers", snap.namespace) for stage in stages]
         pairs += [({"name": epp["name"]}, "Service of the endpoint picker", snap.picker_namespace)]
         for wanted, what, home in pairs + ([(proxy, "Service of the proxy", snap.picker_namespace)] if proxy else []):
+            if not snap.read("Service", home):
+                continue
             obj = snap.get("Service", wanted["name"], home)
             if obj is None:
                 yield finding("absent", f"Service {home}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
@@ -136,10 +137,10 @@ def _target(snap: Snapshot, obj: Facts, port: c.Mapping[str, t.Any]) -> c.Iterat
 
 
 def shared(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pods that two pools select, and pickers that two pools name."""
-    pools_seen = snap.of("InferencePool", snap.namespace)
-    for index, one in enumerate(pools_seen):
-        for other in pools_seen[index + 1 :]:
+    """Pods that a pool of ours and another pool select, and pickers that both name."""
+    seen, names = snap.of("InferencePool", snap.namespace), {service["pool"]["name"] for service in snap.services}
+    for index, one in enumerate(seen):
+        for other in [each for each in seen[index + 1 :] if {get_path(one, "metadata", "name"), get_path(each, "metadata", "name")} & names]:
             mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(one))}
             both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(other))})
             if both:
@@ -161,7 +162,7 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
             yield from _tls(obj, arguments(spec), epp["args"])
             yield from _differing(obj, arguments(spec), epp["args"])
         config = snap.get("ConfigMap", epp["name"], snap.picker_namespace)
-        if config is None and snap.read("ConfigMap"):
+        if config is None and snap.read("ConfigMap", snap.picker_namespace):
             yield finding(
                 "absent", f"ConfigMap {snap.picker_namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing"
             )

@@ -14,16 +14,19 @@ from ..common.objects import Facts, condition, dicts, get_path, mapping, moment,
 from ..k8s.drift import Drift
 from .finding import Finding
 
+FORBIDDEN = "this account may not read them"  # the message of an unread entry that is no finding
+
 
 @dataclasses.dataclass
 class Snapshot:
     """The observed state of one stack.
 
-    plan: as of the lookup; objects: by kind; absent: kinds that the API server does not serve;
+    plan: as of the lookup; objects: by kind; absent: kinds that the API server does not serve; unlisted: (kind, namespace) of lists, and (kind, name) of
+    objects without a namespace, that could not be read;
     crds: by name, {served: [versions], deleting, established}, None for a missing one; logs: by 'namespace/pod/container';
     servers: inference.report.server_facts with a service; answers: requests through the gateway,
     {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of inference.replicas.compare with a service;
-    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads;
+    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, place, message, status} of failed reads, place: the namespace;
     drift: the objects that differ from their definitions;
     others: objects of kinds that attach to a stack, ours among them; endpoints: ready ones of Services of webhooks, by 'namespace/name'.
     """
@@ -31,6 +34,7 @@ class Snapshot:
     plan: c.Mapping[str, t.Any]
     objects: dict[str, list[Facts]] = dataclasses.field(default_factory=dict)
     absent: list[str] = dataclasses.field(default_factory=list)
+    unlisted: set[tuple[str, str]] = dataclasses.field(default_factory=set)
     crds: dict[str, Facts | None] = dataclasses.field(default_factory=dict)
     logs: dict[str, str] = dataclasses.field(default_factory=dict)
     servers: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
@@ -75,9 +79,9 @@ class Snapshot:
         """One object, by default in the namespace of the plan."""
         return next((obj for obj in self.of(kind, namespace or self.namespace) if get_path(obj, "metadata", "name") == name), None)
 
-    def read(self, kind: str) -> bool:
-        """True when the list of a kind was read, so that an object that is not in it does not exist."""
-        return kind in self.objects
+    def read(self, kind: str, place: str = "") -> bool:
+        """True when a kind was read in a namespace, or, where it has none, by this name, so that an object that is not there does not exist."""
+        return kind in self.objects and (kind, place) not in self.unlisted
 
     def pods(self, labels: c.Mapping[str, str], namespace: str | None = None) -> list[Facts]:
         """Pods with these labels that are not being deleted."""

@@ -8,25 +8,17 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..common.labels import MANAGED_BY, PART_OF, has_labels
+from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF, has_labels
 from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
+from ..releases.gateways import ATTACHING, attaching
 from .finding import NOTE, SUSPECT, Finding, finding
 from .snapshot import Snapshot, name_of, selector_matches, selects
 
 GATEWAY_API = "gateway.networking.k8s.io"
 # API groups whose objects attach to gateways, routes, Services, pools or pods, with the resources to read of each (a regular expression; empty: all).
 GROUPS = {
-    GATEWAY_API: "",
-    "gateway.networking.x-k8s.io": "",
-    "inference.networking.k8s.io": "",
-    "inference.networking.x-k8s.io": "",
-    "gateway.envoyproxy.io": "",
-    "gateway.kgateway.dev": "",
-    "agentgateway.dev": "",
-    "networking.istio.io": "",
-    "security.istio.io": "",
-    "extensions.istio.io": "",
-    "telemetry.istio.io": "",
+    **dict.fromkeys(ATTACHING, ""),
+    GATEWAY_API: r"^(?!gatewayclasses$)",  # a class attaches to nothing
     "networking.gke.io": r"policies$",
     "networking.k8s.io": r"^networkpolicies$",
     "cilium.io": r"policies$",  # the group also has an object for each pod
@@ -39,6 +31,7 @@ NAMESPACE_WIDE = (
 )  # fmt: skip
 PATCHES = ("EnvoyPatchPolicy", "EnvoyFilter")  # can change anything
 PROXY_LABELS = (f"{GATEWAY_API}/gateway-name", "gateway.envoyproxy.io/owning-gateway-name")  # on the pods of a Gateway's proxy
+OWNING_NAMESPACE = "gateway.envoyproxy.io/owning-gateway-namespace"
 SELECTORS = ("selector", "podSelector", "workloadSelector", "endpointSelector")
 ISTIO = (".istio.io", ("istio", "openshift"))  # suffix of its groups, and the providers whose proxies it configures
 ROOT_NAMESPACE = "istio-system"
@@ -48,6 +41,12 @@ NEAR = (NOTE, SUSPECT + 4)  # names our Gateway, or selects pods of ours
 WIDE = (0, SUSPECT)  # concerns many, ours among them
 Level = tuple[int, int]
 Key = tuple[str, str, str, str]  # group, kind, namespace, name
+
+
+def relevant(snap: Snapshot) -> set[str]:
+    """Those of the groups whose objects can change this stack: its provider's, and Istio's where a pod is in its mesh."""
+    meshed = any(_meshed(snap, pod) for pod in pods_of(snap))
+    return {*attaching(snap.plan["gateway"]["provider"]), *(group for group in GROUPS if meshed and group.endswith(ISTIO[0]))}
 
 
 def group_of(obj: Facts) -> str:
@@ -92,10 +91,15 @@ def targets(snap: Snapshot) -> dict[Key, Level]:
     return found
 
 
+def labelled(snap: Snapshot, obj: Facts) -> bool:
+    """True for an object with the labels of this deployment, and not of another one of that name for another namespace."""
+    return has_labels(obj, snap.plan["labels"]) and get_path(obj, "metadata", "labels", HOME_LABEL) in (None, snap.namespace)
+
+
 def is_ours(snap: Snapshot, obj: Facts) -> bool:
     """True for an object of this deployment, for what an object of it owns, and for what the gateway's controller makes for the Gateway."""
     namespace, name = place(obj)
-    if has_labels(obj, snap.plan["labels"]) or (group_of(obj), text(obj.get("kind")), namespace, name) in targets(snap):
+    if labelled(snap, obj) or (group_of(obj), text(obj.get("kind")), namespace, name) in targets(snap):
         return True
     if selects({f"{GATEWAY_API}/gateway-name": snap.plan["gateway"]["name"]}, obj):
         return True
@@ -181,9 +185,10 @@ def _shown(key: Key) -> str:
 
 
 def proxies_of(snap: Snapshot) -> list[Facts]:
-    """The pods of the gateway's proxy."""
-    gateway = snap.plan["gateway"]["name"]
-    return [pod for pod in snap.of("Pod") if any(selects({label: gateway}, pod) for label in PROXY_LABELS)]
+    """The pods of the gateway's proxy, which may run beside those of a Gateway of the same name in another namespace."""
+    gateway = snap.plan["gateway"]
+    named = [pod for pod in snap.of("Pod") if any(selects({label: gateway["name"]}, pod) for label in PROXY_LABELS)]
+    return [pod for pod in named if get_path(pod, "metadata", "labels", OWNING_NAMESPACE) in (None, gateway["namespace"])]
 
 
 def pods_of(snap: Snapshot) -> list[Facts]:

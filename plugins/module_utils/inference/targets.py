@@ -196,11 +196,14 @@ class Targets:
         listener = next((entry for entry in listeners if wanted.get("listener") in (None, entry.get("name"))), None)
         if listener is None:
             raise ValueError(f"Gateway {namespace}/{name} has no listener {wanted['listener']}; it has {', '.join(text(e.get('name')) for e in listeners)}")
-        for selector in GATEWAY_SERVICES:
-            found = dicts(mapping(self.cluster.find("/api/v1/services", {"labelSelector": selector.format(name=name, namespace=namespace)})).get("items"))
-            if found:
-                service, scheme = found[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
-                return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
+        selectors = [selector.format(name=name, namespace=namespace) for selector in GATEWAY_SERVICES]
+        # Beside the Gateway, which an account of its namespace may read, else wherever its controller is.
+        for path in (f"/api/v1/namespaces/{namespace}/services", "/api/v1/services"):
+            for selector in selectors:
+                found = dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
+                if found:
+                    service, scheme = found[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
+                    return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
         raise AbsentError(f"no Service has the labels of Gateway {namespace}/{name}: give its address in url")
 
     def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:

@@ -166,10 +166,12 @@ class Observer:
         return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUP_LABELS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
     def _gateway_pods(self, name: str, namespace: str) -> list[Facts]:
-        for selector in GATEWAY_PODS:
-            found = self._list("/api/v1/pods", selector.format(name=name, namespace=namespace))
-            if found:
-                return found
+        # Beside the Gateway, which an account of its namespace may read, else wherever its controller is.
+        for path in (f"/api/v1/namespaces/{namespace}/pods", "/api/v1/pods"):
+            for selector in GATEWAY_PODS:
+                found = self._list(path, selector.format(name=name, namespace=namespace))
+                if found:
+                    return found
         return []
 
     def events(self, obj: Facts) -> list[Facts]:

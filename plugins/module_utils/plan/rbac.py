@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every permission that the roles need: for the access reviews of the preflight, and as Roles that an administrator can grant. Pure."""
+"""Every permission that the roles need: for the access reviews of the preflight, and for the file of plan/rights_file.py. Pure."""
 
 from __future__ import annotations
-
-import typing as t
 
 from ..common.objects import Facts
 from ..releases.charts import CHART_WRITES
@@ -14,7 +12,6 @@ from ..releases.lines import LEADER_WORKER_SET
 from .charts import provider_facts
 from .monitoring import crds
 
-NAME = "llm-d-deployer"
 _VERBS = ("get", "list", "create", "patch", "delete")
 
 # What the roles write in the namespace: (group, resource).
@@ -207,30 +204,3 @@ def _plural(kind: str) -> str:
     if lower.endswith("s"):  # GatewayParameters
         return lower
     return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
-
-
-def deployer_roles(asked: t.Sequence[Facts]) -> list[Facts]:
-    """A Role for each namespace of the permissions, and a ClusterRole for those without one. Takes what `permissions` returns."""
-    places: dict[str, list[Facts]] = {}
-    for permission in asked:
-        places.setdefault(permission.get("namespace") or "", []).append(permission)
-    return [_role(place, found) for place, found in places.items()]
-
-
-def _role(namespace: str, asked: t.Sequence[Facts]) -> Facts:
-    verbs: dict[tuple[str, str, str], list[str]] = {}
-    for permission in asked:
-        held = verbs.setdefault((permission.get("group", ""), permission.get("name", ""), permission["resource"]), [])
-        if permission["verb"] not in held:
-            held.append(permission["verb"])
-    rules: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (group, name, resource), said in verbs.items():
-        rules.setdefault((group, name, tuple(said)), []).append(resource)
-    metadata = {"name": NAME, "namespace": namespace} if namespace else {"name": NAME}
-    kind = "Role" if namespace else "ClusterRole"
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": [_rule(*key, found) for key, found in rules.items()]}
-
-
-def _rule(group: str, name: str, verbs: tuple[str, ...], resources: list[str]) -> Facts:
-    named = {"resourceNames": [name]} if name else {}
-    return {"apiGroups": [group], "resources": resources, **named, "verbs": list(verbs)}

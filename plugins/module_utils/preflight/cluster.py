@@ -84,7 +84,7 @@ def permissions(facts: Facts, needs: Facts, seen: Facts) -> Found:
             name = review["resource"] + (f".{review['group']}" if review.get("group") else "") + (f" {review['name']}" if review.get("name") else "")
             lacking.setdefault(name + place, []).append(review["verb"])
     for name, verbs in lacking.items():
-        how = "Have them granted, or use an account that has them."
+        how = f"Have them granted, playbooks/list_rights.yml -e llm_d_scope={needs['scope']} writes the file for that, or use an account that has them."
         if needs["scope"] == "cluster" and " in " not in name:
             how += " With permissions for one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
         yield PreflightFinding(

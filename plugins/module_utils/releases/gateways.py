@@ -322,6 +322,30 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
 }
 
+# API groups whose objects change the pods or the traffic of a stack: of everybody, of those behind a Gateway, and of a provider.
+_ALWAYS = ("networking.k8s.io", "cilium.io")
+_GATEWAY_API_GROUPS = ("gateway.networking.k8s.io", "gateway.networking.x-k8s.io", *POOL_GROUPS.values())
+_ISTIO_GROUPS = ("networking.istio.io", "security.istio.io", "extensions.istio.io", "telemetry.istio.io")
+_OF_PROVIDERS = {
+    "envoy_gateway": ("gateway.envoyproxy.io",),
+    "envoy_ai_gateway": ("gateway.envoyproxy.io",),
+    "istio": _ISTIO_GROUPS,
+    "openshift": _ISTIO_GROUPS,
+    "agentgateway": ("agentgateway.dev",),
+    "kgateway": ("gateway.kgateway.dev", "agentgateway.dev"),
+    "gke": ("networking.gke.io",),
+    "standalone": (),
+}
+ATTACHING = tuple(dict.fromkeys((*_ALWAYS, *_GATEWAY_API_GROUPS, *(group for groups in _OF_PROVIDERS.values() for group in groups))))
+
+
+def attaching(provider: str) -> tuple[str, ...]:
+    """The API groups whose objects can change a stack behind this provider; all of them where it is not known."""
+    if provider not in _OF_PROVIDERS:
+        return ATTACHING
+    return (*_ALWAYS, *(_GATEWAY_API_GROUPS if GATEWAY_PROVIDERS[provider]["gateway_api"] else ()), *_OF_PROVIDERS[provider])
+
+
 # Versions of OpenShift's own gateway, by minor release.
 OPENSHIFT: dict[str, Facts] = {
     "4.18": {"gateway_api": None, "pool_version": None},

@@ -136,7 +136,7 @@ def _with_status(item: dict[str, t.Any]) -> dict[str, t.Any]:
     if same:
         item["status"] = recorded(same)["status"]
     elif item["kind"] == "Deployment":
-        count = item["spec"]["replicas"]
+        count = item["spec"].setdefault("replicas", 2)  # of an autoscaler, which has set them
         item["status"] = {"observedGeneration": 1, "replicas": count, "readyReplicas": count, "availableReplicas": count, "updatedReplicas": count}
     return item
 
@@ -262,7 +262,7 @@ class StackServer(ApiServer):
         kinds = {obj["kind"] for obj in self.planned.values() if obj["apiVersion"] == group} - {KINDS[name] for name in PLURALS.get(group, ())}
         if kinds:
             more = [{"name": plural(kind), "kind": kind, "namespaced": True} for kind in sorted(kinds)]
-            return self.json({"resources": [*more, *({"name": name, "kind": KINDS[name], "namespaced": True} for name in PLURALS.get(group, ()))]})
+            return self.json({"resources": [*more, *({"name": name, "kind": KINDS[name], "namespaced": _namespaced(name)} for name in PLURALS.get(group, ()))]})
         if group in PLURALS:
             served = [] if group in self.without else PLURALS[group]
             return self.json({"resources": [{"name": name, "kind": KINDS[name], "namespaced": name not in CLUSTER_WIDE} for name in served]})
@@ -283,8 +283,9 @@ class StackServer(ApiServer):
             versions.setdefault(obj["apiVersion"], {})[re.sub("y$", "ie", obj["kind"].lower()) + "s"] = obj["kind"]
         if path == "/apis":
             names = dict.fromkeys(version.partition("/")[0] for version in versions)
-            of = {name: [{"groupVersion": version} for version in versions if version.partition("/")[0] == name] for name in names}
-            return self.json({"groups": [{"name": name, "versions": entries, "preferredVersion": entries[0]} for name, entries in of.items()]})
+            entries = [{"groupVersion": version, "version": version.partition("/")[2]} for version in versions]
+            of = {name: [entry for entry in entries if entry["groupVersion"].partition("/")[0] == name] for name in names}
+            return self.json({"groups": [{"name": name, "versions": found, "preferredVersion": found[0]} for name, found in of.items()]})
         if path.removeprefix("/apis/") in versions:
             kinds = versions[path.removeprefix("/apis/")].items()
             return self.json({"resources": [{"name": name, "kind": kind, "namespaced": _namespaced(name), "verbs": ["list"]} for name, kind in kinds]})

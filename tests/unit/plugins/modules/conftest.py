@@ -5,44 +5,6 @@
 
 from __future__ import annotations
 
-import json
+from module_calls import call_module, clock_of_the_system
 
-import kubernetes.client
-import pytest
-from ansible.module_utils import _internal
-from ansible.module_utils.common import warnings
-from ansible.module_utils.common.parameters import PASS_VARS
-from ansible.module_utils.testing import patch_module_args
-from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
-from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
-from fake_clock import FakeClock
-
-
-@pytest.fixture(name="clock")
-def clock_of_the_system(monkeypatch):
-    """The clock of all that waits in this process stands still but for sleeps. A last look may take as long as any other."""
-    clock = FakeClock()
-    for each in ("now", "sleep"):
-        monkeypatch.setattr(SYSTEM, each, getattr(clock, each))
-    monkeypatch.setattr(health, "LAST_LOOK", 60.0)
-    return clock
-
-
-@pytest.fixture(name="call")
-def call_module(capsys, monkeypatch):
-    """Runs a module as Ansible does; gives its result."""
-    # Other tests have loaded the controller's side, where a warning would go to the display instead of the result.
-    monkeypatch.setattr(_internal, "is_controller", False)
-    monkeypatch.setattr(warnings, "_global_warnings", {})
-    # A kubeconfig that another test loaded would lend its token to a connection by host and key.
-    kubernetes.client.Configuration.set_default(None)
-
-    # What it was called with is in each result of an ansible-core before 2.21.
-    own = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
-
-    def call(module, check=False, **options):
-        with patch_module_args({**options, **own, "_ansible_check_mode": check}), pytest.raises(SystemExit):
-            module.main()
-        return json.loads(capsys.readouterr().out)
-
-    return call
+__all__ = ["call_module", "clock_of_the_system"]

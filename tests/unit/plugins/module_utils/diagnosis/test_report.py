@@ -9,10 +9,9 @@ import copy
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, report
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, report, wanted
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import pods as diagnosis_pods
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.collect import Collector
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.snapshot import Snapshot, option
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.drift import Difference, Drift
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
@@ -478,6 +477,8 @@ def endless(snap, name):
 def volume_not_bound(snap):
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "models", "namespace": NAMESPACE, "uid": "uid-claim"}, "status": {"phase": "Pending"}}
     snap.objects["PersistentVolumeClaim"] = [claim]
+    for pod in pods(snap, DECODE):
+        pod["spec"]["volumes"] = [{"name": "models", "persistentVolumeClaim": {"claimName": "models"}}]
     snap.objects["Event"].append({**event(claim, "ProvisioningFailed", 'storageclass.storage.k8s.io "fast" not found')})
     unready(snap, DECODE)
 
@@ -555,7 +556,7 @@ def proxy_is_a_pre_release(snap):
 
 @breaks("F41")
 def destination_rule_without_istio(snap):
-    snap.objects["DestinationRule"] = [{"kind": "DestinationRule", "metadata": {"name": "epp", "namespace": NAMESPACE}, "spec": {"host": "other"}}]
+    snap.objects["DestinationRule"] = [{"kind": "DestinationRule", "metadata": {"name": "epp", "namespace": NAMESPACE}, "spec": {"host": EPP}}]
 
 
 @breaks("namespace")
@@ -932,10 +933,10 @@ def test_endpoint_pickers_in_a_namespace_of_their_own_are_looked_for_there(broke
 
 
 def test_both_namespaces_are_collected():
-    wanted = list(Collector(None, planned(scheduler_namespace="pickers"), {})._wanted())
+    asked = wanted.lists(planned(scheduler_namespace="pickers"))
     for kind in ("Pod", "Deployment", "Service", "Event", "NetworkPolicy"):
-        assert {place for _version, each, place, *_rest in wanted if each == kind} >= {NAMESPACE, "pickers"}, kind
-    assert len([each for each in wanted if each[1] == "Deployment" and each[2] == NAMESPACE]) == 1
+        assert {place for _version, each, place, *_rest in asked if each == kind} >= {NAMESPACE, "pickers"}, kind
+    assert len([each for each in asked if each[1] == "Deployment" and each[2] == NAMESPACE]) == 1
 
 
 def grouped():
@@ -982,6 +983,5 @@ def test_groups_with_a_stale_status_are_told():
 
 
 def test_groups_are_collected_where_the_plan_has_some():
-    wanted = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm-d", {}, "")
-    assert wanted in list(Collector(None, grouped().plan, {})._wanted())
-    assert "LeaderWorkerSet" not in [kind for _version, kind, *_rest in Collector(None, planned(), {})._wanted()], "no right is asked for in vain"
+    assert ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm-d", {}, "") in wanted.lists(grouped().plan)
+    assert "LeaderWorkerSet" not in [kind for _version, kind, *_rest in wanted.lists(planned())], "no right is asked for in vain"

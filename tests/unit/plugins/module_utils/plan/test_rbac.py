@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.rbac import deployer_roles
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen, objects, roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
@@ -19,7 +19,7 @@ CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or 
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 
 
-def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
+def made(provider: str, scope: str, **more: t.Any) -> Facts:
     facts = GATEWAY_PROVIDERS[provider]
     user = {
         "llm_d_charts": CHARTS,
@@ -29,15 +29,19 @@ def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
         "llm_d_scope": scope,
         **more,
     }
-    return plan(user)["preflight"]["rights"]
+    return plan(user)
 
 
-def test_the_role_in_the_documentation_is_the_one_that_is_asked_for(root: Path) -> None:
+def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
+    return made(provider, scope, **more)["preflight"]["rights"]
+
+
+def test_the_file_in_the_documentation_is_the_one_that_is_written(root: Path) -> None:
     text = (root / "docs/platforms.md").read_text(encoding="utf-8")
-    printed = yaml.safe_load(re.search(r"```yaml\n(apiVersion: rbac.*?)```", text, re.DOTALL).group(1))
+    printed = list(yaml.safe_load_all(re.search(r"```yaml\n(apiVersion: v1\nkind: ServiceAccount.*?)```", text, re.DOTALL).group(1)))
     user = yaml.safe_load((root / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
     known = {name: value for name, value in user.items() if "{{" not in str(value)}
-    assert deployer_roles(plan({**known, "llm_d_scope": "namespace"})["preflight"]["rights"]) == [printed]
+    assert objects(plan({**known, "llm_d_scope": "namespace"}), chosen({})[0]) == printed
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
@@ -147,14 +151,17 @@ def test_a_project_is_requested_by_who_works_in_it() -> None:
 
 def test_kinds_elsewhere_are_granted_elsewhere() -> None:
     gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
-    found = deployer_roles(rights("istio", "namespace", llm_d_gateway=gateway))
+    planned = made("istio", "namespace", llm_d_gateway=gateway)
+    found = roles(planned, planned["preflight"]["rights"])
     places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in found}
     assert "httproutes" in places["routes"] and {"gateways", "envoyfilters"} <= places["edge"] and "referencegrants" in places["llm-d"]
     assert "deployments" not in places["edge"] | places["routes"]
 
 
 def test_only_our_own_secrets_are_opened() -> None:
-    found = deployer_roles(rights("standalone", "namespace", llm_d_model_token="hf_x"))[0]["rules"]
+    planned = made("standalone", "namespace", llm_d_model_token="hf_x")
+    (role,) = [item for item in objects(planned, chosen({})[0]) if item["kind"] == "Role"]
+    found = role["rules"]
     assert [rule for rule in found if "secrets" in rule["resources"]] == [
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["llm-d-model-token"], "verbs": ["get", "patch", "delete"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
