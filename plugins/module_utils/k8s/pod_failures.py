@@ -13,6 +13,7 @@ from ..common.patterns import LinePattern
 from ..common.patterns import lines as lines_of
 from ..common.text import shorten
 from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
+from .last_words import last_words, spoken
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
@@ -70,7 +71,7 @@ def _listed(lines: list[str]) -> Failure | None:
     for pattern, (_text, code, remedy) in zip(_LOGS, LOGS, strict=True):
         for line in lines:
             if pattern.matches(line[:LIMIT]):
-                return Failure(code, shorten(line), remedy)
+                return Failure(code, shorten(spoken(line)), remedy)
     return None
 
 
@@ -79,10 +80,16 @@ def _shown(chain: list[Raised]) -> str:
     return shorten(first if last.rpartition(": ")[2] in first else f"{shorten(first, 160)}; then {last}")
 
 
+def end_failure(log: str) -> Failure | None:
+    """What ended a program, from the log of the run that has ended: a known failure or an exception, else the error that it logged last."""
+    words = last_words(log)
+    return log_failure(log) or (Failure("crash", words, "correct what this error names; its log has more") if words else None)
+
+
 def lasting_error(log: str) -> str:
     """What to compare the errors of two runs by, without what differs from run to run; empty where there is none, or where the next run may do better."""
     raised, _lines = read_exceptions(log)
-    chain, found = first_exception(raised), log_failure(log)
+    chain, found = first_exception(raised), end_failure(log)
     if found is None or found.code in PASSING:
         return ""
     said = [found.what, *(line for one in chain if one.rank <= Rank.ECHO for line in (one.line, *one.more))]

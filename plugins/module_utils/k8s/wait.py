@@ -139,8 +139,8 @@ class Wait:
         error = pod_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
         # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
         if error and error == before.error and (not stamp or stamp != before.stamp):
-            known = pod_failures.log_failure(log)
-            self._again[key] = known.what if known else error
+            ended_by = pod_failures.end_failure(log)
+            self._again[key] = ended_by.what if ended_by else error
         self._ends[key] = End(count, error, stamp)
 
     def _has_lasting_failure(self) -> bool:
@@ -184,8 +184,8 @@ class Wait:
             events = self.observer.events(pod)
             lines.append(f"pod {name}: {failure.what if failure else pod_failures.pod_activity(pod, events)}")
             said.append(failure.what if failure else "")
-            for container, log in self._logs(pod):
-                known = pod_failures.log_failure(log)
+            for container, log, ended in self._logs(pod):
+                known = pod_failures.end_failure(log) if ended else pod_failures.log_failure(log)
                 line = known.what if known else pod_failures.last_line(log)
                 if line and not (failure and line in failure.what):
                     lines.append(f"pod {name}, log of {container}: {line}")
@@ -194,9 +194,9 @@ class Wait:
         lines += event_lines(self.observer.events(obj), text(obj.get("kind")), said)
         return lines, remedy
 
-    def _logs(self, pod: Facts) -> list[tuple[str, str]]:
-        """(container, end of its log) for containers that are not ready; after a restart with the end of the previous run's log before it."""
-        logs: list[tuple[str, str]] = []
+    def _logs(self, pod: Facts) -> list[tuple[str, str, bool]]:
+        """(container, end of its log, whether it has ended) for containers that are not ready; after a restart the end of the previous run's log comes first."""
+        logs: list[tuple[str, str, bool]] = []
         for entry in pod_failures.containers(pod):
             if entry.get("ready") is True:
                 continue
@@ -204,7 +204,7 @@ class Wait:
             log = self.observer.log(pod, name, LOG_LINES, previous=True) if entry.get("restartCount") else ""
             if get_path(entry, "state", "running") is not None or get_path(entry, "state", "terminated"):
                 log += self.observer.log(pod, name, LOG_LINES)
-            logs.append((name, log))
+            logs.append((name, log, bool(entry.get("restartCount") or get_path(entry, "state", "terminated"))))
         return logs
 
 
