@@ -17,12 +17,13 @@ _LEVELS = frozenset({"err", "error", "fatal", "panic", "dpanic", "critical", "cr
 # Names of fields in logs of JSON.
 _LEVEL, _MESSAGE, _ERROR = ("level", "severity", "lvl", "levelname", "log.level"), ("msg", "message", "event"), ("error", "err", "exception", "exc_info")
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_WORD = r"(?:ERROR|FATAL|CRITICAL|PANIC|[Ee]rror|[Ff]atal|panic)"
 # Of klog, of logfmt and of lines of JSON that are cut, then behind a time or the name of a program (`2026-11-22T10:00:00Z\tERROR\tsetup\t`, `error: `,
 # `prog: error: `), and of Envoy (`[2026-11-22 10:00:00.000][1][critical][main] `).
 _MARKS = (
     re.compile(r"^[EF][0-9]{4} [0-9:.]{8,15} {1,10}[0-9]{1,10} [\w./-]{1,200}:[0-9]{1,6}\] "),
     re.compile(r"(?:^|[\s,{\"])(?:level|lvl|severity)\"?[=:] ?\"?(?:err|error|fatal|panic|critical)\b", re.IGNORECASE),
-    re.compile(r"^(?:\([^)\n]{0,80}\) ?)?[^A-Za-z]{0,40}(?:[TZ][^A-Za-z]{0,20}){0,2}(?:[\w.-]{1,60}: ?)?\[?(?:ERROR|FATAL|CRITICAL|PANIC|[Ee]rror|[Ff]atal|panic)(?:\]|:?\s)"),
+    re.compile(r"^(?:\([^)\n]{0,80}\) ?)?[^A-Za-z]{0,40}(?:[TZ][^A-Za-z]{0,20}){0,2}(?:[\w.-]{1,60}: ?)?\[?" + _WORD + r"(?:\]|:?\s)"),
     re.compile(r"^(?:\[[^\]\n]{0,60}\]){1,3}\[(?:critical|error)\]"),
 )
 
