@@ -145,11 +145,13 @@ class Stack:
     def validate(self, **variables: t.Any) -> Object:
         """Run playbooks/validate.yml; gives verdict.json, as `failed` a line for each claim that does not hold, and as `whole_seconds` how long all took."""
         given = {"llm_d_artifacts_dir": str(self.artifacts), "llm_d_kubeconfig": self.kubeconfig, **variables}
-        (self.artifacts / "verdict.json").unlink(missing_ok=True)
+        file = self.artifacts / "verdict.json"
+        file.unlink(missing_ok=True)
         start = time.monotonic()
         done = plays.run("-i", "molecule/diagnosis/inventory", "playbooks/validate.yml", "-e", json.dumps(given))
         took = time.monotonic() - start
-        verdict = json.loads((self.artifacts / "verdict.json").read_text(encoding="utf-8"))
+        assert file.exists(), done.stdout + done.stderr
+        verdict = json.loads(file.read_text(encoding="utf-8"))
         assert (done.returncode == 0) == verdict["ok"] and "changed=0" in done.stdout, done.stdout + done.stderr
         failed = [f"{claim['id']}: {claim['evidence']} ({claim['remedy']})" for claim in verdict["claims"] if not claim["ok"]]
         return {**verdict, "failed": failed, "whole_seconds": round(took, 1)}

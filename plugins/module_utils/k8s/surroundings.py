@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ..common.objects import Context, Facts, condition, dicts, get_path, mapping, text
 from .errors import ApiError
-from .pod_failures import container_key, containers
+from .pod_failures import container_key, containers, pod_failure
 from .pod_prospects import Around
 from .readiness.gateway import GROUP
 from .related_objects import LOG_LINES, Observer
 
-PODS = 3  # pods of an object that are looked at: of many replicas that fail, most fail alike
+PODS = 3  # pods of an object that are looked at, those with a failure first: of many replicas that fail, most fail alike
 # Seconds between two reads of the log of a program that runs, and how much of it: what it says again and again is at its end.
 AGAIN, TAIL = 3.0, 60
 
@@ -26,9 +26,11 @@ class Surroundings:
 
     def of(self, obj: Facts, context: Context) -> Around:
         """What is around an object. context: with the pods of its current revision."""
-        pods = [pod for pod in context.pods if condition(pod.get("status"), "Ready").get("status") != "True"][:PODS]
+        unready = [pod for pod in context.pods if condition(pod.get("status"), "Ready").get("status") != "True"]
+        pods = sorted(unready, key=lambda pod: pod_failure(pod) is None)[:PODS]
         claims = {name: claim for pod in pods for name, claim in self._claims(pod).items()}
-        events = {_uid(each): self._observer.events(each) for each in (*pods, *(claim for claim in claims.values() if claim))}
+        watched = [*pods, *(claim for claim in claims.values() if claim)]
+        events = dict(zip(map(_uid, watched), self._cluster.parallel(self._observer.events, watched), strict=True))
         if creators := self._observer.creators(obj):
             events[_uid(obj)] = [event for each in creators for event in self._observer.events(each)]
         logs = {container_key(pod, entry): self._log(pod, entry) for pod in pods for entry in containers(pod) if entry.get("ready") is not True}

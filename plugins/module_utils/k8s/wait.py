@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from .surroundings import Surroundings
 
 # Seconds: how often pods are read, how often progress is reported.
 PODS, BEAT = 1.0, 10.0
+_COUNT = re.compile(r"[0-9]+/[0-9]+ ")  # as the reason of a workload begins
 DETAIL = 3  # pods, events or objects in a message
 
 
@@ -96,8 +98,9 @@ class Wait:
         if found is None:
             return verdict
         self._hold[ref] = found.hold
-        reason = verdict.reason if found.what in verdict.reason else f"{verdict.reason}: {found.what}"
-        return Verdict(False, reason, found.remedy or verdict.remedy, True)
+        count, _what, _rest = verdict.reason.partition(" (")
+        counted = f"{count} ({found.what})" if _COUNT.match(count) else f"{verdict.reason}: {found.what}"
+        return Verdict(False, verdict.reason if found.what in verdict.reason else counted, found.remedy or verdict.remedy, True)
 
     def _view(self, ref: Ref, obj: Facts) -> Around:
         """What is around an object, read once in PODS seconds."""

@@ -592,7 +592,7 @@ class BacksOff(Crashes):
 def test_a_crash_loop_ends_it_at_the_end_that_proves_it():
     told, silent = BacksOff([ODD], born=True), BacksOff(["INFO leaving"], born=True)
     done, _waited, said = verdict(told)
-    assert not done and told.run == 1 and "OddError: process {} has no shard" in said
+    assert not done and told.run == 1 and "(1 restarts): OddError: process {} has no shard)" in said, said
     done, _waited, said = verdict(silent)
     assert not done and silent.run == 2 and "crashes (exit code 1, 2 restarts)" in said
 
@@ -632,6 +632,16 @@ def test_managed_fields_say_when_an_object_was_changed():
     gateway["metadata"].update(creationTimestamp=ago(3600), managedFields=[{"time": ago(10)}])
     api.table.update({GATEWAYS: kind, f"{GATEWAYS}/namespaces/llm-d/gateways/llm-d-gateway": gateway})
     assert verdict(api, Ref(GATEWAYS.removeprefix("/apis/"), "Gateway", "llm-d", "llm-d-gateway"))[1] == 20
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_one_of_many_pods_that_cannot_run_is_found_among_those_that_start():
+    api = in_state({"waiting": {"reason": "CrashLoopBackOff"}}, restarts=1)
+    items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
+    starting = changed(items[1], "status.containerStatuses.0.state", {"waiting": {"reason": "ContainerCreating"}})
+    items[1:1] = [changed(changed(starting, "metadata.uid", str(number)), "status.containerStatuses.0.restartCount", 0) for number in range(7)]
+    _done, waited, said = verdict(api)
+    assert waited == 3 and "unknown flag: --nonsense" in said
 
 
 @pytest.mark.usefixtures("server_clock")
