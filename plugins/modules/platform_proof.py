@@ -46,6 +46,10 @@ options:
     description: Seconds to wait until the autoscalers of O(services[].autoscaled) work.
     type: float
     default: 0
+  patient:
+    description: Whether to wait for any of these autoscalers. With V(false) only those are waited for that are younger than O(wait).
+    type: bool
+    default: true
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -95,8 +99,8 @@ from ..module_utils.validation import autoscaler_claims
 from ..module_utils.validation.platform_claims import FACTS, judge
 
 
-def autoscaler_claims_of(cluster, namespace, services, wait):
-    """(claims, not checked) about autoscalers. `wait`: seconds until those of the plan must work. Raises ClusterError."""
+def autoscaler_claims_of(cluster, namespace, services, wait, patient=True):
+    """(claims, not checked) about autoscalers. `wait`: seconds until those of the plan must work; patient: see the option. Raises ClusterError."""
     start = cluster.clock.now()
     cluster.be_patient(wait)
     ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
@@ -109,7 +113,8 @@ def autoscaler_claims_of(cluster, namespace, services, wait):
             return [], [{"id": f"{service['name']}/scaling", "why": "this account has no permission to list autoscalers"} for service in services]
         claims = autoscaler_claims.judge(dicts(found.get("items")), services, cluster.clock.now() - start)
         # A new autoscaler reports no conditions until it has read its metrics.
-        if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or cluster.clock.now() - start >= wait:
+        under_way = patient or autoscaler_claims.young(dicts(found.get("items")), services, cluster.server_time(), wait)
+        if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or not under_way or cluster.clock.now() - start >= wait:
             break
         cluster.clock.sleep(min(1.0, max(0.0, start + wait - cluster.clock.now())))
     if not all(entry["ok"] for entry in claims):
@@ -141,6 +146,7 @@ def main() -> None:
             "needs": {"type": "dict", "required": True},
             "services": {"type": "list", "elements": "dict", "default": [], "options": service},
             "wait": {"type": "float", "default": 0},
+            "patient": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
@@ -151,7 +157,7 @@ def main() -> None:
         cluster = connect(module)
         facts = collect(cluster, needs, FACTS)
         claims, skipped = judge(facts, needs, time.monotonic() - start)
-        more, left = autoscaler_claims_of(cluster, needs["namespace"], module.params["services"], module.params["wait"])
+        more, left = autoscaler_claims_of(cluster, needs["namespace"], module.params["services"], module.params["wait"], module.params["patient"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, claims=claims + more, not_checked=skipped + left)

@@ -16,7 +16,8 @@ description:
   - Waits for all given objects at once, each by the rules of readiness of its kind, for the current generation.
   - Deployments, StatefulSets and DaemonSets must be updated and available with no old replica left. Gateways must be programmed with every
     listener. Routes must be accepted by every parent they name. Policies must be accepted by their ancestors.
-  - Fails after O(timeout), or when waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash).
+  - Fails after O(timeout), or when waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash). With O(patient=false)
+    also where nothing is under way that could still help.
   - A container that ends twice with the same error is not waited for, unless the error may pass, such as a refused connection or a name that does not resolve.
   - The error names for each object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
   - Displays its progress with a local connection.
@@ -25,6 +26,7 @@ options:
     description:
       - Definitions, objects or references.
       - With C(parent=NAMESPACE/NAME), an InferencePool is ready only when this Gateway reports on it.
+      - With C(least=N), a workload whose C(spec.replicas) is less than N is not ready, and waiting does not help.
       - With C(every=true) instead of a name, all objects of the kind, of which at least one must exist.
       - Of each, C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) and C(metadata.generation) are read. The short
         form C({api_version, kind, name, namespace}) works too. With C(label_selector) instead of a name, all
@@ -47,6 +49,14 @@ options:
     default: 0.5
   fail_fast:
     description: Whether to fail before O(timeout) when waiting longer cannot help.
+    type: bool
+    default: true
+  patient:
+    description:
+      - Whether what is not there may still come, as after a change.
+      - V(false) is for a verdict on what runs. Then only what is under way is waited for, such as a rollout, an image that is pulled, a model that is loaded,
+        nodes that an autoscaler adds, and what somebody has paused. It fails at once when an object is absent; within seconds when an object, an image or a
+        pod is refused, when a container is in a crash loop or when no node takes a pod; and when a registry or a controller has not answered for a while.
     type: bool
     default: true
 extends_documentation_fragment:
@@ -176,6 +186,7 @@ def main() -> None:
             "timeout": {"type": "int", "default": 300},
             "interval": {"type": "float", "default": 0.5},
             "fail_fast": {"type": "bool", "default": True},
+            "patient": {"type": "bool", "default": True},
             "progress_path": {"type": "path"},
         },
         supports_check_mode=True,
@@ -186,7 +197,7 @@ def main() -> None:
         names = [str(ref) for ref in refs]
         if module.check_mode or not refs:
             module.exit_json(changed=False, waited=0.0, waiting_for=names, **({} if module.check_mode else {"resources": []}))
-        wait = Wait(connect(module), refs, params["state"], params["progress_path"] or "")
+        wait = Wait(connect(module), refs, params["state"], params["progress_path"] or "", params["patient"])
         done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
         waited = round(wait.elapsed, 3)
         entries = [] if done else wait.explain()

@@ -27,6 +27,10 @@ options:
     description: Seconds to wait for all of them.
     type: int
     default: 300
+  patient:
+    description: Whether to wait for Deployments that are not ready. V(false) is for those that have been waited for before.
+    type: bool
+    default: true
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -95,6 +99,7 @@ def main() -> None:
             "namespace": {"type": "str", "required": True},
             "configurations": {"type": "dict", "required": True},
             "timeout": {"type": "int", "default": 300},
+            "patient": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
@@ -106,7 +111,7 @@ def main() -> None:
         cluster = connect(module)
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         wanted = [(RolloutTarget(namespace, name, name, ""), checksum(config), yaml.load(config, Loader=loader)) for name, config in configurations.items()]
-        outcomes = settle(cluster, wanted, module.params["timeout"])
+        outcomes = settle(cluster, wanted, module.params["timeout"], module.params["patient"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     seconds = round(time.monotonic() - start, 3)

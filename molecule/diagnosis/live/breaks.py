@@ -1,4 +1,8 @@
-"""Ways to break a running stack: name to (codes of which one must be first or second, what breaks it; it gives what mends it)."""
+"""Ways to break a running stack: name to (codes of which one must be first or second, what breaks it; it gives what mends it).
+
+VERDICTS: what a claim that does not hold says of each break, as a regular expression. It is found by requests alone where the objects are as they should be
+for their controllers.
+"""
 
 from __future__ import annotations
 
@@ -209,4 +213,61 @@ BREAKS: dict[str, Break] = {
     "policy_of_someone_else_refuses_requests": (("stranger",), strangers.refusing_policy),
     "webhook_of_someone_else_does_not_answer": (("F32",), strangers.silent_webhook),
     "network_policy_of_someone_else_against_egress": (("policy",), strangers.no_egress),
+}
+
+# Requests are still answered, and scheduled as promised, or the network of this cluster heeds no policy: the verdict may hold.
+UNNOTICED = {
+    "picker_reads_metrics_from_another_path",
+    "two_pools_share_the_servers",
+    "service_target_port_wrong",  # the gateway sends requests to the pods, as the endpoint picker says
+    "network_policy_in_the_way",
+    "network_policy_of_someone_else_against_egress",
+    "webhook_of_someone_else_does_not_answer",
+    "one_slow_server",
+}
+# Breaks that a verdict takes longer for, and why.
+SLOW = {"one_slow_server": "requests follow each other on purpose, and each that this server answers takes two seconds and more"}
+VERDICTS: dict[str, str] = {
+    "picker_scaled_away": r"^sim/picker: .*spec\.replicas is 0, 1 planned",
+    "picker_deleted": r"^sim/picker: Deployment llm-d/sim-epp: does not exist",
+    "picker_configuration_wrong": r"^sim/(picker|configured): .*quue-scorer",
+    "picker_without_rights": r"^sim/picker: .*forbidden",
+    "picker_with_tls_gateway_without": r"^sim/serving: ",
+    "picker_for_another_pool": r"^sim/picker: .*Pool is not initialized",
+    "picker_with_another_metric": r"^sim/picker: .*kv-cache-usage-percentage-metric",
+    "picker_probed_on_the_wrong_port": r"^sim/picker: .*:19000",
+    "pool_selects_nothing": r"^sim/serving: ",
+    "pool_target_port_wrong": r"^sim/serving: ",
+    "pool_deleted": r"^sim/pool: InferencePool llm-d/sim: does not exist",
+    "picker_service_target_port_wrong": r"^sim/(serving|scheduled): ",
+    "route_with_a_timeout_of_10_ms": r"^sim/serving: ",
+    "listener_for_another_host_name": r"^sim/serving: .*404",
+    "readiness_probe_changed_by_hand": r"^objects/deployment/sim-decode: .*statuscode: 404",
+    "route_on_another_gateway": r"^sim/route: .*Gateway llm-d/another-gateway does not exist",
+    "route_deleted": r"^sim/route: HTTPRoute llm-d/sim: does not exist",
+    "route_on_another_path": r"^sim/serving: .*404",
+    "reference_grant_missing": r"^sim/route: .*RefNotPermitted",
+    "header_override_missing": r"^sim/",
+    "policy_that_asks_the_picker_gone": r"^sim/(serving|scheduled|counted|obeyed): ",
+    "proxy_dials_services": r"^sim/",
+    "gateway_of_another_class": r"^objects/gateway/llm-d-gateway: .*GatewayClass nothing does not exist",
+    "gateway_controller_down": r"^objects/deployment/envoy-gateway: .*spec\.replicas is 0, 1 planned",
+    "quota_used_up": r"^objects/deployment/sim-decode: .*quota",
+    "servers_scaled_away": r"^objects/deployment/sim-decode: .*spec\.replicas is 0, 2 planned",
+    "server_image_wrong": r"^objects/deployment/sim-decode: .*-none cannot be pulled",
+    "server_crash_looping": r"^objects/deployment/sim-decode: .*nonsense",
+    "server_without_its_secret": r"^objects/deployment/sim-decode: .*secret llm-d-hf-token, which does not exist",
+    "server_out_of_memory": r"^objects/deployment/sim-decode: .*memory",
+    "server_asks_for_a_gpu": r"^objects/deployment/sim-decode: .*nvidia\.com/gpu",
+    "server_asks_for_a_thousand_cores": r"^objects/deployment/sim-decode: .*enough cpu",
+    "server_hung_but_listening": r"^sim/(serving|servers): ",
+    "server_answers_500": r"^sim/(serving|servers): ",
+    "errors_within_the_stream": r"^sim/(serving|servers): .*EngineCore encountered an issue",
+    "prefill_servers_gone": r"^objects/deployment/pd-prefill: .*spec\.replicas is 0, 1 planned",
+    "dns_down": r"^(objects/gateway/|gateway/programmed|(sim|pd)/serving)",
+    "api_key_wrong": r"^sim/(serving|servers): .*401",
+    "servers_of_another_model": r"^sim/",
+    "route_of_someone_else_with_a_longer_prefix": r"^sim/serving: ",
+    "route_of_someone_else_for_one_path": r"^sim/serving: ",
+    "policy_of_someone_else_refuses_requests": r"^sim/serving: .*403",
 }

@@ -19,6 +19,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import 
 NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
 SOMEBODY = {"fieldManager": "somebody"}
 LIMIT = 30  # seconds that one diagnosis may take
+VERDICT_LIMIT = 20  # seconds that a verdict may take, its play included, when nothing is under way
 Object = dict[str, t.Any]
 Undo = t.Callable[[], None]
 
@@ -140,6 +141,20 @@ class Stack:
         took = time.monotonic() - start
         assert took < LIMIT, f"a diagnosis took {took:.1f} s"
         return {**json.loads((self.artifacts / "diagnosis.json").read_text(encoding="utf-8")), "whole_seconds": round(took, 1)}
+
+    def validate(self, **variables: t.Any) -> Object:
+        """Run playbooks/validate.yml; gives verdict.json, as `failed` a line for each claim that does not hold, and as `whole_seconds` how long all took."""
+        given = {"llm_d_artifacts_dir": str(self.artifacts), "llm_d_kubeconfig": self.kubeconfig, **variables}
+        file = self.artifacts / "verdict.json"
+        file.unlink(missing_ok=True)
+        start = time.monotonic()
+        done = plays.run("-i", "molecule/diagnosis/inventory", "playbooks/validate.yml", "-e", json.dumps(given))
+        took = time.monotonic() - start
+        assert file.exists(), done.stdout + done.stderr
+        verdict = json.loads(file.read_text(encoding="utf-8"))
+        assert (done.returncode == 0) == verdict["ok"] and "changed=0" in done.stdout, done.stdout + done.stderr
+        failed = [f"{claim['id']}: {claim['evidence']} ({claim['remedy']})" for claim in verdict["claims"] if not claim["ok"]]
+        return {**verdict, "failed": failed, "whole_seconds": round(took, 1)}
 
     def until_named(self, codes: t.Collection[str], seconds: float = 120) -> Object:
         """Diagnose, evidence included, until one of the codes is first or second: a break takes its time to show."""

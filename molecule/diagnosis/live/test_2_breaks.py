@@ -1,12 +1,16 @@
-"""Each break is named first or second within half a minute of looking, and is gone from the findings when it is mended."""
+"""Each break is named first or second within half a minute of looking, and by the verdict within 20 s; it is gone from the findings when it is mended."""
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
-from breaks import BREAKS
-from stack import Stack
+from breaks import BREAKS, SLOW, UNNOTICED, VERDICTS
+from stack import VERDICT_LIMIT, Stack
+
+# Of make nightly, which may measure time.
+pytestmark = pytest.mark.timing
 
 
 @pytest.mark.parametrize("name", sorted(BREAKS))
@@ -25,9 +29,19 @@ def test_the_break_is_named_and_then_gone(stack: Stack, name: str) -> None:
         assert "ready" in (stack.artifacts / "diagnose/summary.txt").read_text(encoding="utf-8").lower()
         if name == "server_crash_looping":
             the_evidence_is_kept(stack)
+        the_verdict_comes_at_once(stack, name)
     finally:
         undo()
     stack.until_well()
+
+
+def the_verdict_comes_at_once(stack: Stack, name: str) -> None:
+    """It names the break, where requests notice it, and waits for nothing that does not come."""
+    verdict = stack.validate()
+    print(f"{name}: a verdict in {verdict['whole_seconds']} s: {'; '.join(verdict['failed'])[:600] or 'ok'}")
+    if name not in UNNOTICED:
+        assert any(re.search(VERDICTS[name], line) for line in verdict["failed"]), verdict["failed"]
+    assert name in SLOW or verdict["whole_seconds"] <= VERDICT_LIMIT, verdict["claims"]
 
 
 def the_evidence_is_kept(stack: Stack) -> None:
@@ -45,5 +59,6 @@ def the_evidence_is_kept(stack: Stack) -> None:
     assert "envoy_" in of("pod-envoy-gateway-system-envoy-llm-d-", "-metrics.txt") and "name: pd" in kept["services-llm-d.yml"]
 
 
-def test_there_are_twenty_ways_at_least() -> None:
+def test_there_are_twenty_ways_at_least_and_the_verdict_knows_each() -> None:
     assert len(BREAKS) >= 20
+    assert set(VERDICTS) | UNNOTICED == set(BREAKS) and not set(VERDICTS) & UNNOTICED and set(SLOW) <= set(BREAKS)

@@ -10,6 +10,7 @@ import re
 
 from ..common.objects import Facts, condition, describe, dicts, generation, get_path, mapping, number, text
 from ..common.text import shorten
+from ..k8s.last_words import last_words
 from ..k8s.pod_failures import Failure, containers, creation_failure, event_time, last_line, log_failure, pod_activity, pod_failure
 from . import ours
 from .catalog import CATALOG
@@ -129,8 +130,9 @@ def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
         if probed and (failure is None or dig_exit(pod) in (137, 143)):
             return probed, [failure.what] if failure else []
     if failure:
-        lines = [last_line(snap.log(pod, text(entry.get("name")))) for entry in containers(pod) if not entry.get("ready")]
-        return failure, [f"last line of its log: {line}" for line in lines if line and failure.code in BARE]
+        logs = [snap.log(pod, text(entry.get("name"))) for entry in containers(pod) if not entry.get("ready") and failure.code in BARE]
+        last = [(last_words(log), last_line(log)) for log in logs]
+        return failure, [f"its last error: {words}" if words else f"last line of its log: {line}" for words, line in last if line]
     mounted = [event for event in events if event.get("reason") in ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")]
     if mounted:
         latest = max(mounted, key=event_time)

@@ -255,9 +255,12 @@ def check_once(
     return health
 
 
-def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, clock: Clock = SYSTEM) -> Health:
-    """Checks until the server is healthy, `timeout` seconds are over, or the error is one that waiting does not fix."""
-    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=left, clock=clock), is_final, timeout, interval, clock)
+def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, clock: Clock = SYSTEM, least: float = 0.0) -> Health:
+    """Checks until the server is healthy, `timeout` seconds are over, or the error is one that waiting does not fix.
+
+    least: seconds that a check may take however little time is left, so that a server that answers slowly does not count as one that does not answer.
+    """
+    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=max(left, least), clock=clock), is_final, timeout, interval, clock)
     health.waited, health.looks = waited, looks
     return health
 

@@ -131,10 +131,20 @@ LOGS = (
     ),
     (r"Timed out waiting for engine core processes to start", "V2", "raise VLLM_ENGINE_READY_TIMEOUT_S; look at storage speed, and at NCCL"),
     (r"failed calling webhook", "F32", "wait until the webhook's pods are ready; look at its Service and its CA bundle"),
+    # In this order: flag and pflag of Go, argparse, click, clap, getopt, Envoy; then an endpoint picker that knows the flag and refuses it.
     (
-        r"unknown flag|flag provided but not defined|unrecognized arguments|error: argument ",
+        (
+            r"unknown (shorthand )?flag|flag provided but not defined|flag needs an argument|bad flag syntax",
+            r"invalid (argument|(boolean )?value) \S{1,200} for ... flag",
+            r"unrecognized arguments|error: argument |error: the following arguments are required|error: ambiguous option",
+            r"No such option:? |Error: (Invalid value for|Missing (option|argument)) '|Got unexpected extra argument",
+            r"error: (unexpected argument|[Ff]ound argument|invalid value) '|error: the following required arguments were not provided",
+            r"unrecognized option '|invalid option -- '|option '\S{1,200}' requires an argument|Unknown argument: -",
+            r"PARSE ERROR: Argument: ",
+            r"Failed to validate flags",
+        ),
         "args",
-        "the image does not know this argument: use the release line that fits the image, or correct extra arguments",
+        "the image does not know this argument, or refuses its value: use the release line that fits the image, or correct extra arguments",
     ),
     (
         r"unable to load config|[Ff]ailed to (load|parse|read) (the )?config|error unmarshaling|invalid configuration|plugin type \S+ is not registered",

@@ -13,6 +13,7 @@ from ..common.patterns import LinePattern
 from ..common.patterns import lines as lines_of
 from ..common.text import shorten
 from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
+from .last_words import last_words, spoken
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
@@ -35,6 +36,8 @@ class Failure:
     terminal: bool = False
 
 
+# Why a container waits, where its image is not there.
+PULL_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"})
 _PULL = (
     (
         r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist",
@@ -70,7 +73,7 @@ def _listed(lines: list[str]) -> Failure | None:
     for pattern, (_text, code, remedy) in zip(_LOGS, LOGS, strict=True):
         for line in lines:
             if pattern.matches(line[:LIMIT]):
-                return Failure(code, shorten(line), remedy)
+                return Failure(code, shorten(spoken(line)), remedy)
     return None
 
 
@@ -79,10 +82,16 @@ def _shown(chain: list[Raised]) -> str:
     return shorten(first if last.rpartition(": ")[2] in first else f"{shorten(first, 160)}; then {last}")
 
 
+def end_failure(log: str) -> Failure | None:
+    """What ended a program, from the log of the run that has ended: a known failure or an exception, else the error that it logged last."""
+    words = last_words(log)
+    return log_failure(log) or (Failure("crash", words, "correct what this error names; its log has more") if words else None)
+
+
 def lasting_error(log: str) -> str:
     """What to compare the errors of two runs by, without what differs from run to run; empty where there is none, or where the next run may do better."""
     raised, _lines = read_exceptions(log)
-    chain, found = first_exception(raised), log_failure(log)
+    chain, found = first_exception(raised), end_failure(log)
     if found is None or found.code in PASSING:
         return ""
     said = [found.what, *(line for one in chain if one.rank <= Rank.ECHO for line in (one.line, *one.more))]
@@ -134,12 +143,12 @@ def pod_failure(pod: Facts, restarts: dict[str, int] | None = None, again: dict[
     if status.get("phase") == "Failed":
         return _failed(status)
     for entry in containers(pod):
-        failure = _again(entry, (again or {}).get(container_key(pod, entry), "")) or _container(pod, entry, restarts or {}) or _endless(pod, entry)
+        failure = _again(entry, (again or {}).get(container_key(pod, entry), "")) or container_failure(pod, entry, restarts or {}) or _endless(pod, entry)
         if failure:
             return failure
     scheduled = condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
-        return _unscheduled(text(scheduled.get("message")) or text(scheduled.get("reason")))
+        return unscheduled_failure(text(scheduled.get("message")) or text(scheduled.get("reason")))
     return None
 
 
@@ -167,11 +176,12 @@ def _failed(status: Facts) -> Failure:
     return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", True)
 
 
-def _container(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
+def container_failure(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
+    """The failure of one container, given by its status; None when none is known. restarts: see common.objects.Context."""
     waiting = mapping(get_path(entry, "state", "waiting"))
     reason, message, name = text(waiting.get("reason")), text(waiting.get("message")), text(entry.get("name"))
-    if reason in ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"):
-        return _pull(reason, message, text(entry.get("image")))
+    if reason in PULL_REASONS:
+        return pull_failure(reason, message, text(entry.get("image")))
     if reason in ("CreateContainerConfigError", "CreateContainerError", "RunContainerError"):
         return _create(name, reason, message)
     if reason == "CrashLoopBackOff" or get_path(entry, "state", "terminated", "exitCode") not in (None, 0):
@@ -200,7 +210,8 @@ def _endless(pod: Facts, entry: Facts) -> Failure | None:
     return Failure(_ENDLESS[name], what, "upgrade Kubernetes to 1.29 or newer and give it restartPolicy Always, or run it as a plain container", True)
 
 
-def _pull(reason: str, message: str, image: str) -> Failure:
+def pull_failure(reason: str, message: str, image: str) -> Failure:
+    """Why an image is not there, from reason and message of a container that waits for it, or from the message of an event about it."""
     if reason == "InvalidImageName":
         return Failure("F34", f"image {image!r} is no valid name", "correct the image's name", True)
     if reason == "ErrImageNeverPull":
@@ -262,7 +273,8 @@ def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     return Failure("crash", what + (f": {message}" if message else ""), remedy, lasting)
 
 
-def _unscheduled(message: str) -> Failure:
+def unscheduled_failure(message: str) -> Failure:
+    """Why no node takes a pod, from the message of its condition PodScheduled."""
     short = shorten(message)
     short_of = re.search(r"Insufficient ([\w./-]*\w)", message)
     if short_of and short_of.group(1) not in ("cpu", "memory", "ephemeral-storage", "pods"):

@@ -22,6 +22,7 @@ GATEWAY_PODS = (
 # Objects that accelerator operators act on, with the namespace of the operator's DaemonSets; empty: the object's own namespace.
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 LOG_LINES = 400  # lines of a log that hold the cause: vLLM writes some 150 after it, of every process
+CREATORS = 3
 REVISION = "deployment.kubernetes.io/revision"
 # Labels that LeaderWorkerSet sets on everything it creates.
 
@@ -38,6 +39,7 @@ class Ref:
     labels: str = ""
     every: bool = False
     parent: str = ""  # NAMESPACE/NAME of the Gateway that has to report on it
+    least: int = 0  # replicas that the spec of a workload has to ask for
 
     def __str__(self) -> str:
         name = self.name or (f"with {self.labels}" if self.labels else "of any name")
@@ -45,7 +47,7 @@ class Ref:
 
 
 def references(items: list[Facts]) -> list[Ref]:
-    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every, parent}.
+    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every, parent, least}.
 
     Raises ClusterError naming every element that is incomplete.
     """
@@ -65,6 +67,7 @@ def references(items: list[Facts]) -> list[Ref]:
             text(labels),
             bool(item.get("every")),
             text(item.get("parent")),
+            number(item.get("least")),
         )
         lacking = [name for name, value in (("apiVersion", ref.api_version), ("kind", ref.kind), ("name", ref.name or ref.labels or ref.every)) if not value]
         if lacking:
@@ -78,12 +81,13 @@ def references(items: list[Facts]) -> list[Ref]:
 class Observer:
     """Reads the objects of some Refs, and their pods, events and logs.
 
-    skip_forbidden: what the account may not read counts as absent; `forbidden` has these refs with the message of the API server.
+    skip_forbidden: what the account may not read counts as absent; `forbidden` has these refs with the message of the API server. managed_fields: whether
+    objects keep these, by which one sees when somebody changed them.
     """
 
-    def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False) -> None:
+    def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False, managed_fields: bool = False) -> None:
         self.cluster = cluster
-        self._skip_forbidden = skip_forbidden
+        self._skip_forbidden, self._managed_fields = skip_forbidden, managed_fields
         self.forbidden: dict[Ref, str] = {}
         self.refs = refs
         self._groups: dict[tuple[str, ...], list[Ref]] = {}
@@ -120,7 +124,8 @@ class Observer:
             # Items of a list lack these.
             item.setdefault("apiVersion", first.api_version)
             item.setdefault("kind", first.kind)
-            mapping(item.get("metadata")).pop("managedFields", None)
+            if not self._managed_fields:
+                mapping(item.get("metadata")).pop("managedFields", None)
         if first.labels:
             return dict.fromkeys(refs, items)
         by_name = {get_path(item, "metadata", "name"): item for item in items}
@@ -164,6 +169,15 @@ class Observer:
         sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUP_LABELS}/name={name}")
         revision = next((get_path(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if get_path(entry, "metadata", "name") == name), None)
         return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUP_LABELS}/name={name},{GROUP_REVISION}={revision}") if revision else []
+
+    def creators(self, obj: Facts) -> list[Facts]:
+        """The objects that create the pods of a workload without a condition about that, and have not created all of them: their events say why."""
+        namespace, name = (text(get_path(obj, "metadata", key)) for key in ("namespace", "name"))
+        if obj.get("kind") == "LeaderWorkerSet":
+            sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUP_LABELS}/name={name}")
+        else:
+            sets = [obj] if obj.get("kind") in ("StatefulSet", "DaemonSet", "Job") else []
+        return [each for each in sets if _created(each) < _wanted(each)][:CREATORS]
 
     def _gateway_pods(self, name: str, namespace: str) -> list[Facts]:
         # Beside the Gateway, which an account of its namespace may read, else wherever its controller is.
@@ -214,6 +228,14 @@ def owned(child: Facts, owner: Facts) -> bool:
     """Whether the owner is among the child's owner references."""
     uid = get_path(owner, "metadata", "uid")
     return any(entry.get("uid") == uid for entry in dicts(get_path(child, "metadata", "ownerReferences")))
+
+
+def _created(obj: Facts) -> int:
+    return max(number(get_path(obj, "status", key)) for key in ("replicas", "currentNumberScheduled", "active", "succeeded"))
+
+
+def _wanted(obj: Facts) -> int:
+    return number(get_path(obj, "status", "desiredNumberScheduled"), number(get_path(obj, "spec", "replicas"), 1))
 
 
 def _of_daemon_set(pod: Facts) -> bool:

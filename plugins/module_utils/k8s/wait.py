@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +13,16 @@ from ..common.objects import Context, Facts, Verdict, condition, generation, get
 from ..common.text import shorten
 from . import pod_failures
 from .client import Cluster
+from .pod_prospects import GRACE, Around
+from .prospects import prospect
 from .readiness.gateway import unreported
 from .readiness.judge import judge, leaving
 from .related_objects import LOG_LINES, Observer, Ref
+from .surroundings import Surroundings
 
-# Seconds: how long a terminal verdict must hold, how often pods are read, how often progress is reported.
-GRACE, PODS, BEAT = 3.0, 1.0, 10.0
+# Seconds: how often pods are read, how often progress is reported.
+PODS, BEAT = 1.0, 10.0
+_COUNT = re.compile(r"[0-9]+/[0-9]+ ")  # as the reason of a workload begins
 DETAIL = 3  # pods, events or objects in a message
 
 
@@ -31,10 +36,13 @@ class End:
 
 
 class Wait:
-    """One wait for many objects. state: ready or absent; progress: the file for progress lines, or empty."""
+    """One wait for many objects. state: ready or absent; progress: the file for progress lines, or empty.
 
-    def __init__(self, cluster: Cluster, refs: list[Ref], state: str = "ready", progress: str = "") -> None:
-        self.observer = Observer(cluster, refs)
+    patient: whether what is not there may still come, as after a change; else only what is under way is waited for, see prospects.
+    """
+
+    def __init__(self, cluster: Cluster, refs: list[Ref], state: str = "ready", progress: str = "", patient: bool = True) -> None:
+        self.observer = Observer(cluster, refs, managed_fields=not patient)
         self.refs, self.state = refs, state
         self.objects: dict[Ref, list[Facts]] = {}
         self.verdicts: dict[Ref, Verdict] = {}
@@ -44,6 +52,9 @@ class Wait:
         self._ends: dict[str, End] = {}
         self._again: dict[str, str] = {}
         self._terminal: dict[Ref, float] = {}
+        self._surroundings = None if patient or state == "absent" else Surroundings(self.observer)
+        self._around: dict[Ref, tuple[float, Around]] = {}
+        self._hold: dict[Ref, float] = {}
         self._progress = Progress(progress)
         self._clock = cluster.clock
         self._begin = self._clock.now()
@@ -76,7 +87,29 @@ class Wait:
     def poll(self) -> None:
         """Read and judge every object once."""
         self.objects = self.observer.fetch()
-        self.verdicts = {ref: self._judge(ref) for ref in self.refs}
+        self.verdicts = {ref: self._final(ref, self._judge(ref)) for ref in self.refs}
+
+    def _final(self, ref: Ref, verdict: Verdict) -> Verdict:
+        """The verdict, which is terminal with its cause where a wait that is not patient cannot hope for the object."""
+        if verdict.ready or self._surroundings is None:
+            return verdict
+        obj = self._culprits[ref] if self.objects.get(ref) else None
+        found = prospect(obj, verdict, self._view(ref, obj) if obj else Around(0.0))
+        if found is None:
+            return verdict
+        self._hold[ref] = found.hold
+        count, _what, _rest = verdict.reason.partition(" (")
+        counted = f"{count} ({found.what})" if _COUNT.match(count) else f"{verdict.reason}: {found.what}"
+        return Verdict(False, verdict.reason if found.what in verdict.reason else counted, found.remedy or verdict.remedy, True)
+
+    def _view(self, ref: Ref, obj: Facts) -> Around:
+        """What is around an object, read once in PODS seconds."""
+        then, known = self._around.get(ref, (-PODS, Around(0.0)))
+        if self._surroundings is None or self.elapsed - then < PODS:
+            return known
+        around = self._surroundings.of(obj, self._context(ref, obj))
+        self._around[ref] = (self.elapsed, around)
+        return around
 
     def _judge(self, ref: Ref) -> Verdict:
         found = self.objects.get(ref, [])
@@ -102,6 +135,9 @@ class Wait:
     def _judge_one(self, ref: Ref, obj: Facts) -> Verdict:
         if generation(obj) < ref.generation:
             return Verdict(False, f"generation {generation(obj)} seen, {ref.generation} wanted")
+        if number(get_path(obj, "spec", "replicas"), 1) < ref.least:
+            asked = f"spec.replicas is {get_path(obj, 'spec', 'replicas')}, {ref.least} planned"
+            return Verdict(False, asked, "run playbooks/site.yml, which scales it as your file says, and find out who else does", True)
         verdict = judge(obj)
         if not verdict.ready:
             return judge(obj, self._context(ref, obj))
@@ -110,7 +146,7 @@ class Wait:
     def _context(self, ref: Ref, obj: Facts) -> Context:
         """Pods and events of an object that is not ready, read once in PODS seconds."""
         then, known = self._contexts.get(ref, (-PODS, Context()))
-        if obj.get("kind") == "Gateway" or self.elapsed - then < PODS:
+        if (obj.get("kind") == "Gateway" and self._surroundings is None) or self.elapsed - then < PODS:
             return known
         pods = self.observer.pods(obj)
         for key, count in pod_failures.restart_counts(pods).items():
@@ -139,18 +175,18 @@ class Wait:
         error = pod_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
         # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
         if error and error == before.error and (not stamp or stamp != before.stamp):
-            known = pod_failures.log_failure(log)
-            self._again[key] = known.what if known else error
+            ended_by = pod_failures.end_failure(log)
+            self._again[key] = ended_by.what if ended_by else error
         self._ends[key] = End(count, error, stamp)
 
     def _has_lasting_failure(self) -> bool:
-        """Whether a terminal verdict has held for GRACE seconds."""
+        """Whether a terminal verdict has held for GRACE seconds, or for as long as its prospects say."""
         for ref in self.refs:
             if ref in self.verdicts and self.verdicts[ref].terminal:
                 self._terminal.setdefault(ref, self.elapsed)
             else:
                 self._terminal.pop(ref, None)
-        return any(self.elapsed - since >= GRACE for since in self._terminal.values())
+        return any(self.elapsed - since >= self._hold.get(ref, GRACE) for ref, since in self._terminal.items())
 
     def explain(self) -> list[Facts]:
         """For each pending object: {kind, name, namespace, reason, remedy, terminal, details: [lines]}."""
@@ -184,8 +220,8 @@ class Wait:
             events = self.observer.events(pod)
             lines.append(f"pod {name}: {failure.what if failure else pod_failures.pod_activity(pod, events)}")
             said.append(failure.what if failure else "")
-            for container, log in self._logs(pod):
-                known = pod_failures.log_failure(log)
+            for container, log, ended in self._logs(pod):
+                known = pod_failures.end_failure(log) if ended else pod_failures.log_failure(log)
                 line = known.what if known else pod_failures.last_line(log)
                 if line and not (failure and line in failure.what):
                     lines.append(f"pod {name}, log of {container}: {line}")
@@ -194,9 +230,9 @@ class Wait:
         lines += event_lines(self.observer.events(obj), text(obj.get("kind")), said)
         return lines, remedy
 
-    def _logs(self, pod: Facts) -> list[tuple[str, str]]:
-        """(container, end of its log) for containers that are not ready; after a restart with the end of the previous run's log before it."""
-        logs: list[tuple[str, str]] = []
+    def _logs(self, pod: Facts) -> list[tuple[str, str, bool]]:
+        """(container, end of its log, whether it has ended) for containers that are not ready; the log of a run before it comes first."""
+        logs: list[tuple[str, str, bool]] = []
         for entry in pod_failures.containers(pod):
             if entry.get("ready") is True:
                 continue
@@ -204,7 +240,7 @@ class Wait:
             log = self.observer.log(pod, name, LOG_LINES, previous=True) if entry.get("restartCount") else ""
             if get_path(entry, "state", "running") is not None or get_path(entry, "state", "terminated"):
                 log += self.observer.log(pod, name, LOG_LINES)
-            logs.append((name, log))
+            logs.append((name, log, bool(entry.get("restartCount") or get_path(entry, "state", "terminated"))))
         return logs
 
 

@@ -9,7 +9,7 @@ import collections.abc as c
 import re
 import typing as t
 
-from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, moment, text
 from .claims import Claim, claim
 
 KINDS = ("Deployment", "LeaderWorkerSet")
@@ -54,6 +54,13 @@ def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.
         well = "; ".join(_said(item) for item in mine)
         found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well, _remedy(wrong, alone), seconds))
     return found
+
+
+def young(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], now: float, seconds: float) -> bool:
+    """Whether an autoscaler of the plan is younger than `seconds`, so that it may not have read its metrics yet. now: seconds since the epoch."""
+    ours = {name for service in services for name in service.get("autoscaled") or ()}
+    born = [moment(get_path(item, "metadata", "creationTimestamp")) for item in autoscalers if _target(item) in ours]
+    return any(each is not None and now - each.timestamp() < seconds for each in born)
 
 
 def told(events: c.Sequence[Facts]) -> dict[str, str]:

@@ -99,10 +99,11 @@ class Rollout:
         return path
 
 
-def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float) -> list[Outcome]:
+def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float, patient: bool = True) -> list[Outcome]:
     """Waits until every endpoint picker runs its configuration, given as (target, checksum, document), or until one of them fails.
 
-    A document of None is not compared with the log. Returns one outcome for each, in order.
+    A document of None is not compared with the log. patient: whether a Deployment that is not ready is waited for; else each that is not is a failure at once.
+    Returns one outcome for each, in order.
     """
     watches = [RolloutWatch(cluster, *item) for item in wanted]
     end = cluster.clock.now() + timeout
@@ -110,7 +111,7 @@ def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.
     while True:
         for watch in watches:
             if watch.outcome is None:
-                watch.check()
+                watch.check(patient)
         # one failure fails all: do not wait for the others
         lost = any(watch.outcome and watch.outcome.error for watch in watches)
         if lost or all(watch.outcome for watch in watches) or cluster.clock.now() >= end:
@@ -131,8 +132,8 @@ class RolloutWatch:
         self._clock = cluster.clock
         self._begin = self._clock.now()
 
-    def check(self) -> None:
-        """Checks once, and sets the outcome when the rollout has ended."""
+    def check(self, patient: bool = True) -> None:
+        """Checks once, and sets the outcome when the rollout has ended. patient: whether a Deployment that is not ready may become so."""
         self.waiting.poll()
         found = self.waiting.objects.get(self.ref) or []
         if not found:
@@ -143,6 +144,9 @@ class RolloutWatch:
             there = f"its checksum is {annotated[:12] or 'missing'}, not {self.wanted[:12]}"
             self.outcome = Outcome([], f"Deployment {self.target} was changed by someone else: {there}")
             return
+        if get_path(found[0], "spec", "replicas") == 0:
+            self.outcome = Outcome([], f"Deployment {self.target} is scaled to 0, so no endpoint picker runs")
+            return
         pods = self.observer.pods(found[0])
         verdict = self.waiting.verdicts[self.ref]
         if verdict.ready:
@@ -151,7 +155,7 @@ class RolloutWatch:
         refused = self._refusal(pods)
         if refused:
             self.outcome = Outcome([], f"the new endpoint picker does not start: {refused}", refused)
-        elif verdict.terminal:
+        elif verdict.terminal or not patient:
             self.outcome = self.give_up()
 
     def give_up(self) -> Outcome:

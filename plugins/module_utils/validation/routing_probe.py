@@ -31,7 +31,10 @@ class Prober(ProbeTraffic):
     """Probes one service once. `run` returns plain data."""
 
     def run(self) -> dict[str, t.Any]:
-        """Checks health, then sends traffic if the service is healthy. Returns the observations."""
+        """Checks health, then sends traffic if the service is healthy, up to the first request that fails: then it is not serving, and nothing else is judged.
+
+        Returns the observations.
+        """
         idle = self._timed("counted", self._read)
         found = self._timed("serving", self._health)
         if not found.healthy:
@@ -43,12 +46,15 @@ class Prober(ProbeTraffic):
             first = last = self._learnt(before, end)
             # Only promised phases run, except `spread`, which creates the traffic that all other claims need.
             for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
-                if name in promised:
+                if name in promised and not self.seen["failures"]:
                     last = self._timed(name, functools.partial(phase, last))
-            if len((self.seen.get("sticky") or {"servers": ()})["servers"]) < 2:
+            if self.seen["failures"] or len((self.seen.get("sticky") or {"servers": ()})["servers"]) < 2:
                 break
         cold = self._timed("split", self._prefilled)
-        self._timed("spread", lambda: self._spread(last))
+        if not self.seen["failures"]:
+            self._timed("spread", lambda: self._spread(last))
+        if self.seen["failures"]:
+            return self.seen
         self._timed("split", lambda: self._split(cold))
         if not self._by_header:
             self.seen["answered"] = increases(first["answered"], self._answered())  # before requests are sent to servers directly
@@ -64,7 +70,7 @@ class Prober(ProbeTraffic):
         wanted = health.Requirements(
             model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout
         )
-        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5, self._clock)
+        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5, self._clock, self._limits.request_timeout)
         length = next((entry.max_model_len for entry in found.models if entry.id == self._service["model"]), None)
         if length:
             self._words = max(16, min(self._words, length // 4))  # a rare word can be three tokens, and the answer needs room

@@ -97,19 +97,22 @@ def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
     return exact[0] if exact else (named[0].replace("*", "validation", 1) if named else None)
 
 
-def required_objects(plan: Facts) -> list[dict[str, str]]:
-    """References to the objects that must be ready: {api_version, kind, namespace, name}."""
+def required_objects(plan: Facts) -> list[dict[str, t.Any]]:
+    """References to the objects that must be ready: {api_version, kind, namespace, name, and least for workloads of a planned number of replicas}."""
     gateway, namespace = plan["gateway"], plan["namespace"]
-    found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])] if gateway["gateway_api"] else []
+    found: list[dict[str, t.Any]] = []
+    if gateway["gateway_api"]:
+        found.append(_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"]))
     if gateway.get("install"):
-        found += [_reference("apps/v1", each["kind"], each["namespace"], each["name"]) for each in gateway["controllers"]]
+        found += [{**_reference("apps/v1", each["kind"], each["namespace"], each["name"]), **_least(1, each["kind"])} for each in gateway["controllers"]]
     groups = plan["prerequisites"]["leader_worker_set"]
     if groups and groups["install"]:
-        found.append(_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))))
+        found.append({**_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))), **_least(1)})
     for service in plan["services"]:
+        picker = service["scheduler"]
         found += [
-            *(_reference(server["api_version"], server["kind"], namespace, server["name"]) for server in service["servers"]),
-            _reference("apps/v1", "Deployment", service["scheduler"]["namespace"], service["scheduler"]["name"]),
+            *({**_reference(each["api_version"], each["kind"], namespace, each["name"]), **_least(_fixed(each))} for each in service["servers"]),
+            {**_reference("apps/v1", "Deployment", picker["namespace"], picker["name"]), **_least(picker["replicas"])},
         ]
         watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
         found += [_reference(item["api_version"], item["kind"], item.get("namespace", namespace), item["name"]) for item in watched]
@@ -139,8 +142,13 @@ def _address(service: Facts) -> dict[str, t.Any] | None:
     return {"namespace": service["scheduler"]["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
 
 
-def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, str]:
+def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, t.Any]:
     return {"api_version": api_version, "kind": kind, "namespace": namespace, "name": name}
+
+
+def _least(replicas: int | None, kind: str = "Deployment") -> dict[str, int]:
+    """How many replicas a workload has to ask for; nothing where an autoscaler, or its kind, decides."""
+    return {"least": replicas} if replicas and kind != "DaemonSet" else {}
 
 
 def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:

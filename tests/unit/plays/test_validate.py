@@ -102,6 +102,14 @@ def test_every_look_is_a_claim_and_the_play_fails_once(play):
     assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + page
 
 
+def test_nothing_that_is_absent_is_waited_for(play):
+    """With the waits of a user who sets none: minutes, where the same is found behind a change."""
+    done, folder = play(validation_wait=60, validation_timeout=300)
+    claims = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]
+    assert done.returncode != 0 and {entry["id"] for entry in claims} >= {"sim/route", "sim/picker", "gateway/programmed"}
+    assert sum(entry["seconds"] for entry in claims) < 10, claims
+
+
 def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
     prompt = "You are the patient assistant of a shop for boots."
     done, folder = play("-vvv", llm_d_model_services=[{**SERVICE, "warmup": {"prompts": [prompt]}}])

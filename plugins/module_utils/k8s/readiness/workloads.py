@@ -63,7 +63,8 @@ def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> V
     if done >= want and old <= 0:
         return Verdict(True, f"{done}/{want} ready")
     if done >= want:
-        return Verdict(False, f"{done}/{want} ready, {old} old still there")
+        # An old pod can be the one that is available, while a new one cannot run.
+        return _pods(f"{done}/{want} ready, {old} old still there", context)
     count = f"{done}/{want} ready"
     failure = condition(obj.get("status"), "ReplicaFailure")
     if failure.get("status") == "True":

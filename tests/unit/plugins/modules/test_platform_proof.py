@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
 from ansible_collections.llm_d.inference.plugins.modules import platform_proof
@@ -70,7 +72,7 @@ class Server:
 
 @pytest.fixture(name="prove")
 def proof(call, tmp_path):
-    def prove(server, check=False, needs=NEEDS, autoscaled=(), wait=0):
+    def prove(server, check=False, needs=NEEDS, autoscaled=(), wait=0, patient=True):
         with serve(server) as api:
             return call(
                 platform_proof,
@@ -78,6 +80,7 @@ def proof(call, tmp_path):
                 kubeconfig=kubeconfig(tmp_path, api),
                 needs=needs,
                 wait=wait,
+                patient=patient,
                 services=[
                     {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
                     {"name": "table", "deployments": ["table-decode"]},
@@ -251,12 +254,13 @@ def test_what_the_plan_scales_has_an_autoscaler(prove):
 class Late(Server):
     """Its autoscaler looks at its metrics only after the second look at it."""
 
+    MADE = scaler("queue", "sim-decode")
     looks = 0
 
     def __call__(self, handler, method, path, body):
         if path.startswith(SCALERS):
             self.looks += 1
-            item = scaler("queue", "sim-decode")
+            item = self.MADE
             self.pages[SCALERS] = {"items": [item if self.looks > 2 else {**item, "status": {}}]}
         return super().__call__(handler, method, path, body)
 
@@ -268,6 +272,19 @@ def test_a_new_autoscaler_is_given_time(prove):
     server = Late()
     claims = prove(server, needs=needs, wait=30)["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [False] and server.looks == 1, "that of someone else is not waited for"
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(("seconds", "looks"), [(5, 3), (3600, 1)])
+def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, looks):
+    now = datetime.datetime(2026, 11, 26, 12, tzinfo=datetime.UTC)
+    monkeypatch.setattr(Cluster, "server_time", lambda _self: now.timestamp())
+
+    born = (now - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    monkeypatch.setitem(Late.MADE["metadata"], "creationTimestamp", born)
+    server = Late()
+    claims = prove(server, needs={**NEEDS, "rights": []}, autoscaled=["sim-decode"], wait=30, patient=False)["claims"]
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [looks == 3] and server.looks == looks
 
 
 def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):

@@ -294,3 +294,25 @@ def test_the_proof_names_who_does_not_run_what_it_should(run):
         {"name": "sim-epp", "culprit": REFUSAL, "error": f"the new endpoint picker does not start: {REFUSAL}"},
     ]
     assert not api.writes
+
+
+def test_a_verdict_waits_for_no_picker_that_is_not_ready(run, clock):
+    api = Api("balanced")
+    api.newest["ready"] = False
+    api.log = lambda _name: ""
+
+    def prove(**options):
+        with serve(api) as url:
+            return run(scheduler_proof, host=url, api_key="x-token-12345678", namespace="llm-d", configurations={"sim-epp": api.config}, timeout=60, **options)
+
+    assert "container epp crashes" in prove(patient=False)["msg"] and clock.sleeps == []
+    assert "container epp crashes" in prove()["msg"] and sum(clock.sleeps) == 60
+
+
+def test_a_picker_that_is_scaled_away_is_said_at_once(run, clock):
+    api = Api("balanced")
+    shown = api.as_seen
+    api.as_seen = lambda _ready: {**shown(0), "spec": {**shown(0)["spec"], "replicas": 0}, "status": {"observedGeneration": 1}}
+    with serve(api) as url:
+        found = run(scheduler_proof, host=url, api_key="x-token-12345678", namespace="llm-d", configurations={"sim-epp": api.config}, timeout=60)
+    assert "Deployment llm-d/sim-epp is scaled to 0" in found["msg"] and clock.sleeps == []

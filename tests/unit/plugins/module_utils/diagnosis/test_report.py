@@ -756,6 +756,14 @@ def test_a_log_of_a_crashing_pod_names_its_cause(code, line):
     assert code in [entry.code for entry in report.diagnose(snap)[:2]]
 
 
+def test_an_error_of_a_crashing_pod_that_nobody_has_listed_is_its_evidence():
+    snap = healthy()
+    said = '{"level":"error","msg":"Failed to extract GKNN","error":"the pool has three tongues"}'
+    unready(snap, DECODE, log=f"INFO starting\n{said}\nINFO leaving\n", status=CRASH)
+    (crash,) = [entry for entry in report.diagnose(snap) if entry.code == "crash"]
+    assert "its last error: Failed to extract GKNN: the pool has three tongues" in crash.evidence, crash.evidence
+
+
 def test_drift_ranks_behind_what_makes_requests_fail_and_before_what_follows():
     weights = [finding.SERVER, finding.DRIFT, finding.UNREADY]
     assert weights == sorted(weights, reverse=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import types
 import urllib.parse
@@ -482,6 +483,184 @@ def test_an_address_where_nothing_listens_is_a_mistake_and_one_that_has_answered
     with pytest.raises(ClusterError, match="connection refused"):
         wait.run(60, 1)
     assert slept(wait) == 0
+
+
+# a wait that is not patient: for a verdict
+
+NOW = 1_800_000_000.0
+GATEWAYS = "/apis/gateway.networking.k8s.io/v1"
+
+
+def ago(seconds):
+    """A time of the API, so many seconds before the wait begins."""
+    return datetime.datetime.fromtimestamp(NOW - seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture
+def server_clock(monkeypatch):
+    """The API server's clock goes with the clock of the wait; that of this host says another time."""
+    monkeypatch.setattr(client.Cluster, "server_time", lambda self: NOW + self.clock.now() - 1000)
+
+
+def verdict(api, *refs, seconds=300, patient=False):
+    """(whether all are ready, seconds slept, what is said) of one wait that looks twice a second."""
+    with serve(api) as url:
+        wait = Wait(cluster(url), list(refs) or [DEPLOYMENT], patient=patient)
+        done = wait.run(seconds, 0.5)
+        return done, slept(wait), report(wait.explain(), len(refs) or 1, slept(wait), "ready")
+
+
+def pod_of(api):
+    return api.table["/api/v1/namespaces/objects-try/pods"]["items"][1]
+
+
+def in_state(state, restarts=0, born=0.0, events=()):
+    """An API server with one Deployment, whose pod was scheduled `born` seconds before the wait and whose container is in this state."""
+    api = crashing()
+    pod = pod_of(api)
+    pod["status"]["containerStatuses"][0].update(state=state, restartCount=restarts)
+    for entry in pod["status"]["conditions"]:
+        entry["lastTransitionTime"] = ago(born)
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": [{**each, "involvedObject": {"uid": pod["metadata"]["uid"]}} for each in events]}
+    return api
+
+
+def test_what_is_absent_is_not_waited_for():
+    route = Ref("gateway.networking.k8s.io/v1", "HTTPRoute", "llm-d", "sim")
+    done, waited, said = verdict(Api(), Ref("v1", "Pod", "n", "y"), route)
+    assert not done and waited == 0 and "Pod n/y: does not exist" in said and "knows no HTTPRoute" in said
+    assert verdict(Api(), Ref("v1", "Pod", "n", "y"), patient=True)[:2] == (False, 300), "where something was changed, it may come"
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize(
+    ("state", "seconds", "words"),
+    [
+        ({"waiting": {"reason": "ErrImagePull", "message": "x: not found"}}, 3, "cannot be pulled"),
+        ({"waiting": {"reason": "ErrImagePull", "message": "dial tcp 10.0.0.1:443: connect: connection refused"}}, 10, "connection refused"),
+        ({"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}}, 3, "secret a, which does not exist"),
+        ({"waiting": {"reason": "CrashLoopBackOff"}}, 3, "unknown flag: --nonsense"),
+    ],
+)
+def test_what_cannot_run_ends_it_within_seconds(state, seconds, words):
+    done, waited, said = verdict(in_state(state, restarts=1))
+    assert (done, waited) == (False, seconds) and words in said and "waiting longer will not help" in said, said
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize(("first", "seconds"), [(0, 10), (5, 5), (600, 3)])
+def test_a_registry_has_ten_seconds_from_its_first_failure(first, seconds):
+    why = "dial tcp 10.0.0.1:443: connect: connection refused"
+    image = pod_of(crashing())["status"]["containerStatuses"][0]["image"]
+    failed = {"reason": "Failed", "message": f'Failed to pull image "{image}": {why}', "firstTimestamp": ago(first), "lastTimestamp": ago(0)}
+    _done, waited, said = verdict(in_state({"waiting": {"reason": "ErrImagePull", "message": why}}, events=[failed]))
+    assert waited == seconds and "the node cannot reach the registry" in said
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize(("born", "seconds"), [(0, 6), (2, 4), (600, 3)])
+def test_a_pod_that_no_node_takes_has_six_seconds(born, seconds):
+    api = in_state({})
+    unsched = recorded("pod_unsched")["status"]
+    unsched["conditions"][0]["lastTransitionTime"] = ago(born)
+    pod_of(api)["status"] = unsched
+    _done, waited, said = verdict(api)
+    assert waited == seconds and "nvidia.com/gpu" in said
+    up = {"reason": "TriggeredScaleUp", "message": "1->2", "lastTimestamp": ago(born), "involvedObject": {"uid": pod_of(api)["metadata"]["uid"]}}
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": [up]}
+    assert verdict(api)[:2] == (False, 300), "nodes are coming"
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_a_rollout_that_is_under_way_is_waited_for():
+    api = in_state({"running": {"startedAt": ago(600)}})
+    api.table[f"/api/v1/namespaces/objects-try/pods/{pod_of(api)['metadata']['name']}/log"] = "INFO loading weights\n"
+    assert verdict(api)[:2] == (False, 300)
+    ready = changed(recorded("deployment"), "metadata.name", "crash")
+    looks = iter([api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"]] * 80)
+    api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"] = lambda: next(looks, ready)
+    assert verdict(api)[:2] == (True, 40)
+
+
+class BacksOff(Crashes):
+    """The kubelet lets ten seconds pass before it restarts the container."""
+
+    PHASES = ("running", "terminated", *("waiting",) * 10)
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_a_crash_loop_ends_it_at_the_end_that_proves_it():
+    told, silent = BacksOff([ODD], born=True), BacksOff(["INFO leaving"], born=True)
+    done, _waited, said = verdict(told)
+    assert not done and told.run == 1 and "(1 restarts): OddError: process {} has no shard)" in said, said
+    done, _waited, said = verdict(silent)
+    assert not done and silent.run == 2 and "crashes (exit code 1, 2 restarts)" in said
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_a_program_that_lacks_a_permission_says_so_for_six_seconds():
+    api = in_state({"running": {"startedAt": ago(0)}})
+    path = f"/api/v1/namespaces/objects-try/pods/{pod_of(api)['metadata']['name']}/log"
+    line = 'failed to list *v1.Pod: pods is forbidden: User "system:serviceaccount:llm-d:sim-epp" cannot list resource "pods"\n'
+    api.table[path] = line * 3
+    _done, waited, said = verdict(api)
+    assert waited == 6 and "pods is forbidden" in said and "give its service account" in said
+    assert api.asked.count(path) <= 4, "the log of a program that runs is not read at every look"
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_a_route_and_a_gateway_name_what_they_lack():
+    api, names = Api(), [("gateways", "Gateway", True), ("httproutes", "HTTPRoute", True), ("gatewayclasses", "GatewayClass", False)]
+    api.table[GATEWAYS] = {"resources": [{"name": name, "kind": kind, "namespaced": spaced} for name, kind, spaced in names]}
+    gateway, route = changed(recorded("gateway"), "metadata.generation", 2), changed(recorded("httproute"), "status.parents", [])
+    gateway["metadata"]["creationTimestamp"] = route["metadata"]["creationTimestamp"] = ago(0)
+    gateway["spec"]["gatewayClassName"], route["spec"]["parentRefs"][0]["name"] = "nothing", "another"
+    api.table[f"{GATEWAYS}/namespaces/llm-d/gateways/llm-d-gateway"] = gateway
+    api.table[f"{GATEWAYS}/namespaces/llm-d/httproutes/sim"] = route
+    version = GATEWAYS.removeprefix("/apis/")
+    _done, waited, said = verdict(api, Ref(version, "Gateway", "llm-d", "llm-d-gateway"), Ref(version, "HTTPRoute", "llm-d", "sim"))
+    assert waited == 3 and "GatewayClass nothing does not exist" in said and "Gateway llm-d/another does not exist" in said
+    api.table[f"{GATEWAYS}/gatewayclasses/nothing"] = (403, {"message": "no"})
+    _done, waited, said = verdict(api, Ref(version, "Gateway", "llm-d", "llm-d-gateway"))
+    assert waited == 30 and "is reported for generation 1" in said, "what may not be read counts as there, and its controller has half a minute"
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_managed_fields_say_when_an_object_was_changed():
+    api, kind = Api(), {"resources": [{"name": "gateways", "kind": "Gateway", "namespaced": True}]}
+    gateway = changed(recorded("gateway"), "metadata.generation", 2)
+    gateway["metadata"].update(creationTimestamp=ago(3600), managedFields=[{"time": ago(10)}])
+    api.table.update({GATEWAYS: kind, f"{GATEWAYS}/namespaces/llm-d/gateways/llm-d-gateway": gateway})
+    assert verdict(api, Ref(GATEWAYS.removeprefix("/apis/"), "Gateway", "llm-d", "llm-d-gateway"))[1] == 20
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_one_of_many_pods_that_cannot_run_is_found_among_those_that_start():
+    api = in_state({"waiting": {"reason": "CrashLoopBackOff"}}, restarts=1)
+    items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
+    starting = changed(items[1], "status.containerStatuses.0.state", {"waiting": {"reason": "ContainerCreating"}})
+    items[1:1] = [changed(changed(starting, "metadata.uid", str(number)), "status.containerStatuses.0.restartCount", 0) for number in range(7)]
+    _done, waited, said = verdict(api)
+    assert waited == 3 and "unknown flag: --nonsense" in said
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_an_account_that_may_read_the_objects_only():
+    api = in_state({"waiting": {"reason": "ErrImagePull", "message": "x: not found"}})
+    for path in ("pods", "events"):
+        api.table[f"/api/v1/namespaces/objects-try/{path}"] = (403, {"message": "no"})
+    assert verdict(api, seconds=20)[:2] == (False, 20)
+
+
+@pytest.mark.parametrize(("replicas", "ready"), [(0, False), (3, False), (4, True), (5, True)])
+def test_a_workload_that_was_scaled_away_is_not_ready(replicas, ready):
+    api = Api()
+    deployment = changed(recorded("deployment"), "spec.replicas", replicas)
+    deployment["status"].update(dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas))
+    api.table["/apis/apps/v1/namespaces/llm-d/deployments/sim-decode"] = deployment
+    (ref,) = references([{"api_version": "apps/v1", "kind": "Deployment", "namespace": "llm-d", "name": "sim-decode", "least": 4}])
+    done, waited, said = verdict(api, ref, patient=True)
+    assert done is ready and waited <= 3 and (ready or f"spec.replicas is {replicas}, 4 planned" in said)
 
 
 # telling

@@ -220,6 +220,30 @@ def test_a_request_that_fails_in_the_middle():
     assert found["serving"][0] is False and "request 4 of this validation" in found["serving"][1]
 
 
+@pytest.mark.parametrize("fail_after", [2, 5, 9, 10])
+def test_nothing_is_sent_after_a_request_that_failed(fail_after):
+    """A server that hangs costs the timeout of one request, not of each."""
+    gateway, clock = InferenceGateway(fail_after=fail_after), FakeClock()
+    seen = probe(gateway, clock=clock, endpoints=9)
+    assert len(seen["failures"]) == 1 and seen["sent"] == fail_after - 1, "two requests were for health"
+    assert sum(clock.sleeps) <= LIMITS.settle, "no counter is waited for"
+
+
+def test_a_check_has_the_time_of_a_request_however_short_the_wait_is():
+    asked = []
+
+    class Noting(UrlTransport):
+        def request(self, method, path, body=None, headers=None, timeout=10.0, until=None):
+            asked.append(timeout)
+            return super().request(method, path, body, headers, timeout, until)
+
+    with serve(InferenceGateway()) as url:
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 1, "promises": []}
+        limits = ProbeLimits(request_timeout=60.0, wait=0.0)
+        assert Prober(service, OpenAIClient(Noting(url)), None, limits, clock=FakeClock()).run()["health"]["healthy"]
+    assert asked and min(asked) == 60
+
+
 @pytest.mark.timing
 def test_the_whole_is_bounded_in_time():
     def hang(handler, method, path, body):

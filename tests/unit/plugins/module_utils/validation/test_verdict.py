@@ -142,6 +142,17 @@ def test_a_controller_of_somebody_else_is_not_looked_at(plan):
     assert "envoy-gateway-system" not in {entry["namespace"] for entry in verdict.required_objects(plan)}
 
 
+def test_workloads_have_to_ask_for_the_planned_replicas_unless_an_autoscaler_decides(plan):
+    def least():
+        return {entry["name"]: entry.get("least") for entry in verdict.required_objects(plan) if entry["kind"] == "Deployment"}
+
+    service = plan["services"][0]
+    service["server"]["replicas"], service["scheduler"]["replicas"] = 3, 2
+    assert least()["envoy-gateway"] == 1 and least()["llama-8b-decode"] == 3 and least()["llama-8b-epp"] == 2
+    service["server"]["autoscaling"] = {"min": 0, "max": 3}
+    assert least()["llama-8b-decode"] is None, "it may be scaled to 0"
+
+
 def test_a_verdict(plan):
     found = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
     assert found["ok"] is True and found["endpoint"] == "http://10.216.7.20" and found["time"] == "2026-11-21T08:00:00Z"

@@ -1,0 +1,214 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a pod that is not ready can still become ready, and why not. Pure. See prospects.prospect."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from ..common.objects import Facts, condition, dicts, get_path, mapping, moment, number, text
+from ..common.text import shorten
+from . import pod_failures
+from .pod_failures import Failure, container_key, event_time
+
+# Seconds for which a failure has to be observed in any case, since a Secret, a pod or a rule may be on its way.
+GRACE = 3.0
+# Seconds after which there is no hope: a registry that does not answer; a pod that no node takes; a program that runs, and says or answers what is wrong;
+# a pod that no scheduler has taken up.
+REGISTRY, UNSCHEDULED, RUNS, UNNOTICED = 10.0, 6.0, 6.0, 15.0
+# The same for volumes and networks of pods, by the reason of the event: a volume can follow a pod from another node.
+SET_UP = {"FailedMount": 30.0, "FailedAttachVolume": 120.0, "FailedCreatePodSandBox": 60.0}
+# Seconds that new nodes, or new volumes, may take.
+NODES, VOLUMES = 900.0, 300.0
+ENDS = 3  # ends of a container after which it is in a crash loop, whatever it says
+# Failures of a program that waits for something else, and tries again for ever: without a permission, without its pool, without a name.
+WAITS_FOR = frozenset({"F3", "F4", "F5", "dns"})
+SAID, AGAIN = 30, 2  # lines at the end of the log of a program that runs, and how many of them say so
+_REFUSED = re.compile(r"statuscode: (?:400|401|403|404|405|406|410|501)\b")
+_PORT = re.compile(r":([0-9]{1,5})(?:/|\"|: connect)")
+_CLOSED = re.compile(r"connection refused|failed to connect service")
+_ABSENT = re.compile(r"(secret|configmap) \"[^\"]{1,260}\" not found|non-existent (secret|config) key|RuntimeClass \"?[^ \"]{1,260}\"? not found")
+
+
+@dataclasses.dataclass(frozen=True)
+class Hopeless:
+    """Why an object cannot become ready. hold: seconds for which a wait has to observe that before it ends."""
+
+    what: str
+    remedy: str
+    hold: float = GRACE
+
+
+@dataclasses.dataclass(frozen=True)
+class Around:
+    """What is known around an object that is not ready.
+
+    now: seconds since the epoch by the clock of the API server; pods: those of the object that are not ready; events: of the object, of these pods and of their
+    claims, by uid; logs: of containers, by pod_failures.container_key: the end of the run that ended last, or of the one that runs; claims: the
+    PersistentVolumeClaims that the pods name, by `namespace/name`, None where there is none; absent: other objects that it names and that do not exist;
+    restarts, again: see common.objects.Context.
+    """
+
+    now: float
+    pods: list[Facts] = dataclasses.field(default_factory=list)
+    events: dict[str, list[Facts]] = dataclasses.field(default_factory=dict)
+    logs: dict[str, str] = dataclasses.field(default_factory=dict)
+    claims: dict[str, Facts | None] = dataclasses.field(default_factory=dict)
+    absent: list[str] = dataclasses.field(default_factory=list)
+    restarts: dict[str, int] = dataclasses.field(default_factory=dict)
+    again: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def age(self, stamp: object) -> float | None:
+        """Seconds since a time of the API; None for anything else."""
+        found = moment(stamp)
+        return None if found is None else self.now - found.timestamp()
+
+    def of(self, obj: Facts, *reasons: str) -> list[Facts]:
+        """The events of an object, oldest first; with `reasons`, those alone."""
+        found = self.events.get(text(get_path(obj, "metadata", "uid")), [])
+        return sorted((event for event in found if not reasons or event.get("reason") in reasons), key=event_time)
+
+
+def lasting(failure: Failure | Hopeless, limit: float, age: float | None) -> Hopeless | None:
+    """Hopeless once a failure has lasted `limit` seconds; where its age is unknown, once it has been observed for so long."""
+    if age is None:
+        return Hopeless(failure.what, failure.remedy, limit)
+    return Hopeless(failure.what, failure.remedy) if age >= limit - GRACE else None
+
+
+def pod_prospect(pod: Facts, around: Around) -> Hopeless | None:
+    """Why a pod that is not ready cannot become ready; None where it still can."""
+    if get_path(pod, "metadata", "deletionTimestamp") or get_path(pod, "status", "phase") == "Succeeded":
+        return None
+    failure = pod_failures.pod_failure(pod, around.restarts, around.again)
+    if failure and failure.terminal:
+        return Hopeless(failure.what, failure.remedy)
+    for entry in pod_failures.containers(pod):
+        if entry.get("ready") is True or get_path(entry, "state", "terminated", "exitCode") == 0:
+            continue
+        found = _pull(pod, entry, around) or _crash(pod, entry, around) or _running(pod, entry, around)
+        if found:
+            return found
+    return _scheduling(pod, around) or _set_up(pod, around)
+
+
+def _pull(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
+    """An image that is refused or not there is the end; what else keeps it away has REGISTRY seconds."""
+    waiting, image = mapping(get_path(entry, "state", "waiting")), text(entry.get("image"))
+    reason, message = text(waiting.get("reason")), text(waiting.get("message"))
+    if reason not in pod_failures.PULL_REASONS:
+        return None
+    events = [event for event in around.of(pod, "Failed") if image in text(event.get("message"))]
+    if reason == "ImagePullBackOff" and "ErrImagePull" not in message and events:
+        message = text(events[-1].get("message"))  # before Kubernetes 1.31 the status of a pod that backs off does not say why
+    failure = pod_failures.pull_failure(reason, message, image)
+    if failure.terminal:
+        return Hopeless(failure.what, failure.remedy)
+    ages = [age for event in events if (age := around.age(event.get("firstTimestamp") or event_time(event))) is not None]
+    return lasting(failure, REGISTRY, max(ages, default=None))
+
+
+def _crash(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
+    """A container that waits to be restarted: after ENDS ends, or after the second that has an error which the next run has as well."""
+    state, reason = mapping(entry.get("state")), text(get_path(entry, "state", "waiting", "reason"))
+    failure = pod_failures.container_failure(pod, entry, around.restarts)
+    if failure is None or not (reason in ("CrashLoopBackOff", "RunContainerError") or "terminated" in state):
+        return lasting(failure, REGISTRY, None) if failure and reason == "CreateContainerError" else None
+    log, ends = around.logs.get(container_key(pod, entry), ""), number(entry.get("restartCount")) + 1
+    said = pod_failures.end_failure(log)
+    if ends < (2 if failure.code in ("F18", "command") or pod_failures.lasting_error(log) else ENDS):
+        return None
+    more = f": {said.what}" if said and said.what not in failure.what else ""
+    return Hopeless(failure.what + more, said.remedy if said else failure.remedy)
+
+
+def _running(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
+    """A program that runs: it says again and again what it lacks, or it answers its probe with a refusal."""
+    running = mapping(entry.get("state")).get("running")
+    if running is None:
+        return None
+    since = get_path(running, "startedAt")
+    failure = _repeated(around.logs.get(container_key(pod, entry), "")) or _probe(pod, entry, text(since), around)
+    if failure is None:
+        return None
+    return lasting(dataclasses.replace(failure, what=f"container {text(entry.get('name'))} is not ready: {failure.what}"), RUNS, around.age(since))
+
+
+def _repeated(log: str) -> Failure | None:
+    lines = [line for line in log.splitlines() if line.strip()][-SAID:]
+    found = [failure for line in lines if (failure := pod_failures.log_failure(line)) and failure.code in WAITS_FOR]
+    return found[-1] if len(found) >= AGAIN else None
+
+
+def _probe(pod: Facts, entry: Facts, since: str, around: Around) -> Failure | None:
+    """The failure of a probe that goes on failing: nothing listens where it asks, or it asks what the program does not have."""
+    field = f"{{{text(entry.get('name'))}}}"
+    events = [
+        event for event in around.of(pod, "Unhealthy") if event_time(event) >= since and text(get_path(event, "involvedObject", "fieldPath")).endswith(field)
+    ]
+    if not events:
+        return None
+    message = shorten(text(events[-1].get("message")))
+    if _REFUSED.search(message):
+        return Failure("probe", message, "probe a path that the program answers")
+    if "unknown service" in message:
+        return Failure("F50", message, "set the probe to the health service that this image serves")
+    port = _PORT.search(message)
+    parts = [part for key in ("containers", "initContainers") for part in dicts(get_path(pod, "spec", key))]
+    ports = {number(given.get("containerPort")) for part in parts for given in dicts(part.get("ports"))}
+    if port and ports and int(port.group(1)) not in ports and _CLOSED.search(message):
+        listed = ", ".join(map(str, sorted(ports)))
+        return Failure("F42", message, f"probe a port on which the program listens: the pod names {listed}")
+    return None
+
+
+def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
+    """A pod that no node takes, unless nodes, room or volumes are coming."""
+    entry, status = condition(pod.get("status"), "PodScheduled"), mapping(pod.get("status"))
+    if not entry and not get_path(pod, "spec", "nodeName"):
+        name = text(get_path(pod, "spec", "schedulerName")) or "default-scheduler"
+        failure = Failure("unschedulable", f"no scheduler has taken the pod up (schedulerName {name})", "check that this scheduler runs")
+        return lasting(failure, UNNOTICED, around.age(get_path(pod, "metadata", "creationTimestamp")))
+    if entry.get("status") != "False" or entry.get("reason") not in (None, "", "Unschedulable") or status.get("nominatedNodeName"):
+        return None
+    # Cluster Autoscaler, and Karpenter.
+    scaled = around.of(pod, "TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
+    if scaled and scaled[-1].get("reason") != "NotTriggerScaleUp" and (around.age(event_time(scaled[-1])) or 0.0) < NODES:
+        return None
+    claims = [_claim(name, claim, around) for name, claim in around.claims.items()]
+    lost = next((claim for claim in claims if isinstance(claim, Hopeless)), None)
+    if lost or True in claims:
+        return lost
+    failure = pod_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
+    return lasting(failure, UNSCHEDULED, around.age(entry.get("lastTransitionTime")))
+
+
+def _claim(name: str, claim: Facts | None, around: Around) -> Hopeless | bool:
+    """Why a PersistentVolumeClaim will get no volume, else whether one is being made."""
+    if claim is None:
+        return Hopeless(f"PersistentVolumeClaim {name} does not exist", "create it, or name the right one")
+    events = around.of(claim, "ProvisioningFailed", "FailedBinding", "Provisioning", "ExternalProvisioning")
+    if get_path(claim, "status", "phase") == "Bound" or not events:
+        return False
+    if events[-1].get("reason") in ("ProvisioningFailed", "FailedBinding"):
+        words = shorten(text(events[-1].get("message")))
+        return Hopeless(f"PersistentVolumeClaim {name} gets no volume: {words}", "check its storage class, its size and its access modes")
+    return (around.age(events[0].get("firstTimestamp") or event_time(events[0])) or 0.0) < VOLUMES
+
+
+def _set_up(pod: Facts, around: Around) -> Hopeless | None:
+    """A pod on a node whose volumes or network cannot be set up: its latest event says so."""
+    entries = pod_failures.containers(pod)
+    if not get_path(pod, "spec", "nodeName") or any(get_path(entry, "state", "waiting") is None for entry in entries):
+        return None
+    events = around.of(pod)
+    last = events[-1] if events else {}
+    if last.get("reason") not in SET_UP:
+        return None
+    message = shorten(text(last.get("message")))
+    if _ABSENT.search(message):
+        return Hopeless(message, "create what the message names, or name the right one")
+    failure = Failure("set_up", message, "check the volume, its claim and its storage class, or the network of the node")
+    return lasting(failure, SET_UP[text(last.get("reason"))], around.age(last.get("firstTimestamp") or event_time(last)))
