@@ -51,7 +51,8 @@ def needed_roles(plan: t.Any) -> list[dict[str, t.Any]]:
     """The Roles that an account needs for a plan."""
     if not isinstance(plan, dict) or "preflight" not in plan:
         raise AnsibleFilterError("needed_roles takes a plan")
-    return deployer_roles(plain(plan)["preflight"]["rights"])
+    planned = plain(plan)
+    return deployer_roles([*planned["preflight"]["rights"], *planned["removal"]["rights"]])
 
 
 class FilterModule:
