@@ -42,16 +42,19 @@ class Kind:
         return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
 
 
-def kinds(cluster: Cluster) -> tuple[list[Kind], dict[str, str]]:
-    """(every kind, in the preferred version of its group; by API version, why its kinds are not known, such as those of a server behind the API server)."""
-    versions = _versions(cluster)
+def kinds(cluster: Cluster, groups: c.Container[str] | None = None) -> tuple[list[Kind], dict[str, str]]:
+    """(every kind, in the preferred version of its group; by API version, why its kinds are not known, such as those of a server behind the API server).
+
+    groups: the API groups to look at, else all.
+    """
+    versions = [version for version in _versions(cluster) if groups is None or version.rpartition("/")[0] in groups]
     answers = cluster.parallel(lambda version: _resources(cluster, version), versions)
     found: dict[tuple[str, str], Kind] = {}
     for answer in answers:
         for kind in [] if isinstance(answer, str) else answer:
             found.setdefault((kind.group, kind.plural), kind)
     failed = {version: answer for version, answer in zip(versions, answers, strict=True) if isinstance(answer, str)}
-    return list(found.values()), failed or ({} if found else {"the API": "the API server names no kind"})
+    return list(found.values()), failed or ({} if found or groups is not None else {"the API": "the API server names no kind"})
 
 
 def contents(cluster: Cluster, namespaces: c.Sequence[str]) -> list[Contents]:
