@@ -128,14 +128,15 @@ kept:
       sample: "the namespace llm-d stays: it holds 2 objects that are not deleted"
 """
 
+import dataclasses
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.k8s import namespace_contents, namespace_reader
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.shared_controllers import title_with_instance
+from ..module_utils.k8s.namespace_contents import Ours
+from ..module_utils.k8s.namespace_reader import kept_namespaces
 
 _TEXT = {"type": "str", "required": True}
 SPEC: dict[str, t.Any] = {
@@ -157,18 +158,12 @@ SPEC: dict[str, t.Any] = {
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
-    ours = namespace_contents.Ours(**{name: module.params[name] for name in SPEC if name != "namespaces"})
-    found = []
+    ours = Ours(**{name: module.params[name] for name in SPEC if name != "namespaces"})
     try:
-        cluster = connect(module)
-        for inside in namespace_reader.contents(cluster, namespace_reader.there(cluster, module.params["namespaces"])):
-            kept = namespace_contents.keepers(inside, ours)
-            if lines := namespace_contents.lines(inside, kept):
-                said = {"lines": lines, "summary": namespace_contents.summary(inside, kept)}
-                found.append({"namespace": inside.namespace, "objects": [title_with_instance(item) for item in kept], **said})
+        found = kept_namespaces(connect(module), module.params["namespaces"], ours)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), kept=[])
-    module.exit_json(changed=False, kept=found)
+    module.exit_json(changed=False, kept=[dataclasses.asdict(each) for each in found])
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def keepers(inside: Contents, ours: Ours) -> list[Facts]:
     kept = [item for item in inside.items if not judge.goes(item)]
     uids = {_uid(item) for item in kept} - {""}
     roots = [item for item in kept if not uids & {text(owner.get("uid")) for owner in _owners(item)} and not judge.leader_stays(item)]
-    return sorted(roots, key=lambda item: (text(item.get("kind")), text(get_path(item, "metadata", "name"))))
+    return sorted(roots or kept, key=lambda item: (text(item.get("kind")), text(get_path(item, "metadata", "name"))))
 
 
 def lines(inside: Contents, kept: c.Sequence[Facts]) -> list[str]:

@@ -12,7 +12,8 @@ from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import shorten
 from .client import Cluster
 from .errors import ApiError
-from .namespace_contents import RECORDS, Contents, unlisted
+from .namespace_contents import RECORDS, Contents, Ours, keepers, lines, summary, unlisted
+from .shared_controllers import title_with_instance
 
 # An API server that cannot give metadata alone gives the whole objects.
 METADATA = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io,application/json"
@@ -57,12 +58,32 @@ def kinds(cluster: Cluster, groups: c.Container[str] | None = None) -> tuple[lis
     return list(found.values()), failed or ({} if found or groups is not None else {"the API": "the API server names no kind"})
 
 
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A namespace that must stay. objects: what keeps it; lines: the same for people, with a bound; summary: in one line."""
+
+    namespace: str
+    objects: list[str]
+    lines: list[str]
+    summary: str
+
+
+def kept_namespaces(cluster: Cluster, namespaces: c.Iterable[str], ours: Ours) -> list[Kept]:
+    """Those of the namespaces that exist and hold anything of others, or of which that is not known. Raises ClusterError."""
+    found = []
+    for inside in contents(cluster, there(cluster, namespaces)):
+        kept = keepers(inside, ours)
+        if said := lines(inside, kept):
+            found.append(Kept(inside.namespace, [title_with_instance(item) for item in kept], said, summary(inside, kept)))
+    return found
+
+
 def contents(cluster: Cluster, namespaces: c.Sequence[str]) -> list[Contents]:
     """Every object in each of the namespaces that would be deleted with it, but for records, and the owners of these objects. Raises ClusterError.
 
     What cannot be listed, for want of permissions or since its server does not answer, is in `unread`.
     """
-    known, failed = kinds(cluster)
+    known, failed = kinds(cluster) if namespaces else ([], {})
     # A kind without `delete` is a view of other objects, and nothing of it is deleted with a namespace.
     held = [kind for kind in known if "delete" in kind.verbs and (kind.group, kind.plural) not in RECORDS]
     jobs = [(namespace, kind) for namespace in namespaces for kind in held]
