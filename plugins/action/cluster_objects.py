@@ -117,7 +117,7 @@ class ActionModule(InProcess):
     def _empty(self, namespaces: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> list[Facts]:
         """Those of the namespaces that hold nothing of others. What keeps the rest is added to `done` and to the result. done: what was deleted before."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
-        inside = {"labels": options["owned_by"], **options["contents"]}
+        inside = {"labels": options["owned_by"], **(options.get("contents") or {})}
         inside["going"] = [*inside.get("going", ()), *(_reference(change.definition) for change in done if change.action == "deleted")]
         answer = self._execute_module(
             module_name=CONTENTS, module_args={**args, **inside, "namespaces": [item["metadata"]["name"] for item in namespaces]}, task_vars=task_vars

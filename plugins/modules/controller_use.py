@@ -136,7 +136,8 @@ def listed(cluster: Cluster, path: str, kind: str) -> list[dict] | str:
     except ApiError as exc:
         if exc.status == 401:
             raise
-        return f"this account may not list {kind}s" if exc.status == 403 else f"{kind}s cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}"
+        plural = path.rpartition("/")[2]
+        return f"this account may not list {plural}" if exc.status == 403 else f"{plural} cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}"
 
 
 def observe(cluster: Cluster, controllers: list[dict]) -> ControllerUse:

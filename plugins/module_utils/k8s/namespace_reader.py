@@ -100,7 +100,9 @@ def _there(cluster: Cluster, name: str) -> bool:
     try:
         found = cluster.find(f"/api/v1/namespaces/{name}", accept=METADATA.format(""))
     except ApiError as exc:
-        return _passed(exc).status == 403
+        if exc.status == 403:
+            return True
+        raise
     return found is not None and not get_path(found, "metadata", "deletionTimestamp")
 
 

@@ -94,7 +94,7 @@ def _permissions(crds: list[Facts]) -> list[Facts]:
     """Permissions that the first task of a run checks."""
     verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
     found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
-    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("list", "create", "delete")]
+    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("get", "list", "create", "patch", "delete")]
 
 
 def platform_owns(user: Facts, bundle: str) -> bool:

@@ -158,6 +158,12 @@ def test_credentials_that_expire_are_an_error(look, api):
     assert found["failed"] and "(401)" in found["msg"]
 
 
+def test_a_namespace_that_nobody_can_read_is_an_error(look, api):
+    api.answers[SPACE] = (500, {"kind": "Status", "code": 500, "message": "etcd is away"})
+    found = look()
+    assert found["failed"] and "etcd is away" in found["msg"]
+
+
 def test_a_namespace_that_is_not_there_or_on_its_way_out_is_not_looked_at(look, api):
     del api.lists[SPACE]
     assert look()["kept"] == []
