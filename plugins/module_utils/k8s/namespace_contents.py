@@ -30,7 +30,12 @@ _EVERYWHERE: tuple[Key, ...] = (
     *((*_CONFIG_MAP, name) for name in ("istio-ca-root-cert", "istio-ca-crl")),
     ("", "ResourceQuota", "gke-resource-quotas"),
 )
-_OPENSHIFT: tuple[Key, ...] = ((*_ACCOUNT, "builder"), (*_ACCOUNT, "deployer"))
+# On OpenShift, all but the first two by OpenShift Pipelines.
+_OPENSHIFT: tuple[Key, ...] = (
+    *((*_ACCOUNT, name) for name in ("builder", "deployer", "pipeline")),
+    *((*_CONFIG_MAP, f"config-{name}-cabundle") for name in ("service", "trusted")),
+    *((*_BINDING, name) for name in ("openshift-pipelines-edit", "pipelines-scc-rolebinding")),
+)
 _COPIED = "olm.copiedFrom"  # a label of ClusterServiceVersions that OLM copies into every namespace
 _LEADER = "control-plane.alpha.kubernetes.io/leader"  # an annotation of the ConfigMap by which replicas elect a leader
 # Objects that go with another one which they name without ownerReferences: kind, label or annotation with the name of the other, and its kind.

@@ -67,7 +67,7 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
             if mapping(get_path(item, "metadata", "labels")).get(MANAGED_BY) == labels.get(MANAGED_BY):
                 found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
             elif controller["installed"]:
-                found.append(f"{title_with_instance(item)} is not ours, so that the release in it may be another's (helm list -n {controller['namespace']})")
+                found.append(f"{title_with_instance(item)} is not ours, so that the release in it may be of others (helm list -n {controller['namespace']})")
     return found
 
 

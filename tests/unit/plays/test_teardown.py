@@ -149,6 +149,8 @@ class Api:
             kinds = [{"name": name, "singularName": name[:-1], "kind": kind, "namespaced": place, "verbs": verbs} for name, kind, place in KINDS[plain]]
             return 200, {"kind": "APIResourceList", "groupVersion": plain.removeprefix("/apis/").removeprefix("/api/"), "resources": kinds}
         if plain in self.kept:
+            if method == "DELETE" and "dryRun" in query:
+                return 200, {"kind": "Status", "status": "Success"}
             if method == "DELETE":
                 return 200, {"kind": "Status", "status": "Success", "was": bool(self.kept.pop(plain))}
             return 200, typed(plain, self.kept[plain])
@@ -415,7 +417,8 @@ def words(said):
     return " ".join(said.split())
 
 
-def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, api, root):
+@pytest.mark.parametrize("arguments", [["--check", "--diff"], []], ids=["checked", "removed"])
+def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, api, root, arguments):
     """The roles of playbooks/teardown.yml itself; in check mode the same list, and no namespace in the diff."""
     ours = ["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode", f"{NAMESPACES}/llm-d/configmaps/llama-epp"]
     everywhere = [f"{NAMESPACES}/llm-d/configmaps/kube-root-ca.crt", f"{NAMESPACES}/llm-d/serviceaccounts/default"]
@@ -423,18 +426,21 @@ def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, ap
     before = dict(api.kept)
     (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
     services = [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "llm-d-hf-token"}}]
-    user = {"roles": play["roles"], "llm_d_scope": "cluster", "llm_d_gateway": PLAIN, "llm_d_model_services": services}
-    for arguments in (["--check", "--diff"], []):
-        rc, said, _helm = teardown(arguments=arguments, **user)
-        assert rc == 0 and "the namespace llm-d stays: it holds 5 objects that are not deleted" in words(said), said
-        assert all(title in said for title in THEIRS.values()) and "kube-root-ca.crt" not in said and "Namespace llm-d (deleted)" not in said, said
-        assert api.kept == before if arguments else set(before) - set(api.kept) == set(ours)
-    rc, said, _helm = teardown(**user)
-    assert rc == 0 and "changed=0 " in said and "the namespace llm-d stays" in said, said
-    for path in THEIRS:
-        del api.kept[path]
-    rc, said, _helm = teardown(**user)
-    assert rc == 0 and f"{NAMESPACES}/llm-d" not in api.kept and "stays" not in said, said
+    user = {"llm_d_scope": "cluster", "llm_d_gateway": PLAIN, "llm_d_model_services": services}
+    rc, said, _helm = teardown(roles=play["roles"], arguments=arguments, **user)
+    assert rc == 0 and "the namespace llm-d stays: it holds 5 objects that are not deleted" in words(said), said
+    assert all(title in said for title in THEIRS.values()) and "kube-root-ca.crt" not in said and "Namespace llm-d (deleted)" not in said, said
+    assert api.kept == before if arguments else set(before) - set(api.kept) == set(ours)
+
+
+def test_a_namespace_that_others_have_left_goes(teardown, api):
+    path = f"{NAMESPACES}/llm-d/configmaps/notes"
+    api.kept[path] = own(path)
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and "changed=0 " in said and "the namespace llm-d stays: ConfigMap llm-d/notes" in words(said), said
+    del api.kept[path]
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" not in api.kept and "llm-d stays" not in said, said
 
 
 def test_what_cannot_be_listed_keeps_the_namespace_and_the_teardown_goes_on(teardown, api, monkeypatch):
@@ -491,7 +497,7 @@ def test_a_release_in_a_namespace_that_is_not_ours_is_not_uninstalled(teardown, 
     api.kept[f"{NAMESPACES}/{CONTROLLER}"] = own(f"{NAMESPACES}/{CONTROLLER}")
     rc, said, helm = teardown()
     assert rc == 0 and helm == "" and {RECORD, f"{NAMESPACES}/{CONTROLLER}", *HOOKS} <= set(api.kept), said
-    assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be another's" in words(said)
+    assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be of others" in words(said)
 
 
 def test_a_gpu_operators_namespace_that_others_use_stays(teardown, api):

@@ -142,7 +142,7 @@ def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
     look.lists["/api/v1/namespaces"][0]["metadata"]["labels"] = {"team": "mesh"}
     assert look(ENVOY)["used"] == [], "one that we have not installed"
     found = look({**ENVOY, "installed": True})
-    told = "Namespace envoy-gateway-system is not ours, so that the release in it may be another's (helm list -n envoy-gateway-system)"
+    told = "Namespace envoy-gateway-system is not ours, so that the release in it may be of others (helm list -n envoy-gateway-system)"
     assert found["used"] == [ENVOY["name"]] and told in found["lines"][0]
 
 

@@ -91,7 +91,9 @@ def test_what_kubernetes_and_openshift_put_everywhere_goes() -> None:
     ]
     openshift = [
         item("ConfigMap", "openshift-service-ca.crt"),
-        *(item("ServiceAccount", name) for name in ("builder", "deployer")),
+        *(item("ServiceAccount", name) for name in ("builder", "deployer", "pipeline")),
+        *(item("ConfigMap", f"config-{name}-cabundle") for name in ("service", "trusted")),
+        item("RoleBinding", "pipelines-scc-rolebinding", RBAC),
         *(item("RoleBinding", f"system:{name}", RBAC) for name in ("image-pullers", "image-builders", "deployers")),
         item("ClusterServiceVersion", "somebodys.v1", OLM, labels={"olm.copiedFrom": "openshift-operators"}),
     ]
