@@ -16,7 +16,7 @@ from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F40
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
-from ..module_utils.k8s.apply_results import FIELDS_TAKEN, OTHERWISE, Change, changes, check_definitions, holds_values, is_secret, split_foreign
+from ..module_utils.k8s.apply_results import FIELDS_TAKEN, OTHERWISE, Change, changes, check_definitions, holds_values, is_namespace, is_secret, split_foreign
 from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.events import events
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
@@ -24,7 +24,7 @@ from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.sanitize import redact_part
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
 from ..module_utils.k8s.stand_in import judged, trials
-from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
+from ..modules import cluster_snapshot, namespace_contents, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess, shown
 from ..plugin_utils.object_yaml import object_yaml
 
@@ -32,7 +32,8 @@ MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
 SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
-OPTIONS = ("definitions", "state", "owned_by", "foreign", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
+CONTENTS = "llm_d.inference.namespace_contents"
+OPTIONS = ("definitions", "state", "owned_by", "contents", "foreign", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
 NOISE = "No meaningful diff was generated"
 
 
@@ -47,6 +48,7 @@ class ActionModule(InProcess):
                 "definitions": {"type": "list", "elements": "dict", "required": True},
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 "owned_by": {"type": "dict", "default": {}},
+                "contents": {"type": "dict", "default": {}},
                 "foreign": {"type": "str", "choices": ["keep", "refuse", "take"], "default": "keep"},
                 "skip_forbidden": {"type": "bool", "default": False},
                 "force_conflicts": {"type": "bool", "default": True},
@@ -68,7 +70,7 @@ class ActionModule(InProcess):
         done: list[Change] = []
         if order and options["owned_by"] and (options["state"] == "absent" or options["foreign"] != "take"):
             try:
-                references = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in order]
+                references = [_reference(item) for item in order]
                 existing = self._existing(references, options["skip_forbidden"], task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
@@ -83,12 +85,16 @@ class ActionModule(InProcess):
                 order = self._with_checksums(self._with_released_replicas(order, options, task_vars), task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
-        for part in batches(order):
-            answer = self._call(part, options, task_vars)
-            if answer.get("failed"):
-                return {**result, "failed": True, "msg": self._why(answer, task_vars)}
-            result.setdefault("warnings", []).extend(_warnings(answer))
-            done += changes(part, answer, options["state"], self._task.check_mode)
+        namespaces = [item for item in order if is_namespace(item)] if options["state"] == "absent" else []
+        failed = self._handle([item for item in order if item not in namespaces], done, options, result, task_vars)
+        if namespaces and not failed:
+            try:
+                empty = self._empty(namespaces, done, options, result, task_vars)
+            except AnsibleActionFail as exc:
+                return {**result, "failed": True, "msg": str(exc)}
+            failed = self._handle(empty, done, options, result, task_vars)
+        if failed:
+            return {**result, "failed": True, "msg": failed}
         if self._task.check_mode and options.get("stand_in") and (tried := trials(done, options["stand_in"])):
             objects = [definition for _index, definition in tried]
             answer = self._call(objects, options, task_vars)
@@ -97,6 +103,32 @@ class ActionModule(InProcess):
         if told:  # where they cannot be created, nobody is told: what they tell is done
             self._call(told, {**options, "apply": False}, task_vars)
         return self._finish(result, done)
+
+    def _handle(self, definitions: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> str:
+        """Bring the definitions to their state, and add what became of each to `done`. What is wrong where a call failed as a whole, else empty."""
+        for part in batches(definitions):
+            answer = self._call(part, options, task_vars)
+            if answer.get("failed"):
+                return self._why(answer, task_vars)
+            result.setdefault("warnings", []).extend(_warnings(answer))
+            done += changes(part, answer, options["state"], self._task.check_mode)
+        return ""
+
+    def _empty(self, namespaces: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> list[Facts]:
+        """Those of the namespaces that hold nothing of others. What keeps the rest is added to `done` and to the result. done: what was deleted before."""
+        args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
+        inside = {"labels": options["owned_by"], **(options.get("contents") or {})}
+        inside["going"] = [*inside.get("going", ()), *(_reference(change.definition) for change in done if change.action == "deleted")]
+        answer = self._execute_module(
+            module_name=CONTENTS, module_args={**args, **inside, "namespaces": [item["metadata"]["name"] for item in namespaces]}, task_vars=task_vars
+        )
+        if answer.get("failed"):
+            raise AnsibleActionFail(answer.get("msg"))
+        kept = {entry["namespace"]: entry for entry in answer["kept"]}
+        done += [Change(item, "kept", {}, {}, problem=kept[name]["summary"]) for item in namespaces if (name := item["metadata"]["name"]) in kept]
+        result["kept"] = [line for entry in answer["kept"] for line in entry["lines"]]
+        result.setdefault("warnings", []).extend(entry["summary"] for entry in answer["kept"])
+        return [item for item in namespaces if item["metadata"]["name"] not in kept]
 
     def _existing(self, references: list[Facts], skip_forbidden: bool, task_vars: Facts | None) -> list[Facts]:
         """Those of the objects that exist, each with kind, name and labels."""
@@ -114,7 +146,7 @@ class ActionModule(InProcess):
         if not leaving:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
-        args["resources"] = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in leaving]
+        args["resources"] = [_reference(item) for item in leaving]
         applied = self._execute_module(module_name=SNAPSHOT, module_args=args, task_vars=task_vars)
         if applied.get("failed"):
             raise AnsibleActionFail(applied.get("msg"))
@@ -201,6 +233,10 @@ class ActionModule(InProcess):
             result["failed"] = True
             result["msg"] = "\n".join(lines + [f"- {change.title}: {change.problem}" for change in refused])
         return result
+
+
+def _reference(definition: Facts) -> Facts:
+    return {key: definition[key] for key in ("apiVersion", "kind", "metadata")}
 
 
 def batches(definitions: list[Facts]) -> list[list[Facts]]:

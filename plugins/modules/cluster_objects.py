@@ -42,6 +42,12 @@ options:
       - So does one whose label C(llm-d.ai/namespace) is not that of its definition.
     type: dict
     default: {}
+  contents:
+    description:
+      - With O(state=absent), what in a Namespace is ours, as options of M(llm_d.inference.namespace_contents). C(labels) are O(owned_by) if left out.
+      - A Namespace that holds anything else, but for what Kubernetes and OpenShift put into every namespace, is not deleted.
+    type: dict
+    default: {}
   foreign:
     description:
       - With O(owned_by) and O(state=present), what happens where objects belong to someone else.
@@ -118,6 +124,12 @@ foreign:
   type: list
   elements: str
   sample: [Service llm-d/sim (of shop)]
+kept:
+  description: Why Namespaces are kept, for people.
+  returned: with O(state=absent), where there are Namespaces among O(definitions)
+  type: list
+  elements: str
+  sample: ["the namespace llm-d stays: Deployment llm-d/notebook"]
 objects:
   description: The outcome for each definition.
   returned: success, and on refusal of some
@@ -150,12 +162,13 @@ objects:
       type: int
       sample: 2
     action:
-      description: V(created), V(changed), V(unchanged), V(deleted), V(absent), V(foreign) (left to its owner) or V(refused).
+      description:
+        - V(created), V(changed), V(unchanged), V(deleted), V(absent), V(foreign) (left to its owner), V(kept) (for what is in it) or V(refused).
       returned: always
       type: str
       sample: changed
     problem:
-      description: Why it was refused, or whose it is, else empty.
+      description: Why it was refused or kept, or whose it is, else empty.
       returned: always
       type: str
       sample: ""

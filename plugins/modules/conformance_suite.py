@@ -16,6 +16,7 @@ description:
     and C(conformance.md) into a folder.
   - The suite creates two namespaces, C(inference-conformance-infra) and C(inference-conformance-app-backend), with two Gateways, five endpoint pickers and
     servers. They are deleted at the end, also when the run is interrupted, and before a run when one that was killed has left them.
+  - A namespace that holds anything but the objects of the suite, which are in its program, and of ours stays, and what keeps it is returned.
 options:
   path:
     description: Folder for the results on the host of the task. It is created.
@@ -74,7 +75,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 attributes:
   check_mode:
-    description: Checks what the suite needs, and runs nothing.
+    description: Checks what the suite needs, or with O(remove) what keeps its namespaces. Runs and deletes nothing.
 notes:
   - Needs a kubeconfig, which it passes to the program, with O(context) as its current context.
 """
@@ -129,6 +130,12 @@ crds:
 mismatches:
   description: How the versions of CRDs differ from that of the suite, and from each other.
   returned: when the suite ran
+  type: list
+  elements: str
+  sample: []
+kept:
+  description: Why namespaces of the suite stay, for people.
+  returned: when the suite ran, and with O(remove)
   type: list
   elements: str
   sample: []
@@ -209,9 +216,9 @@ def main() -> None:
             environment = {**os.environ, "KUBECONFIG": kubeconfig_of(module, private)}
             command, say = [asked["program"], *flags(asked, private)], teller(asked["progress_path"]) or (lambda line: None)
             suite = Conformance(connect(module), command, environment, folder / "output.log", say, asked["placeholder"])
-            if asked["remove"] and not module.check_mode:
-                suite.remove(wait=True)
-                module.exit_json(changed=False)
+            if asked["remove"]:
+                kept = suite.remove(wait=True, look=module.check_mode)
+                module.exit_json(changed=False, kept=[line for place in kept for line in place.lines])
             seen = suite.look(asked["gateway_class"])
             missing = [*seen["lacking"], *([] if asked["other_crds"] else seen["mismatches"])]
             if missing:

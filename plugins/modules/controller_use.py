@@ -6,16 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: controller_use
-short_description: Find out who else uses a gateway's controller
+short_description: Find out who else uses a controller
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Internal to the roles of this collection; its options and results may change in any release.
   - A gateway controller, its GatewayClass and its namespace exist once per cluster. They must not be removed while others use them.
-  - A controller is in use while a Gateway of one of its classes exists outside O(own_namespace), while someone else created a class for it, or when
-    another instance of this collection created its namespace.
-  - A namespace is in use while it has workloads of another instance, a Gateway of someone else, or a claim of this instance that was kept for its data.
+  - A controller is in use while a Gateway of one of its classes exists outside O(own_namespace), while someone else created a class for it, when
+    another instance of this collection created its namespace, or while anyone else has an object of the kinds that it serves.
+  - So is one of which this cannot be found out, for want of permissions or since the API server does not answer.
 options:
   controllers:
     description: The controllers.
@@ -24,7 +24,7 @@ options:
     default: []
     suboptions:
       name:
-        description: The C(controllerName) of its classes.
+        description: The C(controllerName) of its classes, or the API group that it serves.
         type: str
         required: true
       namespace:
@@ -37,17 +37,34 @@ options:
         description: Names of the classes that it creates itself, each with its C(controllerName).
         type: dict
         default: {}
-  namespaces:
-    description: Names of namespaces to check.
-    type: list
-    elements: str
-    default: []
+      kinds:
+        description: For a controller that serves no Gateways, the kinds that it serves.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          api_version:
+            description: The API version.
+            type: str
+            required: true
+          kind:
+            description: The kind.
+            type: str
+            required: true
+      installed:
+        description: Whether its Helm release is removed where nobody uses it. It is not where its namespace has not O(labels).
+        type: bool
+        default: false
   labels:
     description: Labels of our own objects.
     type: dict
     required: true
   own_namespace:
     description: Namespace of our own Gateway, which does not count. Without it every Gateway counts.
+    type: str
+    default: ""
+  home:
+    description: Namespace of the file, whose own objects of C(kinds) do not count. Without it every object counts, and Gateways are ours by O(labels) alone.
     type: str
     default: ""
 extends_documentation_fragment:
@@ -82,7 +99,7 @@ classes:
   elements: str
   sample: [envoy-gateway]
 namespaces:
-  description: Names of the namespaces that must stay.
+  description: Names of the namespaces of controllers that must stay.
   returned: always
   type: list
   elements: str
@@ -98,57 +115,74 @@ lines:
   returned: always
   type: list
   elements: str
-  sample: ["the namespace shared stays: Deployment shared/llama-8b-decode of instance b"]
+  sample: ["the controller istio.io/gateway-controller stays, and with it what it needs: Gateway shop/front is of class istio"]
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.common.labels import MANAGED_BY, PART_OF
+from ..module_utils.common.text import shorten
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
-from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.errors import ApiError, ClusterError
+from ..module_utils.k8s.namespace_reader import METADATA
 from ..module_utils.k8s.shared_controllers import ControllerUse, shared
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 
 
-def observe(cluster: Cluster, params: dict) -> ControllerUse:
-    """The objects that may use the controllers and namespaces of `params`."""
-    labels, names = params["labels"], [entry["namespace"] for entry in params["controllers"] if entry["namespace"]]
-    ours = {"labelSelector": f"{MANAGED_BY}={labels.get(MANAGED_BY)}"}
-    others = {"labelSelector": f"{ours['labelSelector']},{PART_OF}!={labels.get(PART_OF)}"}
-    jobs = [
-        lambda: cluster.listed(f"/apis/{GATEWAY}/gateways", "Gateway"),
-        lambda: cluster.listed(f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass"),
-        lambda: cluster.listed("/api/v1/namespaces", "Namespace", ours) if names else [],
-    ]
-    gateways, classes, namespaces = cluster.parallel(lambda job: job(), jobs)
-    places = params["namespaces"]
-    workloads = cluster.parallel(lambda place: cluster.listed(f"/apis/apps/v1/namespaces/{place}/deployments", "Deployment", others), places)
-    kept = cluster.parallel(lambda place: cluster.listed(f"/api/v1/namespaces/{place}/persistentvolumeclaims", "PersistentVolumeClaim", ours), places)
-    return ControllerUse(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept, strict=True)})
+def listed(cluster: Cluster, path: str, kind: str) -> list[dict] | str:
+    """The objects of a kind; why they are not known."""
+    try:
+        return cluster.listed(path, kind, **({"accept": METADATA.format("List")} if kind == "Namespace" else {}))
+    except ApiError as exc:
+        if exc.status == 401:
+            raise
+        plural = path.rpartition("/")[2]
+        return f"this account may not list {plural}" if exc.status == 403 else f"{plural} cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}"
+
+
+def observe(cluster: Cluster, controllers: list[dict]) -> ControllerUse:
+    """The objects that may use the controllers."""
+    of_gateways = [entry for entry in controllers if not entry["kinds"]]
+    jobs = [(f"/apis/{GATEWAY}/gateways", "Gateway"), (f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass")] if of_gateways else []
+    jobs += [("/api/v1/namespaces", "Namespace")] if any(entry["namespace"] for entry in of_gateways) else []
+    asked = {kind["kind"]: cluster.path(kind["api_version"], kind["kind"]) for entry in controllers for kind in entry["kinds"]}
+    jobs += [(path, kind) for kind, path in asked.items() if path]
+    answers = dict(zip([kind for _path, kind in jobs], cluster.parallel(lambda job: listed(cluster, *job), jobs), strict=True))
+    found = {kind: [] if isinstance(answer, str) else answer for kind, answer in answers.items()}
+    kinds = {entry["name"]: [kind["kind"] for kind in entry["kinds"]] or ["Gateway", "GatewayClass", "Namespace"] for entry in controllers}
+    return ControllerUse(
+        gateways=found.get("Gateway", []),
+        classes=found.get("GatewayClass", []),
+        namespaces=found.get("Namespace", []),
+        served={entry["name"]: [item for kind in entry["kinds"] for item in found.get(kind["kind"], [])] for entry in controllers},
+        unread={name: [answer for kind in of if isinstance(answer := answers.get(kind), str)] for name, of in kinds.items()},
+    )
 
 
 def main() -> None:
     """Run the module."""
+    kind = {"api_version": {"type": "str", "required": True}, "kind": {"type": "str", "required": True}}
     controller = {
         "name": {"type": "str", "required": True},
         "namespace": {"type": "str"},
         "class_name": {"type": "str"},
         "classes": {"type": "dict", "default": {}},
+        "kinds": {"type": "list", "elements": "dict", "default": [], "options": kind},
+        "installed": {"type": "bool", "default": False},
     }
     module = AnsibleModule(
         argument_spec={
             **auth_spec(),
             "controllers": {"type": "list", "elements": "dict", "default": [], "options": controller},
-            "namespaces": {"type": "list", "elements": "str", "default": []},
             "labels": {"type": "dict", "required": True},
             "own_namespace": {"type": "str", "default": ""},
+            "home": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
     params = module.params
     try:
-        found = shared(observe(connect(module), params), params["controllers"], params["labels"], params["own_namespace"])
+        found = shared(observe(connect(module), params["controllers"]), params["controllers"], params["labels"], params["own_namespace"], params["home"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     made = [{"apiVersion": GATEWAY, "kind": "GatewayClass", "metadata": {"name": name}} for name in found["made"]]

@@ -13,7 +13,7 @@ author:
 description:
   - Internal to the roles of this collection; its options and results may change in any release.
   - Removes each CRD that M(llm_d.inference.crd_bundles) applied and that has no other field manager.
-  - Removing a CRD deletes all objects of its kind, so nothing is removed while one exists; the error names them.
+  - Removing a CRD deletes all objects of its kind, so nothing is removed while one exists, or where that cannot be found out; the error names them.
   - A CRD that the platform, a chart or anyone else created or took over stays.
 options:
   timeout:
@@ -44,7 +44,7 @@ removed:
   elements: str
   sample: [inferencepools.inference.networking.k8s.io]
 objects:
-  description: The objects of these kinds, because of which nothing was removed.
+  description: The objects of these kinds, or why they cannot be listed, because of which nothing was removed.
   returned: on failure
   type: list
   elements: str
@@ -54,9 +54,10 @@ objects:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.text import shorten
 from ..module_utils.k8s import crds
 from ..module_utils.k8s.client import FIELD_MANAGER, Cluster, auth_spec, connect
-from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.errors import ApiError, ClusterError
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -81,9 +82,14 @@ def versions(cluster: Cluster, names: list[str]) -> dict[str, str]:
 
 
 def objects(cluster: Cluster, name: str, version: str) -> list[str]:
-    """Objects of a CRD's kind, each as `crd namespace/name`: the first SHOWN, then how many more there are."""
+    """Objects of a CRD's kind, each as `crd namespace/name`: the first SHOWN, then how many more there are; or why they cannot be listed."""
     plural, _dot, group = name.partition(".")
-    answer = cluster.find(f"/apis/{group}/{version}/{plural}", {"limit": str(SHOWN)}, accept=METADATA_LIST) or {}
+    try:
+        answer = cluster.find(f"/apis/{group}/{version}/{plural}", {"limit": str(SHOWN)}, accept=METADATA_LIST) or {}
+    except ApiError as exc:
+        if exc.status == 401:
+            raise
+        return [f"{name}: its objects cannot be listed ({shorten(f'{exc.status} {exc.message}', 160)})"]
     places = [item["metadata"] for item in answer.get("items") or []]
     listed = [f"{name} " + (f"{place['namespace']}/" if place.get("namespace") else "") + place["name"] for place in places]
     more = (answer.get("metadata") or {}).get("remainingItemCount")
@@ -91,12 +97,10 @@ def objects(cluster: Cluster, name: str, version: str) -> list[str]:
 
 
 def in_use(cluster: Cluster, names: list[str]) -> list[str]:
-    """All objects of the CRDs, as text. Raises ClusterError for a CRD whose objects cannot be listed."""
+    """All objects of the CRDs, and those CRDs whose objects cannot be listed, as text. Raises ClusterError."""
     served = versions(cluster, names)
-    hidden = [name for name in names if name not in served]
-    if hidden:
-        raise ClusterError(f"the API server does not serve {', '.join(hidden)}, so its objects cannot be listed; remove it by hand")
-    return [entry for part in cluster.parallel(lambda name: objects(cluster, name, served[name]), names) for entry in part]
+    hidden = [f"{name}: the API server does not serve it, so its objects cannot be listed; remove it by hand" for name in names if name not in served]
+    return hidden + [entry for part in cluster.parallel(lambda name: objects(cluster, name, served[name]), list(served)) for entry in part]
 
 
 def remove(cluster: Cluster, names: list[str], timeout: int) -> None:
@@ -120,7 +124,7 @@ def main() -> None:
         found = in_use(cluster, names)
         if found:
             listing = "\n".join(f"  - {entry}" for entry in found)
-            msg = f"Objects of these CRDs exist, and would be deleted with them. Nothing has been removed; delete them first:\n{listing}"
+            msg = f"Objects of these CRDs exist or cannot be listed, and would be deleted with them. Nothing has been removed; delete them first:\n{listing}"
             module.fail_json(msg=msg, removed=[], objects=found)
         if not module.check_mode:
             remove(cluster, names, module.params["timeout"])

@@ -14,7 +14,9 @@ author:
 description:
   - Fails, before anything is removed and with all names at once, while routes of others lead through our gateways, and while workloads of others mount our
     PersistentVolumeClaims. What of the names has not our labels is not removed, and does not count.
-  - Where the account may not list routes of the whole cluster, those in the namespaces of the gateways count.
+  - Routes are all kinds of the Gateway API that lead through Gateways, and the sets of further listeners that are attached to them.
+  - Where the account may not list them in the whole cluster, those in O(namespaces) and in the namespaces of the gateways count, and how many more the
+    gateway's controller has attached to it.
 options:
   gateways:
     description: The Gateways that would be removed.
@@ -36,10 +38,19 @@ options:
     elements: dict
     default: []
     suboptions: *name
+  namespaces:
+    description: Namespaces of our routes.
+    type: list
+    elements: str
+    default: []
   labels:
     description: Labels of our own objects.
     type: dict
     required: true
+  home:
+    description: Namespace of the file. Elsewhere, only what names it in the label C(llm-d.ai/namespace) is ours. Empty for any.
+    type: str
+    default: ""
   force:
     description: Whether to return the names instead of failing.
     type: bool
@@ -72,43 +83,85 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.labels import has_labels
+from ..module_utils.common.text import shorten
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
-from ..module_utils.k8s.guests import Name, routes_of_others, users_of_claims
+from ..module_utils.k8s.guests import GROUPS, Name, attaches, others_attached, unseen, users_of_claims
+from ..module_utils.k8s.namespace_reader import kinds
 
-ROUTES = (("v1", "HTTPRoute"), ("v1", "GRPCRoute"), ("v1", "TLSRoute"), ("v1alpha2", "TCPRoute"))
-WORKLOADS = (("v1", "Pod"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
-GROUP = "gateway.networking.k8s.io"
-
-
-def ours(cluster: Cluster, api_version: str, kind: str, names: list[dict[str, str]], labels: dict[str, str]) -> list[Name]:
-    """Those of the names that exist and have our labels: others stay where they are. Raises ClusterError."""
-    found = [(each["namespace"], each["name"], cluster.path(api_version, kind, each["namespace"], each["name"])) for each in names]
-    return [(namespace, name) for namespace, name, path in found if path and has_labels(cluster.find(path) or {}, labels)]
+WORKLOADS = {"v1": ("Pod",), "apps/v1": ("Deployment", "StatefulSet", "DaemonSet"), "batch/v1": ("Job", "CronJob")}
+GATEWAY = (f"{GROUPS[0]}/v1", "Gateway")
+CLAIM = ("v1", "PersistentVolumeClaim")
+LAG = 10.0  # seconds for a controller to count the routes of a Gateway anew
+PAUSE = 0.5
 
 
-def routes(cluster: Cluster, gateways: list[Name]) -> list[dict[str, t.Any]]:
-    """All routes that the account may list. Raises ClusterError."""
-    found = []
-    for version, kind in ROUTES:
-        path = cluster.path(f"{GROUP}/{version}", kind, "")
-        try:
-            found += cluster.listed(path, kind) if path else []
-        except ApiError as exc:
-            if exc.status != 403:
-                raise
-            found += [item for namespace in {namespace for namespace, _name in gateways} for item in readable(cluster, f"{GROUP}/{version}", kind, namespace)]
-    return found
+class Attached(t.NamedTuple):
+    """What is attached to Gateways. whole: whether that is all of it; failed: kinds that the API server does not list, and what it answers."""
+
+    items: list[dict[str, t.Any]]
+    whole: bool
+    failed: list[str]
 
 
-def readable(cluster: Cluster, api_version: str, kind: str, namespace: str) -> list[dict[str, t.Any]]:
-    """The objects of a kind in a namespace; [] where the account may not list them. Raises ClusterError."""
+def ours(cluster: Cluster, api_version: str, kind: str, names: list[dict[str, str]], labels: dict[str, str]) -> list[dict[str, t.Any]]:
+    """The objects of these names that have our labels: others stay where they are. Raises ClusterError."""
+    paths = [cluster.path(api_version, kind, each["namespace"], each["name"]) for each in names]
+    found = [(each, cluster.find(path) or {}) for each, path in zip(names, paths, strict=True) if path]
+    return [{**item, "metadata": {**item["metadata"], **each}} for each, item in found if has_labels(item, labels)]
+
+
+def name_of(item: dict[str, t.Any]) -> Name:
+    return item["metadata"]["namespace"], item["metadata"]["name"]
+
+
+def attached(cluster: Cluster, namespaces: set[str]) -> Attached:
+    """All routes and sets of listeners that the account may list: of the cluster, else of these namespaces. Raises ClusterError."""
+    known, broken = kinds(cluster, GROUPS)
+    found, whole, failed = [], True, [f"{version} does not answer: {why}" for version, why in broken.items()]
+    for kind in known:
+        if attaches(kind.kind):
+            try:
+                found += cluster.listed(kind.path(), kind.kind)
+            except ApiError as exc:
+                whole = False
+                if exc.status == 403:
+                    found += [item for namespace in sorted(namespaces) for item in readable(cluster, kind.path(namespace), kind.kind)]
+                elif exc.status == 401:
+                    raise
+                else:
+                    failed.append(f"{kind.title} cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}")
+    return Attached(found, whole and not failed, failed)
+
+
+def readable(cluster: Cluster, path: str | None, kind: str) -> list[dict[str, t.Any]]:
+    """The objects at a path; [] where the account may not list them, or the API server does not serve the kind. Raises ClusterError."""
     try:
-        return cluster.listed(cluster.path(api_version, kind, namespace) or "", kind)
+        return cluster.listed(path, kind) if path else []
     except ApiError as exc:
         if exc.status != 403:
             raise
         return []
+
+
+def users_of_gateways(cluster: Cluster, names: list[dict[str, str]], params: dict[str, t.Any]) -> tuple[list[str], list[str]]:
+    """(what of others is attached to our Gateways, kinds of which that is not known). Raises ClusterError."""
+    labels, end = params["labels"], cluster.clock.now() + LAG
+    while True:
+        gateways = ours(cluster, *GATEWAY, names, labels)
+        if not gateways:
+            return [], []
+        there = attached(cluster, {*params["namespaces"], *(name_of(item)[0] for item in gateways)})
+        users = others_attached([name_of(item) for item in gateways], there.items, labels, params["home"])
+        more = {"/".join(name_of(item)): unseen(item, there.items) for item in gateways} if not there.whole else {}
+        # The count of a controller is that of a moment ago.
+        if users or not any(more.values()) or cluster.clock.now() > end:
+            break
+        cluster.clock.sleep(PAUSE)
+    users += [f"the controller of the Gateway {name} has attached {words}, which this account cannot list" for name, words in more.items() if words]
+    if any(not (item.get("status") or {}).get("listeners") for item in gateways):
+        users += [f"it is not known who uses the Gateways: {why}" for why in there.failed]  # nobody has counted
+    return users, there.failed
 
 
 def main() -> None:
@@ -119,7 +172,9 @@ def main() -> None:
             **auth_spec(),
             "gateways": {"type": "list", "elements": "dict", "options": name, "default": []},
             "claims": {"type": "list", "elements": "dict", "options": name, "default": []},
+            "namespaces": {"type": "list", "elements": "str", "default": []},
             "labels": {"type": "dict", "required": True},
+            "home": {"type": "str", "default": ""},
             "force": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
@@ -127,11 +182,11 @@ def main() -> None:
     params, labels = module.params, module.params["labels"]
     try:
         cluster = connect(module)
-        gateways = ours(cluster, f"{GROUP}/v1", "Gateway", params["gateways"], labels)
-        claims = ours(cluster, "v1", "PersistentVolumeClaim", params["claims"], labels)
-        users = routes_of_others(gateways, routes(cluster, gateways), labels) if gateways else []
-        for namespace in sorted({namespace for namespace, _name in claims}):
-            users += users_of_claims(claims, [item for version, kind in WORKLOADS for item in readable(cluster, version, kind, namespace)], labels)
+        users, unknown = users_of_gateways(cluster, params["gateways"], params)
+        claims = [name_of(item) for item in ours(cluster, *CLAIM, params["claims"], labels)]
+        for place in sorted({namespace for namespace, _name in claims}):
+            kinds_there = [(cluster.path(version, kind, place), kind) for version, names in WORKLOADS.items() for kind in names]
+            users += users_of_claims(claims, [item for path, kind in kinds_there for item in readable(cluster, path, kind)], labels)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), users=[])
     if users and not params["force"]:
@@ -139,6 +194,8 @@ def main() -> None:
         module.fail_json(
             msg=f"Others use what would be removed. Nothing has been removed.\n{listing}\nRemove these first, or write llm_d_force_removal: true.", users=users
         )
+    for why in unknown:
+        module.warn(why)
     module.exit_json(changed=False, users=users)
 
 

@@ -1,4 +1,5 @@
-"""The teardown is refused while a route of somebody else leads through our Gateway, before anything is removed; it can be forced."""
+"""The teardown is refused while a route of somebody else leads through our Gateway, before anything is removed; it can be forced. Whatever others have put
+into our namespace keeps that."""
 
 from __future__ import annotations
 
@@ -33,5 +34,35 @@ def test_refused_with_names_and_forced(stack: Stack, route: str) -> None:
     ]
     assert {kind: stack.named(version, kind).keys() for version, kind in (("apps/v1", "Deployment"), GATEWAY, ("v1", "ConfigMap"))} == there
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, llm_d_force_removal=True)
+    until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
+    stack.serves(SIM)
+
+
+THEIRS: dict[str, dict[str, t.Any]] = {
+    "configmaps": {"kind": "ConfigMap", "metadata": {"name": "notes"}},
+    "secrets": {"kind": "Secret", "metadata": {"name": "llm-d-hf-token"}},
+    "persistentvolumeclaims": {
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    },
+}
+
+
+def test_what_others_have_put_into_the_namespace_keeps_it(stack: Stack) -> None:
+    stack.serves(SIM)
+    for plural, made in THEIRS.items():
+        stack.cluster.request("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body={"apiVersion": "v1", **made})
+    titles = [f"{made['kind']} {NAMESPACE}/{made['metadata']['name']}" for made in THEIRS.values()]
+    for options in (("--check", "--diff"), ()):
+        said = " ".join(plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, *options).split())
+        assert f"the namespace {NAMESPACE} stays: it holds 3 objects that are not deleted" in said, said[-4000:]
+        assert all(title in said for title in titles), said[-4000:]
+    assert not stack.named("apps/v1", "Deployment"), "what is ours has gone"
+    for plural, made in THEIRS.items():
+        assert made["metadata"]["name"] in stack.named("v1", made["kind"])
+        stack.cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/{plural}/{made['metadata']['name']}")
+    until(lambda: "data" not in stack.named("v1", "PersistentVolumeClaim"), 60, "the claim is gone")
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts)
     until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
     stack.serves(SIM)

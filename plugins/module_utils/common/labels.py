@@ -30,6 +30,13 @@ def is_of(obj: Facts, definition: Facts, labels: dict[str, str]) -> bool:
     return has_labels(obj, labels) and _home(obj) == _home(definition)
 
 
+def is_ours(obj: Facts, labels: dict[str, str], home: str) -> bool:
+    """Whether an object has the labels of an instance and is of the file with this namespace. One without a namespace has the labels only; so has any, where
+    `home` is empty. Without labels nothing is ours."""
+    place = _home(obj) or text(get_path(obj, "metadata", "namespace"))
+    return bool(labels) and has_labels(obj, labels) and (not home or place in ("", home))
+
+
 def whose(obj: Facts) -> str:
     """Such as `of shop` or `of llm_d_instance blue in namespace b`."""
     labels = mapping(get_path(obj, "metadata", "labels"))

@@ -34,8 +34,8 @@ _OTHERWISE = re.compile(r"does not support dry run|already managed by the hpa|ca
 class Change:
     """The outcome for one definition.
 
-    action: created, changed, unchanged, deleted, absent, foreign (left alone) or refused; before, after: the parts that differ;
-    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused, or whose it is;
+    action: created, changed, unchanged, deleted, absent, foreign (left alone), kept (for what is in it) or refused; before, after: the parts that differ;
+    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused or kept, or whose it is;
     untried: kind or namespace where check mode could not ask the API server about it, since that does not exist yet, or answer where what it answered is not
     about the object.
     """
@@ -102,6 +102,10 @@ def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts
         else:
             rest.append(item)
     return done, rest
+
+
+def is_namespace(definition: Facts) -> bool:
+    return definition.get("kind") == "Namespace" and definition.get("apiVersion") == "v1"
 
 
 def is_secret(definition: Facts) -> bool:

@@ -225,12 +225,12 @@ class Cluster:
                 return None
             raise
 
-    def listed(self, path: str, kind: str | None = None, query: Facts | None = None) -> list[Facts]:
-        """Every object of a list, read in pages; [] for an unknown kind. kind: set on each object, since items of a list lack it."""
+    def listed(self, path: str, kind: str | None = None, query: Facts | None = None, **options: t.Any) -> list[Facts]:
+        """Every object of a list, read in pages; [] for an unknown kind. kind: set on each object, since items of a list lack it. options: as for request."""
         found: list[Facts] = []
         more = ""
         while True:
-            answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": more} if more else {})}))
+            answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": more} if more else {})}, **options))
             found += [{**item, "kind": kind} if kind else item for item in dicts(answer.get("items"))]
             more = text(get_path(answer, "metadata", "continue"))
             if not more:

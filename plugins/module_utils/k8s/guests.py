@@ -7,35 +7,70 @@ from __future__ import annotations
 
 import collections.abc as c
 
-from ..common.labels import has_labels
-from ..common.objects import Facts, dicts, get_path, text
+from ..common.labels import has_labels, is_ours
+from ..common.objects import Facts, dicts, get_path, mapping, number, text
+from ..common.text import pluralize
 from .shared_controllers import title_with_instance
 
-_GATEWAY = ("gateway.networking.k8s.io", "Gateway")
+GROUPS = ("gateway.networking.k8s.io", "gateway.networking.x-k8s.io")
+_SETS = ("ListenerSet", "XListenerSet")
 Name = tuple[str, str]  # namespace, name
+Parent = tuple[str, str, str]  # kind, namespace, name
 
 
-def routes_of_others(gateways: c.Container[Name], routes: c.Iterable[Facts], labels: Facts) -> list[str]:
-    """Each route without our labels that a gateway of these serves, as text."""
-    found = []
-    for route in routes:
-        served = [parent for parent in dicts(get_path(route, "spec", "parentRefs")) if _parent(parent, route) in gateways]
-        if served and not has_labels(route, labels):
-            found.append(f"{title_with_instance(route)} leads through the Gateway {'/'.join(_parent(served[0], route))}")
-    return found
+def attaches(kind: str) -> bool:
+    """Whether objects of a kind of the Gateway API are attached to Gateways: routes, and sets of further listeners."""
+    return kind.endswith("Route") or kind in _SETS
 
 
-def _parent(parent: Facts, route: Facts) -> Name:
-    if (parent.get("group", _GATEWAY[0]), parent.get("kind", _GATEWAY[1])) != _GATEWAY:
-        return "", ""
-    return text(parent.get("namespace") or get_path(route, "metadata", "namespace")), text(parent.get("name"))
+def attached(gateway: Name, items: c.Iterable[Facts]) -> list[Facts]:
+    """The routes that lead through a Gateway, also by way of a set of listeners, and these sets."""
+    found = list(items)
+    ways: set[Parent] = {("Gateway", *gateway)}
+    sets = [item for item in found if item.get("kind") in _SETS and _parent(mapping(get_path(item, "spec", "parentRef")), item) in ways]
+    ways |= {(text(item.get("kind")), *_name(item)) for item in sets}
+    return sets + [item for item in found if any(_parent(parent, item) in ways for parent in dicts(get_path(item, "spec", "parentRefs")))]
+
+
+def others_attached(gateways: c.Iterable[Name], items: c.Iterable[Facts], labels: Facts, home: str) -> list[str]:
+    """Each object that is attached to one of these Gateways and is not of this instance and the file with this namespace, as text."""
+    found: dict[str, str] = {}
+    there = list(items)
+    for gateway in gateways:
+        for item in attached(gateway, there):
+            if not is_ours(item, labels, home):
+                verb = "adds listeners to" if item.get("kind") in _SETS else "leads through"
+                found.setdefault(title_with_instance(item), f"{title_with_instance(item)} {verb} the Gateway {'/'.join(gateway)}")
+    return list(found.values())
+
+
+def unseen(gateway: Facts, items: c.Iterable[Facts]) -> str:
+    """What its controller has attached to a Gateway beside these objects, as text; empty where that is nothing, or not known."""
+    seen = attached(_name(gateway), items)
+    routes = len([item for item in seen if item.get("kind") not in _SETS])
+    counted = [number(listener.get("attachedRoutes")) for listener in dicts(get_path(gateway, "status", "listeners"))]
+    sets = number(get_path(gateway, "status", "attachedListenerSets")) - (len(seen) - routes)
+    more = [(max(counted, default=0) - routes, "more route"), (sets, "more ListenerSet")]
+    return " and ".join(pluralize(count, what) for count, what in more if count > 0)
+
+
+def _parent(parent: Facts, item: Facts) -> Parent:
+    if parent.get("group", GROUPS[0]) not in GROUPS:
+        return "", "", ""
+    place = text(parent.get("namespace") or get_path(item, "metadata", "namespace"))
+    return text(parent.get("kind", "Gateway")), place, text(parent.get("name"))
+
+
+def _name(item: Facts) -> Name:
+    return text(get_path(item, "metadata", "namespace")), text(get_path(item, "metadata", "name"))
 
 
 def users_of_claims(claims: c.Container[Name], workloads: c.Iterable[Facts], labels: Facts) -> list[str]:
-    """Each Pod, Deployment or StatefulSet without our labels that mounts a claim of these, as text."""
+    """Each workload without our labels that mounts a claim of these, as text."""
     found = []
     for item in workloads:
-        spec = item.get("spec") if item.get("kind") == "Pod" else get_path(item, "spec", "template", "spec")
+        above = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}
+        spec = get_path(item, *above.get(text(item.get("kind")), ("spec", "template", "spec")))
         names = [text(get_path(volume, "persistentVolumeClaim", "claimName")) for volume in dicts(get_path(spec, "volumes"))]
         mounted = [name for name in names if (text(get_path(item, "metadata", "namespace")), name) in claims]
         if mounted and not has_labels(item, labels):

@@ -8,44 +8,49 @@ from __future__ import annotations
 import collections.abc as c
 import dataclasses
 
-from ..common.labels import MANAGED_BY, PART_OF, has_labels
+from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF, has_labels, is_ours
 from ..common.objects import Facts, get_path, mapping, text
 from .apply_results import object_title
 
 
 @dataclasses.dataclass
 class ControllerUse:
-    """Objects of the cluster. workloads: by namespace, those of other instances of this collection, and claims left with their data."""
+    """Objects of the cluster. served: by the name of a controller, the objects of the kinds that it serves; unread: by the same, why it is not
+    known who uses it."""
 
     gateways: c.Sequence[Facts]
     classes: c.Sequence[Facts]
     namespaces: c.Sequence[Facts]
-    workloads: c.Mapping[str, c.Sequence[Facts]]
+    served: c.Mapping[str, c.Sequence[Facts]]
+    unread: c.Mapping[str, c.Sequence[str]]
 
 
-def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, own_namespace: str) -> Facts:
+def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, own_namespace: str, home: str = "") -> Facts:
     """{used: names of controllers in use, classes, namespaces: names that must stay, made: GatewayClasses to prune, lines: why each stays}.
 
-    controllers: {name, namespace or None, class_name: the class we use, classes: the classes it creates itself, with the controller that serves each}.
-    own_namespace: Gateways there with these labels are about to be deleted and need nothing; empty when none is.
+    controllers: {name, namespace or None, class_name: the class we use, classes: the classes it creates itself, with the controller that serves each,
+    installed: whether its release is ours if its namespace is}.
+    own_namespace: Gateways of ours there are about to be deleted and need nothing; empty when none is. home: the namespace of the file, by which objects
+    with these labels are ours; empty where other kinds of ours stay.
     """
-    gateways = [item for item in use.gateways if not (own_namespace and has_labels(item, labels) and get_path(item, "metadata", "namespace") == own_namespace)]
+    own = [item for item in use.gateways if is_ours(item, labels, home) and get_path(item, "metadata", "namespace") == own_namespace]
+    gateways = [item for item in use.gateways if item not in own]
     found: Facts = {"used": [], "classes": sorted({_class(item) for item in gateways}), "namespaces": [], "made": [], "lines": []}
     there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
     for controller in controllers:
-        users = _users(controller, gateways, there, use.namespaces, labels)
-        if users:
+        users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
+        why = [
+            *([first_few(users)] if users else []),
+            *(f"it is not known who else uses it, since {reason}" for reason in use.unread.get(controller["name"], ())),
+        ]
+        if why:
             found["used"].append(controller["name"])
             found["namespaces"] += [controller["namespace"]] if controller["namespace"] else []
-            found["lines"].append(f"the controller {controller['name']} stays, and with it what it needs: {first_few(users)}")
+            found["lines"] += [f"the controller {controller['name']} stays, and with it what it needs: {line}" for line in why]
         else:
             found["made"] += [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
-    for namespace, workloads in use.workloads.items():
-        there_too = [*workloads, *(item for item in gateways if get_path(item, "metadata", "namespace") == namespace)]
-        if there_too:
-            found["namespaces"].append(namespace)
-            found["lines"].append(f"the namespace {namespace} stays: {first_few([title_with_instance(item) for item in there_too])}")
-    return found
+    kept = {each["class_name"] for each in controllers if use.unread.get(each["name"]) and each["class_name"]}
+    return {**found, "classes": sorted({*found["classes"], *kept})}
 
 
 def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[str, Facts], namespaces: c.Sequence[Facts], labels: Facts) -> list[str]:
@@ -58,10 +63,17 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
         if _server(item) == controller["name"] and not made and not has_labels(item, labels):
             found.append(f"{title_with_instance(item)} is another's")
     for item in namespaces:
-        theirs = mapping(get_path(item, "metadata", "labels"))
-        if get_path(item, "metadata", "name") == controller["namespace"] and theirs.get(MANAGED_BY) == labels.get(MANAGED_BY) and not has_labels(item, labels):
-            found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
+        if get_path(item, "metadata", "name") == controller["namespace"] and not has_labels(item, labels):
+            if mapping(get_path(item, "metadata", "labels")).get(MANAGED_BY) == labels.get(MANAGED_BY):
+                found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
+            elif controller["installed"]:
+                found.append(f"{title_with_instance(item)} is not ours, so that the release in it may be of others (helm list -n {controller['namespace']})")
     return found
+
+
+def _served(items: c.Sequence[Facts], labels: Facts, home: str) -> list[str]:
+    """Each object of the kinds that a controller serves that is not ours, or any where none of ours is about to be deleted."""
+    return [title_with_instance(item) for item in items if not (home and is_ours(item, labels, home))]
 
 
 def _server(item: Facts) -> str:
@@ -73,9 +85,10 @@ def _class(item: Facts) -> str:
 
 
 def title_with_instance(item: Facts) -> str:
-    """Title of an object, with the instance of this collection that created it, if any."""
-    instance = mapping(get_path(item, "metadata", "labels")).get(PART_OF)
-    return object_title(item) + (f" of instance {text(instance)}" if instance else "")
+    """Title of an object, with the instance of this collection that created it, if any, and the namespace of its file where that is another one."""
+    labels = mapping(get_path(item, "metadata", "labels"))
+    home = f" in namespace {text(labels[HOME_LABEL])}" if HOME_LABEL in labels else ""
+    return object_title(item) + (f" of instance {text(labels[PART_OF])}{home}" if labels.get(PART_OF) else "")
 
 
 def first_few(users: c.Sequence[str], shown: int = 5) -> str:

@@ -40,6 +40,8 @@ from .profiles import in_profile, profile_problems, with_profiles
 from .pruning import VARIABLE as PRUNE
 from .pruning import restore_point, searched
 from .references import REGISTRY, mirror_problems
+from .removal import contents
+from .removal import rights as removal_rights
 from .secrets import definitions, pull_names, secrets, token_reference
 from .server import routes, server, stage, startup_timeout
 from .sharing import by_name, sharing, sharing_problems
@@ -247,6 +249,7 @@ def _derive(given: Facts) -> Facts:
     planned["restore_points"] = [service["restore_point"] for service in planned["services"]]
     if user[DIGESTS]:
         planned = pinned(planned, user[DIGESTS], user[REGISTRY])
+    planned["removal"] = {"contents": contents(planned, user), "rights": removal_rights(planned)}
     given_and_planned = user[SERVICES], planned["services"], planned["namespace"]
     return {**planned, "adapters": runtime_adapters(*given_and_planned), "warmups": warmups(*given_and_planned), "preflight": needs(planned, user)}
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.labels import PART_OF
+from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, variants
 from .charts import chart_namespace, hook_objects
 from .endpoint_picker import events_service
 from .gateway import GROUP, default_name, shared
+from .leader_workers import shared as shared_leader_workers
 from .monitoring import VARIABLE as MONITORING
 from .monitoring import switched as switched_monitoring
 from .names import name_suffix, scheduler_namespace
@@ -30,7 +31,9 @@ def to_prune(user: Facts, gateway: Facts, objects: t.Sequence[Facts], more_contr
     unique = {(item["apiVersion"], *_key(item)): item for item in _classes(user, gateway) + _gateways(user, gateway)}
     controllers = _controllers(user, gateway)
     shared = _shared(gateway) if controllers else []
-    controllers += list(more_controllers) if user["llm_d_scope"] == "cluster" else []
+    if user["llm_d_scope"] == "cluster":
+        controllers += more_controllers
+        shared += shared_leader_workers(more_controllers)
     return {
         "objects": list(unique.values()) + list(objects),
         "namespaces": own_namespaces(user) if controllers else [],
@@ -40,8 +43,8 @@ def to_prune(user: Facts, gateway: Facts, objects: t.Sequence[Facts], more_contr
 
 
 def own_namespaces(user: Facts) -> list[Facts]:
-    """A reference to all namespaces with our label."""
-    return [{"api_version": "v1", "kind": "Namespace", "label_selector": f"{PART_OF}={user['llm_d_instance']}"}]
+    """A reference to all namespaces with our labels."""
+    return [{"api_version": "v1", "kind": "Namespace", "label_selector": f"{MANAGED_BY}=llm_d.inference,{PART_OF}={user['llm_d_instance']}"}]
 
 
 def _key(item: Facts) -> tuple[str, str, str]:

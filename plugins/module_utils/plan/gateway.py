@@ -76,7 +76,8 @@ def gateway(user: Facts, labels: Facts) -> Facts:
     found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
     # The controller is cluster-wide: it is removed only when nobody else uses it.
-    found["shared"] = [{**each, "class_name": found["class_name"]} for each in shared(facts)] if found["install"] or found["create_class"] else []
+    used = {"class_name": found["class_name"], "installed": found["install"]}
+    found["shared"] = [{**each, **used} for each in shared(facts)] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = [{**grant, "labels": labels_in(grant["namespace"], home, labels)} for grant in _grants(user, found)] if rest else []
     return found

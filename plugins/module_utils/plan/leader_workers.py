@@ -61,7 +61,13 @@ def controllers_to_prune(user: Facts, planned: Facts | None) -> list[Facts]:
         return []
     namespace, release = LEADER_WORKER_SET["namespace"], LEADER_WORKER_SET["release_name"]
     charts = [{"release_name": release, "namespace": namespace}]
-    return [{"provider": "leader_worker_set", "names": [], "classes": [], "namespace": namespace, "charts": charts}]
+    return [{"provider": "leader_worker_set", "names": [LEADER_WORKER_SET["group"]], "classes": [], "namespace": namespace, "charts": charts}]
+
+
+def shared(rows: t.Sequence[Facts]) -> list[Facts]:
+    """The controllers of controllers_to_prune as the module controller_use takes them: whoever has a LeaderWorkerSet needs one."""
+    served = [{key: LEADER_WORKER_SET[key] for key in ("api_version", "kind")}]
+    return [{"name": row["names"][0], "namespace": row["namespace"], "kinds": served} for row in rows]
 
 
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:

@@ -10,7 +10,7 @@ from ..k8s.crds import address
 from ..releases.gateways import GATEWAY_API, PLATFORMS
 from ..schema.fields import Problem
 from .cleanup import own_namespaces
-from .leader_workers import controllers_to_prune, trial_permissions
+from .leader_workers import controllers_to_prune, shared, trial_permissions
 from .names import scheduler_namespace
 
 SOURCES = "llm_d_crd_sources"
@@ -26,7 +26,8 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
     # Whoever requests a project becomes its administrator: the account that deploys has to request it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
-        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "prune_controllers": [], "own_namespaces": []}
+        none: Facts = {key: [] for key in ("namespaces", "crds", "rights", "prune_controllers", "shared", "own_namespaces")}
+        return {**none, "projects": projects, "leader_worker_set": groups}
     crds = []
     if gateway["gateway_api"] and not platform_owns(user, "gateway-api"):
         annotation, probe = "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io"
@@ -52,7 +53,8 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         "rights": _permissions(crds) + trial_permissions(groups),
         "leader_worker_set": groups,
         # On removal, controllers that the file no longer asks for go too, if their namespace is ours.
-        "prune_controllers": controllers_to_prune(user, None),
+        "prune_controllers": (old := controllers_to_prune(user, None)),
+        "shared": shared(old),
         "own_namespaces": own_namespaces(user),
     }
 

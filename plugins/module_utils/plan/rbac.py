@@ -44,8 +44,6 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
     written = _cluster_wide(planned) + _written_by_charts(planned, user) + _written_for_operators(planned["gpus"]) + (_in_namespaces(planned) if rest else [])
     found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
     found += _read_for_charts(planned, user) + _read_for_operators(planned["gpus"])
-    if planned["prerequisites"]["namespaces"]:
-        found.append(("list", "", "persistentvolumeclaims", ""))  # a namespace that holds a claim is not deleted
     if rest:
         found += [(verb, group, resource, place) for place in dict.fromkeys((home, planned["scheduler_namespace"])) for verb, group, resource in _READ]
         found += [

@@ -53,7 +53,7 @@ def rights_file(planned: Facts, options: Facts) -> Facts:
 
 def objects(planned: Facts, options: Facts) -> list[Facts]:
     """The objects of the file, in the order in which they are applied."""
-    asked = [*planned["preflight"]["rights"], *looks(planned)]
+    asked = [*planned["preflight"]["rights"], *planned["removal"]["rights"], *looks(planned)]
     who = _subject(planned, options)
     made = _account(who, options) if who["kind"] == "ServiceAccount" else []
     found = roles(planned, asked)

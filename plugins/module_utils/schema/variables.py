@@ -417,7 +417,7 @@ VARIABLES: dict[str, Field] = {
     "llm_d_force_removal": Field(
         "bool",
         "Whether the gateway and the claims of weights are removed while others use them: routes that are not ours, workloads that mount a claim. Otherwise"
-        " these are named, and nothing is removed.",
+        " these are named, and nothing is removed. A namespace that holds objects of others stays in any case.",
         default=False,
     ),
     "llm_d_prune": Field(

@@ -34,6 +34,9 @@ _WHY = 400  # characters of a reason
 # As Go writes the modules of a program into it: with a version, or `(devel)`.
 _SUITE = b"\tsigs.k8s.io/gateway-api-inference-extension/conformance\t"
 _VERSION = 64  # bytes of one
+# Manifests are in a program as they are in their files.
+_MANIFEST = re.compile(rb"apiVersion: ([\w./-]+)\r?\nkind: (\w+)\r?\nmetadata:\r?\n(?:  [^\n]*\n)*?  name: ([\w.-]+)")
+PLACEHOLDER = "placeholder"  # name of a pod of ours
 
 
 def suite_version(program: t.Any) -> str:
@@ -46,6 +49,16 @@ def suite_version(program: t.Any) -> str:
             return str(version)
         at = program.find(_SUITE, start)
     return ""
+
+
+def suite_objects(program: t.Any) -> list[Facts]:
+    """References to the objects of the manifests in a program, in each of the suite's namespaces. program: its bytes, or a map of them."""
+    found = dict.fromkeys((version.decode(), kind.decode(), name.decode()) for version, kind, name in _MANIFEST.findall(program))
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+        for version, kind, name in [*found, ("v1", "Pod", PLACEHOLDER)]
+        for namespace in NAMESPACES
+    ]
 
 
 def crd_versions(crds: c.Mapping[str, Facts | None]) -> dict[str, str]:

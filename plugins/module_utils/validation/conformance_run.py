@@ -18,7 +18,23 @@ from ..common import programs
 from ..common.interrupts import signals
 from ..common.objects import Facts, get_path, text
 from ..k8s.errors import ClusterError
-from .conformance import BESIDE, CRDS, NAMESPACES, POOLS, crd_versions, is_of_suite, lacking, mismatches, results, suite_version, summary
+from ..k8s.namespace_contents import Ours
+from ..k8s.namespace_reader import Kept, kept_namespaces
+from .conformance import (
+    BESIDE,
+    CRDS,
+    NAMESPACES,
+    PLACEHOLDER,
+    POOLS,
+    crd_versions,
+    is_of_suite,
+    lacking,
+    mismatches,
+    results,
+    suite_objects,
+    suite_version,
+    summary,
+)
 
 Say = c.Callable[[str], None]
 
@@ -57,12 +73,14 @@ class Conformance:
         }
 
     def run(self, gateway_class: str, timeout: float, known: c.Mapping[str, Facts] | None = None) -> Facts:
-        """The summary. None of the suite's namespaces is left afterwards, also on SIGINT and SIGTERM. Raises ClusterError and OSError.
+        """The summary. None of the suite's namespaces is left afterwards, also on SIGINT and SIGTERM, unless it holds what is not the suite's: `kept` says it.
 
-        known: rows of tests that are known to fail, by their names.
+        known: rows of tests that are known to fail, by their names. Raises ClusterError and OSError.
         """
         began = self._clock.now()
-        self.remove(wait=True)  # of a run that was killed
+        strangers = [line for place in self.remove(wait=True) if place.objects for line in place.lines]  # of a run that was killed
+        if strangers:
+            raise ClusterError("\n".join(["The suite cannot run here, since a namespace of its name holds what is not of the suite:", *strangers]))
         with signals() as guard:
             interrupted = True
             try:
@@ -70,20 +88,27 @@ class Conformance:
                 interrupted = False
             finally:
                 guard["closing"] = True
-                self.remove(wait=not interrupted)
-        return summary(results(self._lines()), ended, {"gateway_class": gateway_class}, self._clock.now() - began, known)
+                kept = self.remove(wait=not interrupted)
+        found = summary(results(self._lines()), ended, {"gateway_class": gateway_class}, self._clock.now() - began, known)
+        return {**found, "kept": [line for place in kept for line in place.lines]}
 
-    def remove(self, wait: bool) -> None:
-        """Delete the suite's namespaces, and wait until they are gone. Raises ClusterError."""
+    def remove(self, wait: bool, look: bool = False) -> list[Kept]:
+        """Delete the suite's namespaces, and wait until they are gone. Gives those that stay, since others have objects in them. Raises ClusterError.
+
+        look: whether nothing is deleted.
+        """
         late = self._clock.now() + GONE
         self._cluster.be_patient(GONE)
-        ours = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
+        there = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
+        kept = kept_namespaces(self._cluster, there, Ours(going=_objects_of(self._command[0]))) if there else []
+        ours = [name for name in there if not look and name not in [place.namespace for place in kept]]
         for name in ours:
             self._cluster.request("DELETE", f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
         while wait and (left := [name for name in ours if self._cluster.find(f"{_NAMESPACES}/{name}")]):
             if self._clock.now() > late:
                 raise ClusterError(f"{GONE:g} s after their deletion these namespaces are still there: {', '.join(left)}")
             self._clock.sleep(POLL)
+        return kept
 
     def _namespaces(self) -> dict[str, Facts | None]:
         return {name: self._cluster.find(f"{_NAMESPACES}/{name}") for name in NAMESPACES}
@@ -122,7 +147,7 @@ class Conformance:
     def _place(self) -> None:
         """Create the placeholder once its namespace is there, without which there is nothing to create it in."""
         if self._placeholder and self._cluster.find(f"{_NAMESPACES}/{NAMESPACES[0]}"):
-            pod = {"metadata": {"name": "placeholder"}, "spec": {"containers": [{"name": "placeholder", "image": self._placeholder}]}}
+            pod = {"metadata": {"name": PLACEHOLDER}, "spec": {"containers": [{"name": "placeholder", "image": self._placeholder}]}}
             self._cluster.request("POST", f"{_NAMESPACES}/{NAMESPACES[0]}/pods", body={"apiVersion": "v1", "kind": "Pod", **pod})
             self._placeholder = ""
 
@@ -133,7 +158,25 @@ class Conformance:
 
 def _suite_of(program: str) -> str:
     """The version of the suite in the file of a program. Raises OSError."""
-    if not os.path.getsize(program):
-        return ""
-    with open(program, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    with _content(program) as content:
         return suite_version(content)
+
+
+def _objects_of(program: str) -> list[Facts]:
+    """References to the suite's objects; to none but ours where there is no such file."""
+    try:
+        with _content(program) as content:
+            return suite_objects(content)
+    except OSError:
+        return suite_objects(b"")
+
+
+@contextlib.contextmanager
+def _content(program: str) -> c.Iterator[t.Any]:
+    """The bytes of a file, which may be large. Raises OSError."""
+    with open(program, "rb") as file:
+        if not os.path.getsize(program):
+            yield b""
+        else:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                yield content

@@ -15,6 +15,8 @@ import urllib.parse
 import plays
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.filter.needed_roles import needed_roles
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
 from local_servers import serve
 
@@ -67,10 +69,29 @@ def chosen(found, selector):
     return True
 
 
+def request_of(method, plain):
+    """(verb, API group, resource, namespace, name) of a request as RBAC judges it; None for what every account may."""
+    parts = plain.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:]) if parts[0] == "apis" and len(parts) > 2 else ("", [])
+    if not rest or rest[0].startswith("selfsubject"):
+        return None
+    namespace = rest[1] if rest[0] == "namespaces" and len(rest) > 1 else ""
+    resource, *name = rest[2:] if namespace and len(rest) > 2 else rest
+    verb = {"GET": "get" if name else "list", "POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}[method]
+    return verb, group, resource, namespace, (name or [""])[0]
+
+
+def grants(place, rule, verb, group, resource, namespace, name):
+    """Whether a rule of a Role in a namespace, or of a ClusterRole, grants a request."""
+    has = ((verb, "verbs"), (group, "apiGroups"), (resource, "resources"))
+    return place in ("", namespace) and name in rule.get("resourceNames", [name]) and all({value, "*"} & set(rule[key]) for value, key in has)
+
+
 class Api:
     """An API server that keeps objects by path, and forgets them when they are deleted."""
 
     def __init__(self):
+        self.rules, self.refused, self.answers = None, [], {}  # rules: (namespace, rule) of what is granted; answers: a status by its path
         release = {"info": {"status": "deployed"}, "chart": {"metadata": {"version": "1.9.1"}}, "config": {}}
         data = base64.b64encode(base64.b64encode(json.dumps(release).encode())).decode()
         self.kept = {
@@ -98,8 +119,18 @@ class Api:
 
     def answer(self, _handler, method, path, body):
         plain, _mark, query = path.partition("?")
-        status, found = self.found(method, plain, query)
+        status, found = self.refusal(method, plain) or self.found(method, plain, query)
         return status, {"Content-Type": "application/json"}, json.dumps(found)
+
+    def refusal(self, method, plain):
+        """The answer to a request that is refused; None where it is not."""
+        if plain in self.answers:
+            return self.answers[plain], {"kind": "Status", "status": "Failure", "code": self.answers[plain], "message": "not now"}
+        asked = request_of(method, plain) if self.rules is not None else None
+        if asked is None or any(grants(place, rule, *asked) for place, rule in self.rules):
+            return None
+        self.refused.append(asked)
+        return 403, {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": f"{asked} is forbidden"}
 
     def found(self, method, plain, query):
         if plain == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
@@ -118,6 +149,8 @@ class Api:
             kinds = [{"name": name, "singularName": name[:-1], "kind": kind, "namespaced": place, "verbs": verbs} for name, kind, place in KINDS[plain]]
             return 200, {"kind": "APIResourceList", "groupVersion": plain.removeprefix("/apis/").removeprefix("/api/"), "resources": kinds}
         if plain in self.kept:
+            if method == "DELETE" and "dryRun" in query:
+                return 200, {"kind": "Status", "status": "Success"}
             if method == "DELETE":
                 return 200, {"kind": "Status", "status": "Success", "was": bool(self.kept.pop(plain))}
             return 200, typed(plain, self.kept[plain])
@@ -138,7 +171,7 @@ def _api():
 
 @pytest.fixture(name="teardown")
 def _teardown(root, tmp_path, api):
-    def run(roles=("gateway_provider", "prerequisites"), **variables):
+    def run(roles=("gateway_provider", "prerequisites"), arguments=(), **variables):
         """The roles; the exit status, what was said, and what Helm was called with."""
         called = tmp_path / "helm.called"
         called.unlink(missing_ok=True)
@@ -186,6 +219,7 @@ def _teardown(root, tmp_path, api):
             "@user.yml",
             "-e",
             f"ansible_python_interpreter={sys.executable}",
+            *arguments,
             "play.yml",
         ]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -360,3 +394,131 @@ def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatc
     )
     assert rc == 0, said
     assert [path for path in (*ours, theirs) if path in api.kept] == [theirs]
+
+
+PLAIN = {"provider": "standalone", "service_type": "ClusterIP"}
+THEIRS = {
+    "/apis/apps/v1/namespaces/llm-d/deployments/notebook": "Deployment llm-d/notebook",
+    f"{NAMESPACES}/llm-d/configmaps/notes": "ConfigMap llm-d/notes",
+    f"{NAMESPACES}/llm-d/pods/shell": "Pod llm-d/shell",
+    f"{NAMESPACES}/llm-d/persistentvolumeclaims/data": "PersistentVolumeClaim llm-d/data",
+    f"{NAMESPACES}/llm-d/secrets/llm-d-hf-token": "Secret llm-d/llm-d-hf-token",
+}
+
+
+def own(path, instance=None):
+    """An object at a path, of an instance or of nobody."""
+    parts = path.split("/")
+    place = {"namespace": parts[parts.index("namespaces") + 1]} if parts[-3] != "v1" else {}
+    return {"metadata": {**place, "name": parts[-1], **({"labels": labels(instance)} if instance else {})}}
+
+
+def words(said):
+    return " ".join(said.split())
+
+
+@pytest.mark.parametrize("arguments", [["--check", "--diff"], []], ids=["checked", "removed"])
+def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, api, root, arguments):
+    """The roles of playbooks/teardown.yml itself; in check mode the same list, and no namespace in the diff."""
+    ours = ["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode", f"{NAMESPACES}/llm-d/configmaps/llama-epp"]
+    everywhere = [f"{NAMESPACES}/llm-d/configmaps/kube-root-ca.crt", f"{NAMESPACES}/llm-d/serviceaccounts/default"]
+    api.kept |= {path: own(path, "llm-d") for path in ours} | {path: own(path) for path in [*everywhere, *THEIRS]}
+    before = dict(api.kept)
+    (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
+    services = [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "llm-d-hf-token"}}]
+    user = {"llm_d_scope": "cluster", "llm_d_gateway": PLAIN, "llm_d_model_services": services}
+    rc, said, _helm = teardown(roles=play["roles"], arguments=arguments, **user)
+    assert rc == 0 and "the namespace llm-d stays: it holds 5 objects that are not deleted" in words(said), said
+    assert all(title in said for title in THEIRS.values()) and "kube-root-ca.crt" not in said and "Namespace llm-d (deleted)" not in said, said
+    assert api.kept == before if arguments else set(before) - set(api.kept) == set(ours)
+
+
+def test_a_namespace_that_others_have_left_goes(teardown, api):
+    path = f"{NAMESPACES}/llm-d/configmaps/notes"
+    api.kept[path] = own(path)
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and "changed=0 " in said and "the namespace llm-d stays: ConfigMap llm-d/notes" in words(said), said
+    del api.kept[path]
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" not in api.kept and "llm-d stays" not in said, said
+
+
+def test_what_cannot_be_listed_keeps_the_namespace_and_the_teardown_goes_on(teardown, api, monkeypatch):
+    """A Secret of anybody may be there; an API whose server is away may have objects too."""
+    monkeypatch.setitem(KINDS, "/apis/example.com/v1", [("things", "Thing", True)])
+    api.answers = {f"{NAMESPACES}/llm-d/secrets": 403, "/apis/example.com/v1": 503}
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept, said
+    why = "the namespace llm-d stays: it is not known whether it holds objects of others, since"
+    assert f"{why} this account may not list secrets" in words(said) and f"{why} example.com/v1 cannot be listed: 503 not now" in words(said), said
+
+
+@pytest.mark.parametrize("gateway", [PLAIN, {"provider": "envoy_gateway", "service_type": "ClusterIP"}], ids=["standalone", "envoy_gateway"])
+def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prerequisites(teardown, api, gateway):
+    """They are what playbooks/list_rights.yml prints, and nothing more is asked for."""
+    user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites", "llm_d_gateway": gateway}
+    api.rules = [(role["metadata"].get("namespace", ""), rule) for role in needed_roles(plan(user)) for rule in role["rules"]]
+    del api.kept[RECORD]
+    if gateway == PLAIN:
+        for path in [path for path in api.kept if CONTROLLER in path or "gatewayclasses" in path]:
+            del api.kept[path]
+    rc, said, _helm = teardown(roles=["gateway_provider", "gpu_operator", "prerequisites"], **user)
+    assert rc == 0 and api.refused == [] and api.kept == {}, (api.refused, said)
+
+
+def test_without_these_permissions_the_namespaces_stay(teardown, api):
+    user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites"}
+    roles = [role for role in needed_roles(plan(user)) if not role["metadata"].get("namespace")]
+    api.rules = [("", rule) for role in roles for rule in role["rules"]]
+    rc, said, _helm = teardown(roles=["prerequisites"], **user, llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list configmaps, deployments.apps" in words(said), said
+
+
+def test_what_the_other_account_deployed_keeps_the_namespace(teardown, api):
+    server = "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
+    api.kept[server] = own(server, "llm-d")
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and server in api.kept and "the namespace llm-d stays: Deployment llm-d/llama-decode of instance llm-d" in words(said), said
+
+
+def test_a_controllers_namespace_that_others_use_stays_without_the_controller(teardown, api):
+    theirs, left = f"/apis/apps/v1/namespaces/{CONTROLLER}/deployments/grafana", f"{NAMESPACES}/{CONTROLLER}/secrets/envoy"
+    api.kept |= {path: own(path) for path in (theirs, left)}
+    del api.kept[RECORD]  # as if Helm had been called
+    rc, said, _helm = teardown()
+    assert rc == 0 and {theirs, left, f"{NAMESPACES}/{CONTROLLER}"} <= set(api.kept) and f"{NAMESPACES}/llm-d" not in api.kept, said
+    assert f"the namespace {CONTROLLER} stays: Deployment {CONTROLLER}/grafana" in words(said)
+    del api.kept[theirs]
+    rc, said, _helm = teardown()
+    assert rc == 0 and f"{NAMESPACES}/{CONTROLLER}" not in api.kept, said
+
+
+def test_a_release_in_a_namespace_that_is_not_ours_is_not_uninstalled(teardown, api):
+    api.kept[f"{NAMESPACES}/{CONTROLLER}"] = own(f"{NAMESPACES}/{CONTROLLER}")
+    rc, said, helm = teardown()
+    assert rc == 0 and helm == "" and {RECORD, f"{NAMESPACES}/{CONTROLLER}", *HOOKS} <= set(api.kept), said
+    assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be of others" in words(said)
+
+
+def test_a_gpu_operators_namespace_that_others_use_stays(teardown, api):
+    home, theirs = f"{NAMESPACES}/gpu-operator", f"{NAMESPACES}/gpu-operator/configmaps/notes"
+    api.kept |= {home: own(home, "llm-d"), theirs: own(theirs)}
+    gpus = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {"envoy_gateway": "/charts", "gpu_operator": "/charts"}}
+    rc, said, _helm = teardown(roles=["gpu_operator"], **gpus)
+    assert rc == 0 and {home, theirs} <= set(api.kept) and "the namespace gpu-operator stays: ConfigMap gpu-operator/notes" in words(said), said
+    del api.kept[theirs]
+    rc, said, _helm = teardown(roles=["gpu_operator"], **gpus)
+    assert rc == 0 and home not in api.kept, said
+
+
+def test_leader_worker_set_stays_while_others_use_it(teardown, api, monkeypatch):
+    groups = "/apis/leaderworkerset.x-k8s.io/v1"
+    monkeypatch.setitem(KINDS, groups, [("leaderworkersets", "LeaderWorkerSet", True)])
+    home, theirs = f"{NAMESPACES}/lws-system", f"{groups}/namespaces/shop/leaderworkersets/bert"
+    api.kept |= {home: own(home, "llm-d"), theirs: own(theirs)}
+    rc, said, helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and helm == "" and home in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
+    assert "the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert" in words(said)
+    del api.kept[theirs]
+    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and home not in api.kept, said

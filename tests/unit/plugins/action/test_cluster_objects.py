@@ -8,8 +8,9 @@ from __future__ import annotations
 import types
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.action.cluster_objects import CONTACT, ActionModule, batches
+from ansible_collections.llm_d.inference.plugins.action.cluster_objects import CONTACT, CONTENTS, MODULE, ActionModule, batches
 
+KINDS = [("Namespace", "full"), ("Namespace", "empty"), ("ConfigMap", "settings")]
 # recorded: the module fails to print its own failure
 SAID = (
     "Value of unknown type: <class 'urllib3.exceptions.NewConnectionError'>, HTTPSConnection(host='10.215.0.1', port=6443): "
@@ -85,6 +86,58 @@ def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
     action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
     result = action.bring({}, {"definitions": [made], "state": "absent", "owned_by": {}}, {})
     assert result["changed"] and [(call["state"], call["delete_options"]) for call in calls] == [("absent", {"propagationPolicy": "Foreground"})]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_namespace_goes_last_and_only_without_anything_of_others(monkeypatch, check_mode):
+    """What this call deletes is named to the look at its contents, since it may still be there."""
+    full, empty, config = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}} for kind, name in KINDS)
+    summary, calls = "the namespace full stays: it holds 2 objects that are not deleted", []
+
+    def answer(_action, module_name, module_args, **_options):
+        calls.append((module_name, module_args))
+        if module_name == CONTACT:
+            return {"found": [{**item, "metadata": {**item["metadata"], "labels": {"part": "ours"}}} for item in module_args["resources"]]}
+        if module_name == CONTENTS:
+            return {"kept": [{"namespace": "full", "objects": [], "lines": [summary, "  Pod full/a", "  Pod full/b"], "summary": summary}]}
+        return {"changed": True}
+
+    monkeypatch.setattr(ActionModule, "_execute_module", answer)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={"kubeconfig": "/k"}, diff=True, no_log=False, check_mode=check_mode)
+    options = {"definitions": [full, empty, config], "state": "absent", "owned_by": {"part": "ours"}, "skip_forbidden": False}
+    result = action.bring({}, {**options, "contents": {"home": "full", "going": [{"kind": "Secret"}]}}, {})
+    assert [(entry["name"], entry["action"], entry["problem"]) for entry in result["objects"]] == [
+        ("settings", "deleted", ""),
+        ("full", "kept", summary),
+        ("empty", "deleted", ""),
+    ]
+    assert result["kept"][1:] == ["  Pod full/a", "  Pod full/b"] and result["warnings"] == [summary]
+    assert [entry["before_header"] for entry in result["diff"]] == ["ConfigMap settings", "Namespace empty"]
+    deleted = [item["metadata"]["name"] for module, args in calls if module == MODULE for item in args["definition"]]
+    (asked,) = [args for module, args in calls if module == CONTENTS]
+    assert deleted == ["settings", "empty"] and [module for module, _args in calls][1:3] == [MODULE, CONTENTS]
+    assert asked == {
+        "kubeconfig": "/k",
+        "labels": {"part": "ours"},
+        "home": "full",
+        "namespaces": ["empty", "full"],
+        "going": [{"kind": "Secret"}, {key: config[key] for key in ("apiVersion", "kind", "metadata")}],
+    }
+
+
+def test_a_look_at_a_namespace_that_fails_deletes_none(monkeypatch):
+    space, calls = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, []
+
+    def answer(_action, module_name, **_options):
+        calls.append(module_name)
+        return {"failed": True, "msg": "connection refused"}
+
+    monkeypatch.setattr(ActionModule, "_execute_module", answer)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
+    result = action.bring({}, {"definitions": [space], "state": "absent", "owned_by": {}}, {})
+    assert result["failed"] and result["msg"] == "connection refused" and calls == [CONTENTS]
 
 
 def test_a_diff_has_checksums_instead_of_programs(monkeypatch):

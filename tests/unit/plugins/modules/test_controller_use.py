@@ -33,9 +33,10 @@ def of(controller, name, labels=None):
 
 
 class Api:
-    """An API server with lists of objects, filtered by the labels that a query names."""
+    """An API server with lists of objects, filtered by the labels that a query names. kinds: by API version; answers: a status by its path."""
 
     def __init__(self):
+        self.kinds, self.answers = {}, {}
         self.lists = {
             GATEWAYS: [gateway("a", "llm-d-gateway", "envoy-gateway", OURS)],
             CLASSES: [of(ENVOY, "envoy-gateway", OURS)],
@@ -45,7 +46,11 @@ class Api:
     def answer(self, _handler, _method, path, _body):
         plain, _mark, query = path.partition("?")
         wanted = urllib.parse.parse_qs(query).get("labelSelector", [""])[0]
-        if plain not in self.lists and not plain.endswith("/deployments"):
+        if plain in self.answers:
+            return self.answers[plain], {}, json.dumps({"kind": "Status", "code": self.answers[plain], "message": "not now"})
+        if plain in self.kinds:
+            return 200, {}, json.dumps({"resources": self.kinds[plain]})
+        if plain not in self.lists:
             return 404, {}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
         return 200, {}, json.dumps({"items": [item for item in self.lists.get(plain, []) if chosen(item, wanted)]})
 
@@ -66,7 +71,7 @@ def _look(call):
     def look(controller, **options):
         return call(controller_use, host=api.url, api_key="sesame-open", labels=OURS, controllers=[controller], **{"own_namespace": "a", **options})
 
-    look.lists = api.lists
+    look.lists, look.kinds, look.answers = api.lists, api.kinds, api.answers
     with serve(api.answer) as api.url:
         yield look
 
@@ -95,16 +100,6 @@ def test_whoever_else_is_there_keeps_it(look, change, said):
     assert found["used"] == [ENVOY["name"]] and found["namespaces"] == ["envoy-gateway-system"]
     assert len(found["lines"]) == 1 and said in found["lines"][0]
     assert found["classes"] == sorted({item["spec"]["gatewayClassName"] for item in look.lists[GATEWAYS][1:]})
-
-
-def test_a_namespace_with_weights_of_ours_stays(look):
-    claims = "/api/v1/namespaces/llm-d/persistentvolumeclaims"
-    look.lists[claims] = [{"metadata": {"namespace": "llm-d", "name": "llama-weights", "labels": OURS}}, {"metadata": {"name": "data", "namespace": "llm-d"}}]
-    found = look(ENVOY, namespaces=["llm-d"])
-    assert found["namespaces"] == ["llm-d"] and found["used"] == []
-    assert found["lines"] == ["the namespace llm-d stays: PersistentVolumeClaim llm-d/llama-weights of instance a"]
-    look.lists[claims].pop(0)
-    assert look(ENVOY, namespaces=["llm-d"])["namespaces"] == [], "what others keep there is no concern of ours"
 
 
 def test_a_gateway_whose_class_is_gone_still_counts(look):
@@ -143,20 +138,42 @@ def test_classes_that_a_controller_makes_by_itself_are_cleared_away_with_it(look
         assert found["used"] == [ISTIO["name"]] and found["made"] == []
 
 
-def test_a_namespace_with_workloads_of_another_instance_stays(look):
-    place = "/apis/apps/v1/namespaces/shared/deployments"
-    look.lists[place] = [{"metadata": {"namespace": "shared", "name": "x", "labels": OURS}}, {"metadata": {"namespace": "shared", "name": "y"}}]
-    assert look(ENVOY, namespaces=["shared", "empty"])["namespaces"] == []
-    look.lists[place].append({"metadata": {"namespace": "shared", "name": "llama-decode", "labels": THEIRS}})
-    found = look(ENVOY, namespaces=["shared", "empty"])
-    assert found["namespaces"] == ["shared"] and found["lines"] == ["the namespace shared stays: Deployment shared/llama-decode of instance b"]
+def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
+    look.lists["/api/v1/namespaces"][0]["metadata"]["labels"] = {"team": "mesh"}
+    assert look(ENVOY)["used"] == [], "one that we have not installed"
+    found = look({**ENVOY, "installed": True})
+    told = "Namespace envoy-gateway-system is not ours, so that the release in it may be of others (helm list -n envoy-gateway-system)"
+    assert found["used"] == [ENVOY["name"]] and told in found["lines"][0]
 
 
-def test_a_namespace_with_a_gateway_of_anyone_else_stays(look):
-    assert look(ENVOY, namespaces=["a"])["namespaces"] == [], "our own"
-    look.lists[GATEWAYS].append(gateway("a", "front", "nginx"))
-    found = look(ENVOY, namespaces=["a"])
-    assert found["used"] == [] and found["namespaces"] == ["a"] and found["lines"] == ["the namespace a stays: Gateway a/front"]
+def test_a_gateway_of_another_file_with_our_instance_counts(look):
+    shared = {**OURS, "llm-d.ai/namespace": "other"}
+    look.lists[GATEWAYS].append(gateway("a", "second", "envoy-gateway", shared))
+    found = look(ENVOY, home="a")
+    assert found["used"] == [ENVOY["name"]] and "Gateway a/second of instance a in namespace other is of class envoy-gateway" in found["lines"][0]
+
+
+GROUPS = {"name": "leaderworkerset.x-k8s.io", "namespace": "lws-system", "kinds": [{"api_version": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}]}
+SETS = "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets"
+
+
+def test_a_controller_of_other_kinds_stays_while_others_have_objects_of_them(look):
+    assert look(GROUPS)["used"] == [], "the API server does not know the kind"
+    look.kinds["/apis/leaderworkerset.x-k8s.io/v1"] = [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", "namespaced": True}]
+    look.lists[SETS] = [{"metadata": {"namespace": "a", "name": "llama", "labels": OURS}}]
+    assert look(GROUPS, home="a")["used"] == [] and look(GROUPS)["used"] == [GROUPS["name"]], "ours counts where it is not about to go"
+    look.lists[SETS].append({"metadata": {"namespace": "shop", "name": "bert"}})
+    found = look(GROUPS, home="a")
+    assert found["used"] == [GROUPS["name"]] and found["namespaces"] == ["lws-system"] and found["classes"] == []
+    assert found["lines"] == ["the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert"]
+
+
+@pytest.mark.parametrize(("status", "why"), [(403, "this account may not list gateways"), (503, "gateways cannot be listed: 503 not now")])
+def test_a_controller_of_which_nobody_knows_stays_and_nothing_fails(look, status, why):
+    look.answers[GATEWAYS] = status
+    found = look(ENVOY)
+    assert not found.get("failed") and found["used"] == [ENVOY["name"]] and found["classes"] == ["envoy-gateway"] and found["made"] == []
+    assert found["lines"] == [f"the controller {ENVOY['name']} stays, and with it what it needs: it is not known who else uses it, since {why}"]
 
 
 def test_a_cluster_without_the_gateway_api_has_no_users(look):

@@ -29,7 +29,7 @@ class Api:
             "httproutes.gateway.networking.k8s.io": [OURS, {"manager": "ingress-operator", "operation": "Update"}, STATUS],
             "things.example.com": [{"manager": "helm", "operation": "Update"}, STATUS],
         }
-        self.objects, self.more, self.unserved, self.deleted = {}, 0, (), []
+        self.objects, self.more, self.unserved, self.refused, self.deleted = {}, 0, (), (), []
 
     def answer(self, _handler, method, path, _body):
         plain = path.split("?")[0]
@@ -48,6 +48,8 @@ class Api:
             return 200, {}, json.dumps({"versions": [{"version": "v1", "groupVersion": f"{parts[0]}/v1"}]})
         if plain.startswith("/apis/") and len(parts) == 2:
             return 200, {}, json.dumps({"resources": [{"name": known.partition(".")[0]} for known in served]})
+        if plain.startswith("/apis/") and len(parts) == 3 and f"{parts[2]}.{parts[0]}" in self.refused:
+            return 403, {}, json.dumps({"kind": "Status", "reason": "Forbidden", "code": 403, "message": "forbidden"})
         if plain.startswith("/apis/") and len(parts) == 3:
             found = self.objects.get(f"{parts[2]}.{parts[0]}", [])
             return 200, {}, json.dumps({"metadata": {"remainingItemCount": self.more} if self.more and found else {}, "items": found})
@@ -75,6 +77,17 @@ def test_nothing_goes_while_there_are_objects_and_they_are_listed(call, api):
     found = call(crd_removal, host=api.url, api_key="sesame-open")
     assert found["failed"] and api.deleted == [] and "Nothing has been removed" in found["msg"]
     assert found["objects"] == [f"{CLASSES} envoy-gateway", f"{CLASSES}: 7 more", f"{POOLS} llm-d/sim", f"{POOLS}: 7 more"]
+
+
+def test_all_whose_objects_cannot_be_listed_are_named_beside_the_objects(call, api):
+    api.objects, api.unserved, api.refused = {CLASSES: [{"metadata": {"name": "theirs"}}]}, (POOLS,), (GATEWAYS,)
+    found = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert found["failed"] and api.deleted == []
+    assert found["objects"] == [
+        f"{POOLS}: the API server does not serve it, so its objects cannot be listed; remove it by hand",
+        f"{CLASSES} theirs",
+        f"{GATEWAYS}: its objects cannot be listed (403 forbidden)",
+    ]
 
 
 def test_check_mode_removes_nothing(call, api):

@@ -54,19 +54,30 @@ KINDS = {
 }
 
 
+def group_of(root):
+    version = root.removeprefix("/apis/")
+    return {"name": version.partition("/")[0], "preferredVersion": {"groupVersion": version}, "versions": [{"groupVersion": version}]}
+
+
 @pytest.fixture(name="look")
 def looked(call):
-    """Calls the module against an API server that refuses these paths."""
+    """Calls the module against an API server that refuses these paths, breaks at others, and has counted so many routes at each listener."""
 
-    def look(refused=(), **options):
+    def look(refused=(), broken=(), counted=None, **options):
         def answer(_handler, _method, path, _body):
             plain = path.partition("?")[0]
             if plain in refused:
                 return 403, {}, json.dumps({"kind": "Status", "reason": "Forbidden", "code": 403, "message": "forbidden"})
+            if plain in broken:
+                return 500, {}, json.dumps({"kind": "Status", "reason": "InternalError", "code": 500, "message": "the conversion webhook does not answer"})
             if plain in NAMED:
-                return 200, {}, json.dumps({"metadata": {"labels": NAMED[plain]}})
+                status = {"listeners": [{"name": "http", "attachedRoutes": count} for count in counted], "attachedListenerSets": 1} if counted else {}
+                return 200, {}, json.dumps({"metadata": {"labels": NAMED[plain]}, "status": status})
+            if plain == "/apis":
+                return 200, {}, json.dumps({"groups": [group_of(root) for root in KINDS if root.startswith("/apis/")]})
             if plain in KINDS:
-                return 200, {}, json.dumps({"resources": [{"name": name, "kind": kind, "namespaced": True} for name, kind in KINDS[plain].items()]})
+                entries = [{"name": name, "kind": kind, "namespaced": True, "verbs": ["get", "list"]} for name, kind in KINDS[plain].items()]
+                return 200, {}, json.dumps({"resources": entries})
             if plain in LISTS or (plain.startswith(f"{API}/v1/namespaces/llm-d/") and "routes" in plain):
                 here = [item for item in LISTS.get(f"{API}/v1/{plain.rpartition('/')[2]}", []) if item["metadata"]["namespace"] == "llm-d"]
                 return 200, {}, json.dumps({"items": LISTS.get(plain, here)})
@@ -111,3 +122,70 @@ def test_an_account_of_one_namespace_sees_the_routes_there(look):
     assert look(refused=[f"{API}/v1/httproutes", f"{API}/v1/grpcroutes"], gateways=[GATEWAY])["users"] == ROUTES[1:]
     everywhere = [f"{API}/v1{place}/{kind}" for place in ("", "/namespaces/llm-d") for kind in ("httproutes", "grpcroutes")]
     assert look(refused=everywhere, gateways=[GATEWAY])["users"] == []
+
+
+EVERYWHERE = [f"{API}/v1{place}/{kind}" for place in ("", "/namespaces/llm-d") for kind in ("httproutes", "grpcroutes")]
+
+
+def test_routes_of_all_kinds_and_sets_of_listeners_are_found(look, monkeypatch):
+    """In the version that has them, and by way of a set of listeners of others."""
+    extra, sets = "/apis/gateway.networking.x-k8s.io/v1alpha1", {"kind": "XListenerSet", "group": "gateway.networking.x-k8s.io", "name": "more"}
+    monkeypatch.setitem(KINDS, f"{API}/v1alpha2", {"tcproutes": "TCPRoute", "tlsroutes": "TLSRoute", "referencegrants": "ReferenceGrant"})
+    monkeypatch.setitem(KINDS, extra, {"xlistenersets": "XListenerSet"})
+    monkeypatch.setitem(LISTS, f"{API}/v1alpha2/tcproutes", [route("raw", {**TO_OURS, "sectionName": "tcp"})])
+    monkeypatch.setitem(LISTS, f"{API}/v1alpha2/tlsroutes", [route("beside", sets), route("elsewhere", {**sets, "namespace": "other"})])
+    monkeypatch.setitem(LISTS, f"{API}/v1alpha2/referencegrants", [])
+    listeners = {"metadata": {"name": "more", "namespace": "shop"}, "spec": {"parentRef": {**TO_OURS, "kind": "Gateway", "group": "gateway.networking.k8s.io"}}}
+    monkeypatch.setitem(LISTS, f"{extra}/xlistenersets", [listeners])
+    monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", [])
+    monkeypatch.setitem(LISTS, f"{API}/v1/grpcroutes", [])
+    assert look(gateways=[GATEWAY])["users"] == [
+        "XListenerSet shop/more adds listeners to the Gateway llm-d/llm-d-gateway",
+        "TCPRoute shop/raw leads through the Gateway llm-d/llm-d-gateway",
+        "TLSRoute shop/beside leads through the Gateway llm-d/llm-d-gateway",
+    ]
+
+
+def test_a_route_of_the_same_instance_and_another_file_counts(look, monkeypatch):
+    ours, theirs = ({**LABELS, "llm-d.ai/namespace": home} for home in ("llm-d", "b"))
+    there = [route("ours", TO_OURS, "teams", ours), route("theirs", TO_OURS, "teams", theirs)]
+    monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", there)
+    monkeypatch.setitem(LISTS, f"{API}/v1/grpcroutes", [])
+    told = "HTTPRoute teams/theirs of instance a in namespace b leads through the Gateway llm-d/llm-d-gateway"
+    assert look(gateways=[GATEWAY], home="llm-d")["users"] == [told]
+
+
+def test_what_the_account_cannot_list_is_counted_by_the_gateways_controller(look, monkeypatch, clock):
+    """An account of one namespace, and a Gateway that routes of other namespaces are attached to."""
+    monkeypatch.setitem(LISTS, f"{API}/v1/grpcroutes", [])
+    monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", [route("ours", {"name": "llm-d-gateway"}, "llm-d", LABELS)])
+    hidden = {"refused": [f"{API}/v1/httproutes", f"{API}/v1/grpcroutes"], "gateways": [GATEWAY]}
+    found = look(counted=[1, 3], **hidden)
+    more = "has attached 2 more routes and 1 more ListenerSet, which this account cannot list"
+    assert found["failed"] and found["users"] == [f"the controller of the Gateway llm-d/llm-d-gateway {more}"]
+    assert sum(clock.sleeps) > 5, "what the controller counts may be late"
+    monkeypatch.setitem(NAMED, f"{API}/v1/namespaces/llm-d/gateways/unused", LABELS)
+    assert look(counted=[1, 1], force=True, **hidden)["users"] == [found["users"][0].replace("2 more routes and ", "")]
+    assert look(**hidden)["users"] == [], "nobody has counted, and routes of other namespaces are not attached by our listeners"
+
+
+def test_a_kind_that_the_api_server_cannot_list_is_named(look, monkeypatch, clock):
+    monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", [route("ours", TO_OURS, labels=LABELS), route("set", TO_OURS, labels=LABELS)])
+    monkeypatch.setitem(KINDS, f"{API}/v1", {**KINDS[f"{API}/v1"], "listenersets": "ListenerSet"})
+    one = {"metadata": {"name": "ours", "namespace": "llm-d", "labels": LABELS}, "spec": {"parentRef": {"name": "llm-d-gateway"}}}
+    monkeypatch.setitem(LISTS, f"{API}/v1/listenersets", [one])
+    broken = {"broken": [f"{API}/v1/grpcroutes"], "gateways": [GATEWAY]}
+    said = "grpcroutes.gateway.networking.k8s.io cannot be listed: 500 the conversion webhook does not answer"
+    found = look(counted=[2, 1], **broken)
+    assert not found.get("failed") and found["users"] == [] and said in json.dumps(found["warnings"]), "its controller has counted no more"
+    found = look(**broken)
+    assert found["failed"] and found["users"] == [f"it is not known who uses the Gateways: {said}"]
+
+
+def test_jobs_that_mount_a_claim_are_users_of_it(look, monkeypatch):
+    monkeypatch.setitem(KINDS, "/apis/batch/v1", {"jobs": "Job", "cronjobs": "CronJob"})
+    template = {"template": {"spec": volumes("a-weights")}}
+    for plural, spec in (("jobs", template), ("cronjobs", {"jobTemplate": {"spec": template}})):
+        monkeypatch.setitem(LISTS, f"/apis/batch/v1/namespaces/llm-d/{plural}", [{"metadata": {"name": "nightly", "namespace": "llm-d"}, "spec": spec}])
+    mounts = [f"{kind} llm-d/nightly mounts the PersistentVolumeClaim a-weights" for kind in ("Job", "CronJob")]
+    assert look(claims=[CLAIM])["users"] == MOUNTS + mounts

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.filter.needed_roles import needed_roles
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen, objects, roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
@@ -166,3 +167,17 @@ def test_only_our_own_secrets_are_opened() -> None:
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["llm-d-model-token"], "verbs": ["get", "patch", "delete"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
     ]
+
+
+def test_what_a_teardown_deletes_can_be_listed_and_no_deployment_asks_for_that() -> None:
+    user = {"llm_d_charts": CHARTS, "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_scheduler_namespace": "pickers"}
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]}
+    for scope in ("prerequisites", "cluster"):
+        planned = plan({**user, "llm_d_scope": scope})
+        roles = {role["metadata"].get("namespace", ""): role["rules"] for role in needed_roles(planned)}
+        deleted = {"llm-d", "pickers", "envoy-gateway-system", "gpu-operator"}
+        assert {place for place, rules in roles.items() if everything in rules} == deleted
+        users = [rule for rule in roles[""] if "leaderworkersets" in rule["resources"]]
+        assert [rule["verbs"] for rule in users] == [["list"]], "others may need the controller that we installed"
+        assert "*" not in {right["resource"] for right in planned["preflight"]["rights"]}
+    assert plan({**user, "llm_d_scope": "namespace"})["removal"]["rights"] == []

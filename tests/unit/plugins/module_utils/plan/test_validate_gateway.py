@@ -246,7 +246,8 @@ def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_el
     user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
     planned = plan(user)
     name = "agentgateway.dev/agentgateway"
-    assert planned["gateway"]["shared"] == [{"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": {"agentgateway": name}}]
+    mine = {"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "installed": True, "classes": {"agentgateway": name}}
+    assert planned["gateway"]["shared"] == [mine]
     looked_at = {entry["name"]: entry for entry in planned["prune"]["shared"]}
     assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
     old = {entry["namespace"]: entry for entry in planned["prune"]["controllers"]}

@@ -18,6 +18,7 @@ from pathlib import Path
 import plays
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM, Clock
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.conformance import KNOWN_FAILURES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import conformance
@@ -189,14 +190,28 @@ def test_what_the_cluster_lacks(change: Facts, word: str) -> None:
 class ClusterOfTwo:
     """Remembers which namespaces there are; the program that stands for the suite makes them by a file."""
 
-    def __init__(self, marker: Path, labels: Facts | None = None) -> None:
+    def __init__(self, marker: Path, labels: Facts | None = None, inside: Facts | None = None) -> None:
         self.marker, self.labels, self.deleted = marker, labels or {LABEL: "infra"}, []  # type: ignore[var-annotated]
+        self.inside = inside or {}  # names of objects by their kind, in each namespace
         self.clock: Clock = SYSTEM
 
     def be_patient(self, seconds: float) -> None:
         assert seconds > 0
 
-    def find(self, path: str) -> Facts | None:
+    def resources(self, version: str) -> Facts:
+        kinds = {"v1": ("ConfigMap", "Service", "Pod"), "apps/v1": ("Deployment",)}[version]
+        return {kind: {"name": f"{kind.lower()}s", "kind": kind, "namespaced": True, "verbs": ["list", "delete"]} for kind in kinds}
+
+    def listed(self, path: str, kind: str, **_options: t.Any) -> list[Facts]:
+        assert path.split("/")[-2] in NAMESPACES
+        return [{"kind": kind, "metadata": {"name": name, "namespace": path.split("/")[-2], "uid": f"{path}/{name}"}} for name in self.inside.get(kind, ())]
+
+    def parallel(self, function: t.Callable[[t.Any], t.Any], items: t.Sequence[t.Any]) -> list[t.Any]:
+        return [function(item) for item in items]
+
+    def find(self, path: str, **_options: t.Any) -> Facts | None:
+        if path in ("/api", "/apis"):
+            return {"versions": ["v1"], "groups": [{"preferredVersion": {"groupVersion": "apps/v1"}}]}
         name = path.rpartition("/")[2]
         return {"metadata": {"name": name, "labels": self.labels}} if self.marker.exists() and name not in self.deleted else None
 
@@ -275,6 +290,60 @@ def test_what_a_killed_run_left_goes_first_and_what_is_not_the_suites_stays(tmp_
     foreign = ClusterOfTwo(tmp_path / "mark", {"team": "others"})
     suite_of(tmp_path, "exit 0", foreign, []).run("x", 30)
     assert foreign.deleted == [] and json.dumps(foreign.labels) == '{"team": "others"}'
+
+
+MANIFESTS = """
+apiVersion: v1
+kind: Service
+metadata:
+  labels: {app: picker}
+  name: primary-endpoint-picker-svc
+  namespace: inference-conformance-app-backend
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: primary-app-endpoint-picker
+spec:
+  template:
+    metadata:
+      name: data
+"""
+OF_SUITE = {
+    "Service": ["primary-endpoint-picker-svc"],
+    "Deployment": ["primary-app-endpoint-picker"],
+    "ConfigMap": ["kube-root-ca.crt"],
+    "Pod": ["placeholder"],
+}
+
+
+def test_the_suites_objects_are_those_of_its_program() -> None:
+    found = conformance.suite_objects(b"\x7fELF\0" + MANIFESTS.encode() + b"\0" + MANIFESTS.replace("\n", "\r\n").encode())
+    named = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in found if each["metadata"]["namespace"] == NAMESPACES[1]]
+    services = [("v1", "Service", "primary-endpoint-picker-svc"), ("apps/v1", "Deployment", "primary-app-endpoint-picker")]
+    assert named == [*services, ("v1", "Pod", "placeholder")] and len(found) == 2 * len(named)
+
+
+def test_what_others_have_put_into_the_suites_namespaces_keeps_them(tmp_path: Path) -> None:
+    """No run begins beside it, none of it is deleted, and it is named; with the suite's own objects alone they go."""
+    cluster = ClusterOfTwo(tmp_path / "mark", inside={**OF_SUITE, "ConfigMap": ["kube-root-ca.crt", "data"]})
+    cluster.marker.touch()
+    script = f'exit 0\n: <<"END"{MANIFESTS}END'
+    with pytest.raises(ClusterError, match="holds what is not of the suite:\nthe namespace inference-conformance-infra stays: ConfigMap .*/data\n"):
+        suite_of(tmp_path, f"touch {tmp_path}/ran; {script}", cluster, []).run("x", 30)
+    kept = suite_of(tmp_path, script, cluster, []).remove(wait=True)
+    assert [place.namespace for place in kept] == list(NAMESPACES) and kept[1].objects == [f"ConfigMap {NAMESPACES[1]}/data"]
+    assert cluster.deleted == [] and not (tmp_path / "ran").exists()
+    cluster.inside = OF_SUITE
+    assert suite_of(tmp_path, script, cluster, []).remove(wait=True, look=True) == [] and cluster.deleted == []
+    assert len(suite_of(tmp_path, "exit 0", cluster, []).remove(wait=True)) == 2, "another program has other objects"
+    assert suite_of(tmp_path, script, cluster, []).remove(wait=True) == [] and sorted(cluster.deleted) == sorted(NAMESPACES)
+
+
+def test_what_comes_into_its_namespaces_during_a_run_stays(tmp_path: Path) -> None:
+    cluster = ClusterOfTwo(tmp_path / "mark", inside={"ConfigMap": ["data"]})
+    found = suite_of(tmp_path, 'touch "$MARK"; exit 0', cluster, []).run("x", 30)
+    assert cluster.deleted == [] and f"the namespace {NAMESPACES[0]} stays: ConfigMap {NAMESPACES[0]}/data" in found["kept"]
 
 
 RUN = """
