@@ -57,7 +57,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
     services = [
         {**SIM, "replicas": -1, "scheduler": {"preset": "balancd"}, "modle": {}},
         {**SIM, "name": "Sim_1"},
-        {**SIM, "name": "c", "model": {"served_name": "{{ nowhere }}"}, "replicas": "4", "route": {"path": "/c"}},
+        {**SIM, "name": "c", "model": {"served_name": "{{ nowhere }}"}, "replicas": "four", "route": {"path": "/c"}},
     ]
     done = play.run({"llm_d_gatway": {"provider": "istio"}, "llm_d_gateway": {"provider": "envoy"}, "llm_d_model_services": services})
     shown = done.stdout + done.stderr
@@ -72,7 +72,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
         "  - llm_d_model_services[0].scheduler.preset: 'balancd' is not known here. Did you mean 'balanced'?",
         "  - llm_d_model_services[1].name: 'Sim_1' is not lower-case letters",
         "  - llm_d_model_services[2].model.served_name: '{{ nowhere }}' cannot be worked out: 'nowhere' is undefined.",
-        "  - llm_d_model_services[2].replicas: '4' is a string, not a whole number. Write it without quotes: 4",
+        "  - llm_d_model_services[2].replicas: 'four' is a string, not a whole number. Write a whole number, at least 0.",
     ):
         assert line in shown, line
 
