@@ -8,9 +8,11 @@ from __future__ import annotations
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.objects import Facts
+from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import Mistakes, explain
-from ..module_utils.plan.canary import KINDS, canary
+from ..module_utils.plan.canary import KINDS, WHAT, canary
 from ..plugin_utils.planning import definitions, plain, read
+from ..plugin_utils.role_options import given
 
 
 class ActionModule(ActionBase):
@@ -28,8 +30,11 @@ class ActionModule(ActionBase):
         user, found = read(task_vars or {}, self._templar.template)
         if found:
             return {**result, "failed": True, "msg": explain(found)}
+        own, wrong = given("canary", task_vars or {}, self._templar.template)
+        if wrong:
+            return {**result, "failed": True, "msg": explain(wrong, WHAT)}
         try:
-            made = canary(user, plain(options))
+            made = canary(user, {name: own[name] if blank(value) else value for name, value in plain(options).items()})
         except Mistakes as mistakes:
             return {**result, "failed": True, "msg": str(mistakes)}
         everything = [[item for item in definitions(step["plan"]) if item["kind"] in KINDS] for step in (made["before"], *made["steps"])]
@@ -44,6 +49,7 @@ class ActionModule(ActionBase):
             **made,
             "changed": False,
             "_ansible_no_log": True,
+            "options": own,
             "before": before,
             "steps": steps,
             "state": plan["state"],
