@@ -15,10 +15,12 @@ from jinja2 import TemplateError
 
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
+from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
 from ..module_utils.plan.pruning import owned, references
 from ..plugin_utils import compat
+from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
 from ..plugin_utils.role_options import given as given_options
 
@@ -56,12 +58,13 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "msg": str(error)}
         own, found = given_options(role, variables, self._templar.template)
         if found:
-            return {**result, "failed": True, "msg": explain(found, f"{role}_* variables")}
+            return {**result, "failed": True, "msg": spelled(explain(found, f"{role}_* variables"))}
         made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}
         derived = {name: DERIVED[name](plan) for name in options["derive"]}
         # The plan may hold the key of an API: callbacks do not show it. A failure above is shown.
         return {
             **result,
+            **interpreter_facts(self, variables),
             "changed": False,
             "_ansible_no_log": True,
             "plan": plan,

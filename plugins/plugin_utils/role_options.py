@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import functools
 import json
+import os
 import typing as t
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ..module_utils.common.scalars import blank
 from ..module_utils.schema.fields import Field, Kind, Problem, complete, suggest
 from ..module_utils.schema.variables import VARIABLES
 from .planning import ROLES, Template, plain
+from .results import unwritable
 
 # The options of playbooks that belong to no role. tests/contract/test_role_options.py compares them with the playbooks.
 PLAYBOOKS: dict[str, dict[str, Field]] = {
@@ -31,6 +33,8 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
     "teardown": {"teardown_confirmed": Field("bool", "Whether nobody is asked.", default=False)},
     "watch": {"watch_restore": Field("bool", "Whether the file is deployed again.", default=True)},
 }
+# The paths that a playbook writes to.
+WRITTEN = ("benchmark_path", "calibrate_path", "compare_path", "export_path", "pin_images_file")
 # Facts that roles set for later plays and other roles.
 RESULTS = frozenset({"diagnose_drift", "inventory_written", "objects_refused", "objects_untried", "validation_verdict"})
 _MAGIC = "inventory"  # Ansible has variables of its own with this prefix
@@ -91,6 +95,21 @@ def option_problems(variables: t.Mapping[str, t.Any], extra: t.Collection[str], 
     return found + _nearly(extra)
 
 
+def locked_paths(variables: t.Mapping[str, t.Any], template: Template) -> list[Problem]:
+    """Problems of the paths that a user gives for what a playbook writes, before anything is done for it."""
+    found = []
+    for name in WRITTEN:
+        try:
+            path = str(template(variables.get(name)) or "")
+        except Exception:  # the task that reads it tells
+            continue
+        folder = os.path.dirname(os.path.abspath(path)) if path and name == "pin_images_file" else path
+        why = unwritable(os.path.expanduser(folder)) if path else ""
+        if why:
+            found.append(Problem(name, path, f"cannot be written: {why}.", "Write a path that can be."))
+    return found
+
+
 def _owner(name: str) -> str:
     """The longest prefix of a role or playbook that a name has; "" where it has none."""
     return max((prefix for prefix in _known() if name.startswith(f"{prefix}_")), key=len, default="")
@@ -105,6 +124,9 @@ def _wrong(name: str, value: t.Any, field: Field, checked: bool, template: Templ
         value = plain(template(value))
     except Exception:  # the task that reads it tells
         return []
+    if checked and isinstance(value, str) and not blank(value) and _structured(field):
+        why = "is one text, and Ansible splits a text at its commas before the role can read a list of mappings."
+        return [Problem(name, value, why, f"Write it as a list, on a command line all of it in JSON: -e '{{\"{name}\": [...]}}'.")]
     if checked and blank(value) and (field.choices or field.type in ("bool", "int", "float", "dict", "map") or _structured(field)):
         why = "is empty, and Ansible refuses an empty text for this option of a role before the role can leave it out."
         return [Problem(name, "", why, "Leave it out; in a survey, give the question a default answer.")]
