@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
         # Before Ansible looks at the options of the roles that come later, and says what it says.
-        extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._task.play.get_roles()]
+        extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._roles()]
         found += option_problems(variables, extra, roles, self._templar.template)
         found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
@@ -59,6 +59,10 @@ class ActionModule(ActionBase):
             return result
         result.update(changed=False, **_summary(user), **interpreter_facts(self, variables))
         return result
+
+    def _roles(self) -> list[t.Any]:
+        """The roles of the play, those aside that its tasks include."""
+        return self._task.play.get_roles() if self._task.play else []
 
 
 def _of(found: list[Problem]) -> str:

@@ -167,3 +167,8 @@ def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> No
     done = play.run({**FILE}, "-e", "validation_wait=", roles=["llm_d.inference.inputs", "llm_d.inference.validation"])
     assert done.returncode != 0 and "  - validation_wait: is empty, and Ansible refuses an empty text for this option of a role" in done.stdout, done.stdout
     assert play.run({**FILE}, "-e", "validation_wait=").returncode == 0
+
+
+def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) -> None:
+    done = play.run({**FILE, "llm_d_state": "gone"}, roles=["llm_d.inference.inputs", "llm_d.inference.gaie_scheduler", "llm_d.inference.model_service"])
+    assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout
