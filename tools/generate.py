@@ -26,7 +26,8 @@ from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
 from tools import endpoint_picker, import_graph, manifests, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
-SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
+# Ansible itself refuses an empty text for a number, which counts as left out: roles/inputs has looked at these before.
+SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw", "bool": "raw", "int": "raw", "float": "raw"}
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
 MODEL_SERVICE = {
     "short_description": "Deploy the model servers of each model service, with their Service and HTTPRoute",
@@ -155,7 +156,8 @@ def _intro() -> str:
     return (
         "Set the variables in `inventories/<cluster>/group_vars/all/`; their names begin with `llm_d_`. Every option has a default for production use,\n"
         "except `name` and `model` of a model service. `ansible-playbook site.yml` reports unknown keys and all other mistakes at once, before it\n"
-        "changes anything.\n\n"
+        'changes anything. A text that is a boolean or a number beyond doubt, such as `"4"`, is taken as one, and an empty one is left out:\n'
+        "[jobs](jobs.md#surveys-and--e).\n\n"
         "Editors with support for JSON Schema can complete and check the file with `docs/user-file.schema.json`: put\n"
         "`# yaml-language-server: $schema=../../../../docs/user-file.schema.json` on its first line."
     )

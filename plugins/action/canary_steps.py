@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
+from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import Mistakes, explain
-from ..module_utils.plan.canary import KINDS, canary
+from ..module_utils.plan.canary import KINDS, WHAT, canary
+from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import definitions, plain, read
+from ..plugin_utils.role_options import given
 
 
 class ActionModule(ActionBase):
@@ -27,11 +31,14 @@ class ActionModule(ActionBase):
         )
         user, found = read(task_vars or {}, self._templar.template)
         if found:
-            return {**result, "failed": True, "msg": explain(found)}
+            return {**result, "failed": True, "msg": spelled(explain(found))}
+        own, wrong = given("canary", task_vars or {}, self._templar.template)
+        if wrong:
+            return {**result, "failed": True, "msg": explain(wrong, WHAT)}
         try:
-            made = canary(user, plain(options))
+            made = canary(user, {name: own[name] if blank(value) else value for name, value in plain(options).items()})
         except Mistakes as mistakes:
-            return {**result, "failed": True, "msg": str(mistakes)}
+            return {**result, "failed": True, "msg": spelled(str(mistakes))}
         everything = [[item for item in definitions(step["plan"]) if item["kind"] in KINDS] for step in (made["before"], *made["steps"])]
         moving = [number for number, versions in enumerate(zip(*everything, strict=True)) if any(item != versions[0] for item in versions)]
         before, *steps = (
@@ -41,9 +48,11 @@ class ActionModule(ActionBase):
         # As with role_facts, callbacks do not show it.
         return {
             **result,
+            **interpreter_facts(self, task_vars or {}),
             **made,
             "changed": False,
             "_ansible_no_log": True,
+            "options": own,
             "before": before,
             "steps": steps,
             "state": plan["state"],

@@ -12,9 +12,13 @@ from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.plan.build import Mistakes, explain, in_order, plan, redacted
+from ..module_utils.common.commands import spelled
+from ..module_utils.plan.build import PREFIX, Mistakes, explain, in_order, plan, redacted
 from ..module_utils.plan.build import problems as problems_of
+from ..module_utils.schema.fields import Problem
+from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
+from ..plugin_utils.role_options import locked_paths, option_problems
 from ..plugin_utils.run_files import remove_orphans
 
 CALLBACK = "llm_d.inference.fleet"
@@ -44,13 +48,26 @@ class ActionModule(ActionBase):
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
+        # Before Ansible looks at the options of the roles that come later, and says what it says.
+        extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._roles()]
+        found += option_problems(variables, extra, roles, self._templar.template)
+        found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
         found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))
         if found:
-            result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(redacted(problem)) for problem in found])
+            result.update(failed=True, msg=spelled(explain(found, _of(found))), problems=[dataclasses.asdict(redacted(problem)) for problem in found])
             return result
-        result.update(changed=False, **_summary(user))
+        result.update(changed=False, **_summary(user), **interpreter_facts(self, variables))
         return result
+
+    def _roles(self) -> list[t.Any]:
+        """The roles of the play, those aside that its tasks include."""
+        return self._task.play.get_roles() if self._task.play else []
+
+
+def _of(found: list[Problem]) -> str:
+    """Where the problems are."""
+    return "llm_d_* variables" if all(problem.path.startswith(PREFIX) for problem in found) else "variables"
 
 
 def _summary(user: dict[str, t.Any]) -> dict[str, t.Any]:

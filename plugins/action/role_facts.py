@@ -15,10 +15,14 @@ from jinja2 import TemplateError
 
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
+from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
+from ..module_utils.plan.build import explain
 from ..module_utils.plan.pruning import owned, references
 from ..plugin_utils import compat
+from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
+from ..plugin_utils.role_options import given as given_options
 
 DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
     "runs": benchmark_runs,
@@ -52,16 +56,21 @@ class ActionModule(ActionBase):
             plan = given or planned({**variables, **others}, self._templar.template)
         except AnsibleLookupError as error:
             return {**result, "failed": True, "msg": str(error)}
+        own, found = given_options(role, variables, self._templar.template)
+        if found:
+            return {**result, "failed": True, "msg": spelled(explain(found, f"{role}_* variables"))}
         made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}
         derived = {name: DERIVED[name](plan) for name in options["derive"]}
         # The plan may hold the key of an API: callbacks do not show it. A failure above is shown.
         return {
             **result,
+            **interpreter_facts(self, variables),
             "changed": False,
             "_ansible_no_log": True,
             "plan": plan,
             "state": self._given(variables, f"{role}_state") or plan["state"],
             "host_folder": os.path.join(os.sep, host_folder(variables)).rstrip(os.sep),
+            "options": own,
             "connection": {name: value for name, value in plan["connection"].items() if value},
             **made,
             **derived,

@@ -39,13 +39,14 @@ _value:
 
 import typing as t
 
+from ..module_utils.common.commands import spelled
 from ..module_utils.diagnosis import report
 from ..plugin_utils.planning import plain
 
 
 def diagnosis_claims(found: t.Any, verdict: t.Any) -> dict[str, t.Any]:
     """The result with the claims that do not hold."""
-    made = report.with_claims(plain(found), plain(verdict))
+    made: dict[str, t.Any] = spelled(report.with_claims(plain(found), plain(verdict)))
     return {**made, "lines": report.lines(made), "markdown": report.markdown(made)}
 
 

@@ -56,6 +56,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils.common.commands import spelled
 from ..module_utils.validation import verdict as verdicts
 from ..plugin_utils.planning import plain
 
@@ -76,7 +77,8 @@ def verdict(plan: t.Any, looks: t.Any) -> dict[str, t.Any]:
     """The verdict on a plan."""
     if not isinstance(plan, dict) or not isinstance(looks, dict):
         raise AnsibleFilterError("verdict takes a plan and a dictionary of registered results")
-    return verdicts.assemble(plain(plan), plain(looks), collection_version())
+    made: dict[str, t.Any] = spelled(verdicts.assemble(plain(plan), plain(looks), collection_version()))
+    return made
 
 
 class FilterModule:

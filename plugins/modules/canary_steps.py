@@ -100,6 +100,13 @@ state:
   returned: success
   type: str
   sample: present
+options:
+  description:
+    - The options of the role by their names without its prefix, as they are meant, for a text such as C("true") or C("4") is a boolean or a number.
+    - What roles hand to each other, such as C(<role>_plan), is not among them.
+  returned: success
+  type: dict
+  sample: {performance: false, disregard: [counted]}
 connection:
   description: The connection options of the plan that are set, for C(module_defaults).
   returned: success

@@ -74,6 +74,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.commands import spelled
 from ..module_utils.k8s.client import auth_spec, connect, current_context
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.preflight.facts import survey
@@ -131,7 +132,7 @@ def main() -> None:
         }
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
-    files = {"hosts": HOSTS, "group_vars/all/llm_d.yml": starting_file(facts, str(path), reached)}
+    files = {"hosts": HOSTS, "group_vars/all/llm_d.yml": spelled(starting_file(facts, str(path), reached))}
     diff = [{"before": "", "after": content, "before_header": str(path / name), "after_header": str(path / name)} for name, content in files.items()]
     try:
         if not module.check_mode:

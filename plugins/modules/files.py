@@ -16,7 +16,7 @@ description:
   - Each file is replaced atomically.
 options:
   directories:
-    description: Folders to create, with their parents.
+    description: Folders to create, with their parents. Fails before anything is written where one is there, and nothing can be written into it.
     type: list
     elements: path
     default: []
@@ -122,6 +122,9 @@ def main() -> None:
     files = [(Path(each["path"]), each["content"]) for each in options["files"]]
     stale = [(path, content) for path, content in files if not path.is_file() or path.read_bytes() != content.encode()]
     diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in stale]
+    locked = [each for each in options["directories"] if Path(each).is_dir() and not os.access(each, os.W_OK | os.X_OK)]
+    if locked:
+        module.fail_json(msg=f"Cannot write into {locked[0]}. Check who owns the folder, and whether its file system is read-only.")
     try:
         if not module.check_mode:
             make(folders, links, options["link_target"], stale)

@@ -8,10 +8,12 @@ DOCUMENTATION = r"""
 module: inputs
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: Check the llm_d_* variables before anything is changed
+short_description: Check the llm_d_* variables and the options of roles before anything is changed
 version_added: 0.1.0
 description:
   - Reads every variable of the host whose name begins with C(llm_d_) and fails with all mistakes at once.
+  - So are options of roles and playbooks that do not exist, or hold a text that is no boolean, number or list where one is meant, and paths to write to
+    that cannot be written.
   - Each mistake names the place, the value, why it is wrong and what to write instead.
   - Runs on the controller, connects to nothing and changes nothing.
 options: {}
@@ -39,7 +41,7 @@ problems:
   elements: dict
   contains:
     path:
-      description: Path in the user's file.
+      description: Path in the user's file, or the name of an option.
       type: str
       sample: llm_d_model_services[0].replicas
     value:

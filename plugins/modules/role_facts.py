@@ -80,6 +80,13 @@ state:
   returned: success
   type: str
   sample: present
+options:
+  description:
+    - The options of the role by their names without its prefix, as they are meant, for a text such as C("true") or C("4") is a boolean or a number.
+    - What roles hand to each other, such as C(<role>_plan), is not among them.
+  returned: success
+  type: dict
+  sample: {fail: false, request_timeout: 5}
 everything:
   description: The definitions of all objects.
   returned: with O(derive=everything)

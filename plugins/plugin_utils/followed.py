@@ -14,6 +14,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import printable
 from . import run_files
 from .in_process import InProcess, shown
@@ -78,7 +79,7 @@ class Follower:
                 rest += file.read()
                 *lines, rest = rest.split("\n")
                 for line in lines:
-                    display.display(f"    {self._before}{printable(line)}")
+                    display.display(f"    {self._before}{spelled(printable(line))}")
                 if ended:
                     return
                 self._end.wait(self._interval)

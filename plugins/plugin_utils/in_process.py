@@ -23,10 +23,12 @@ from unittest import mock
 
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import all_printable
-from . import compat, run_files
+from . import compat, interpreter, run_files
 
 OBJECTS = ("definitions", "found", "resources")  # fields of results that hold objects of the cluster
+CONTENTS = (*OBJECTS, "diff", "invocation", "objects")  # and fields that repeat what objects or files say
 
 
 class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
@@ -66,8 +68,8 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         """Whether a module that is sent would run as the same user with the same interpreter."""
         if self._connection.transport != "local" or self._connection.become or self._task.async_val:
             return False
-        interpreter: str = self._templar.template(variables.get("ansible_python_interpreter", "auto"))
-        return same_interpreter(interpreter, sys.executable)
+        named = interpreter.wanted(self, variables)
+        return named is None or same_interpreter(named, sys.executable)
 
 
 def same_interpreter(one: str, other: str) -> bool:
@@ -87,8 +89,9 @@ def reference(item: t.Any) -> t.Any:
 
 
 def shown(result: dict[str, t.Any]) -> dict[str, t.Any]:
-    """A module's result as plays show it: printable, but for objects of the cluster, which may be written back as they were."""
-    return {key: value if key in OBJECTS else all_printable(value) for key, value in result.items()}
+    """A module's result as plays show it: printable, with playbooks as this user starts them, but for what is written back as it was."""
+    made: dict[str, t.Any] = spelled({key: value if key in OBJECTS else all_printable(value) for key, value in result.items()}, CONTENTS)
+    return made
 
 
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:

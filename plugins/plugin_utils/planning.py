@@ -24,10 +24,12 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ..module_utils.benchmark.bundle import bundle
+from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
+from .results import results_folder
 
 Template = t.Callable[[t.Any], t.Any]
 ROLES = Path(__file__).resolve().parents[2] / "roles"
@@ -62,7 +64,10 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
     user.setdefault("llm_d_artifacts_dir", VARIABLES["llm_d_artifacts_dir"].default)
     if isinstance(user["llm_d_artifacts_dir"], str) and (folder := _folder(variables, user)):
         user["llm_d_artifacts_dir"] = os.path.join(user["llm_d_artifacts_dir"], folder)
-    return {name: _absolute(name, value) for name, value in user.items()}, found
+    user = {name: _absolute(name, value) for name, value in user.items()}
+    if isinstance(user["llm_d_artifacts_dir"], str):
+        user["llm_d_artifacts_dir"] = results_folder(user["llm_d_artifacts_dir"])
+    return user, found
 
 
 def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
@@ -117,11 +122,11 @@ def planned(variables: t.Mapping[str, t.Any], template: Template) -> Facts:
     """The plan of the host's variables; raises AnsibleLookupError with every problem of the user's file."""
     user, found = read(variables, template)
     if found:
-        raise AnsibleLookupError(explain(found))
+        raise AnsibleLookupError(spelled(explain(found)))
     try:
         return plan(user)
     except Mistakes as mistakes:
-        raise AnsibleLookupError(str(mistakes)) from None
+        raise AnsibleLookupError(spelled(str(mistakes))) from None
 
 
 def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:

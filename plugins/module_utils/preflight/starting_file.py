@@ -94,7 +94,7 @@ def _head(facts: Facts, path: str, reached: Facts) -> Lines:
     return [
         f"# {MADE_BY} for {one_line(reached['server'], 200)}. It is yours now: nothing writes it again.",
         f"#   ansible-playbook -i {path} playbooks/preflight.yml    what is missing on the cluster; changes nothing",
-        f"#   make site INVENTORY={path}    deploys and validates; or: ansible-playbook -i {path} site.yml",
+        f"#   make site INVENTORY={path}, or: ansible-playbook -i {path} site.yml    deploys and validates",
         "# Every option: docs/user-file.md. What each platform needs: docs/platforms.md",
         "#",
         "# What the cluster showed:",

@@ -21,7 +21,7 @@ _JOB = {
 }
 
 BENCHMARK: dict[str, Field] = {
-    "services": Field("list", "Names of the model services to measure. If omitted, all of them.", elements=Field("str", "A name.", example="llama-8b")),
+    "services": Field("list", "Names of the model services to measure. If omitted, all of them.", elements=Field("str", "A name.", format="dns_label")),
     "quick": Field("bool", "Check the health of every model server, up to a real completion, and send no load.", default=False),
     "concurrency": Field(
         "list", "Numbers of concurrent requests, one stage for each.", default=[], elements=Field("int", "Concurrent requests.", minimum=1, example=64)

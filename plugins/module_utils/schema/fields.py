@@ -12,6 +12,8 @@ import math
 import re
 import typing as t
 
+from ..common.scalars import blank, scalar
+
 Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map", "any"]
 REDACTED = "(not shown)"
 LARGEST = 1e15  # the largest number of any option
@@ -119,6 +121,7 @@ FORMATS: dict[str, Format] = {
     ),
     "header_name": _format(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", "the name of an HTTP header, without its colon", "x-variant"),
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
+    "feature_gate": _format(r"[A-Za-z][A-Za-z0-9_-]*(=[A-Za-z0-9]+)?\Z", "the name of a feature gate, alone or with =false", "flowControl"),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
@@ -194,7 +197,11 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 
 
 def complete(value: t.Any, field: Field, path: str) -> Result:
-    """(`value` with every default filled in, at any depth; all problems). Never raises for a user's mistake."""
+    """(`value` with every default filled in, at any depth; all problems). Never raises for a user's mistake.
+
+    Surveys and -e give texts: a boolean, number or list is taken from one where it is one beyond doubt, and an empty one is left out.
+    """
+    value = from_text(value, field)
     if value is None:
         return _absent(field, path)
     if field.type == "any":
@@ -215,6 +222,28 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
         value = str(value)
         field = dataclasses.replace(field, format="quantity")
     return value, _check_scalar(value, field, path)
+
+
+def from_text(value: t.Any, field: Field) -> t.Any:
+    """The boolean, number or list that a text stands for, None for an empty text; every other value as it is."""
+    if not isinstance(value, str) or not (field.type in ("bool", "int", "float", "quantity") or separable(field)):
+        return value
+    if blank(value):
+        return None
+    return [part.strip() for part in value.split(",") if part.strip()] if field.type == "list" else scalar(value, field.type)
+
+
+def separable(field: Field) -> bool:
+    """Whether a list can be written as one text, with commas: where no element can hold one."""
+    element = field.elements
+    if field.type != "list" or element is None or element.otherwise:
+        return False
+    if element.type in ("bool", "int", "float", "quantity"):
+        return True
+    if element.type != "str" or not element.format:
+        return element.type == "str" and bool(element.choices) and "," not in "".join(map(str, element.choices))
+    pattern = re.sub(r"\{[0-9]*,[0-9]*\}", "", FORMATS[element.format].pattern.pattern)
+    return "," not in pattern and "[^" not in pattern
 
 
 def _has_type(value: t.Any, kind: Kind) -> bool:
@@ -348,7 +377,7 @@ def _complete_list(value: t.Sequence[t.Any], field: Field, path: str) -> Result:
 def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
     if element is None:
         return item, []
-    if item is None and element.type != "any":
+    if from_text(item, element) is None and element.type != "any":
         return None, [Problem(path, None, "is empty.", f"Write {expectation(element)}, or remove the line.")]
     return complete(item, element, path)
 
@@ -414,12 +443,8 @@ def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
     hidden = is_hidden(value, field)
     reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}."
     fix = f"Write {expectation(field)}."
-    if field.type in ("int", "float") and isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value.strip()):
-        fix = f"Write it without quotes: {value.strip()} (and after a Jinja expression: | {field.type})."
-    elif field.type == "str" and not isinstance(value, (dict, list)):
+    if field.type == "str" and not isinstance(value, (dict, list)):
         fix = "Write it in quotes." if hidden else _quoted(value)
-    elif field.type == "bool" and isinstance(value, str):
-        fix = "Write true or false, without quotes."
     elif field.type == "list" and not isinstance(value, (dict, list)):
         fix = f"Write it as a list: [{value}]." if not hidden else fix
     elif field.type == "list" and isinstance(value, dict):

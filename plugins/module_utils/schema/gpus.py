@@ -35,7 +35,7 @@ _POOL = {
         elements=Field("int", "Number of instances.", minimum=1),
         example={"3g.40gb": 1, "1g.10gb": 4},
     ),
-    "replicas": Field("any", "With C(time_slicing) or C(mps), how many pods share one GPU, as an integer.", example=2),
+    "replicas": Field("float", "With C(time_slicing) or C(mps), how many pods share one GPU, as an integer.", example=2),
 }
 
 GPUS = {
@@ -57,7 +57,7 @@ GPUS = {
         "list",
         "With C(approval: Manual), the ClusterServiceVersions to approve for the first installation. All others wait for manual approval.",
         default=[],
-        elements=Field("str", "The name."),
+        elements=Field("str", "The name.", format="dns_subdomain"),
         example=["gpu-operator-certified.v26.3.1"],
     ),
     "gaudi": Field(

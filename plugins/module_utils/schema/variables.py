@@ -111,7 +111,7 @@ _SCHEDULER = {
         ),
         example="vllm:gpu_cache_usage_perc",
     ),
-    "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a feature gate.")),
+    "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a feature gate.", format="feature_gate")),
     "plugins": Field("list", "For experts: the plugins of the configuration, as the release spells them, instead of all options above.", elements=_ANY),
     "profiles": Field("list", "For experts: the scheduling profiles, which refer to O(plugins).", elements=_ANY),
     "document": Field("map", "For experts: the complete EndpointPickerConfig. It is validated for the release like a generated one.", elements=_ANY),

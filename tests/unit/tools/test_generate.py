@@ -114,5 +114,5 @@ def test_the_argument_spec_holds_every_option(root: Path) -> None:
     spec = yaml.safe_load((root / "roles/model_service/meta/argument_specs.yml").read_text(encoding="utf-8"))
     options = spec["argument_specs"]["main"]["options"]["llm_d_model_services"]["options"]
     assert list(options) == list(SERVICE.options or {})
-    assert options["engine"]["options"]["simulator"]["options"]["kv_cache_size"]["type"] == "int"
+    assert options["engine"]["options"]["simulator"]["options"]["kv_cache_size"]["type"] == "raw", "Ansible refuses an empty text"
     assert options["scheduler"]["options"]["preset"]["choices"]

@@ -18,7 +18,7 @@ from ..catalog import plugins as catalog
 from ..catalog import presets
 from ..catalog.release_lines import KIND, LINE_FACTS, METRICS_EXTRACTOR
 from ..document import parse_config
-from ..rules import check
+from ..rules import check, shape
 from .draft import Draft
 from .features import flow_control, saturation, server_metrics
 from .prefix_scorers import declare_scorer
@@ -71,6 +71,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     else:
         draft = _draft(asked, release, around, found)
         document = draft.document()
+    document = shape.typed(document, LINE_FACTS[release])
     wrong = check.check(document, release, around)
     problems = _distinct([*found.problems, *(Problem(draft.path(item.path), item.value, item.reason, item.fix) for item in wrong)])
     if problems:

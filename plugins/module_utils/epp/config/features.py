@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...common.scalars import scalar
 from ...releases.deployed import ENGINE_DEFAULTS, picker_signals
 from ...schema.fields import show, suggest
 from ..catalog import plugins as catalog
@@ -62,7 +63,7 @@ def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) ->
         found.refuse(
             f"flow_control.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: enabled, {', '.join(words)}."
         )
-    if asked.get("enabled", True) is False:
+    if scalar(asked.get("enabled", True), "bool") is False:
         return
     draft.gate("flowControl")
     section = draft.sections.setdefault("flowControl", {})

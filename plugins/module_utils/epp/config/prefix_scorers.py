@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...common.scalars import scalar
 from ...schema.fields import show
 from ..catalog import plugins as catalog
 from ..catalog import presets
@@ -16,8 +17,8 @@ from .draft import Draft, merge, set_path, to_upstream
 from .resolve import Context, Findings, Part
 
 _INDEX_WORDS = {catalog.normalize(param.name): param.name for param in PREFIX_INDEX}
-
-
+# Of the options that are read before the document is.
+_KINDS = {"block_size": "int", "kv_events_port": "int", "speculative": "bool"}
 PRECISE_PRODUCER = "precise-prefix-cache-producer"
 
 
@@ -53,7 +54,7 @@ def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
     settled["kv_events"] = "bind" if context.get("engine") == "simulator" else "discover"
     settled["kv_events_port"] = presets.PRECISE_EVENTS["kv_events_port"]
     settled["render_url"] = presets.PRECISE_EVENTS["render_url"]
-    return {**settled, **{word: part.parameters[word] for word in settled if part.parameters.get(word) is not None}}
+    return {**settled, **{word: scalar(part.parameters[word], _KINDS.get(word, "str")) for word in settled if part.parameters.get(word) is not None}}
 
 
 def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:

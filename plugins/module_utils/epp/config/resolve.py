@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...common.scalars import blank, scalar
 from ...schema.fields import Problem, ordinary, show, suggest
 from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
 from ..catalog.presets import PRESETS
@@ -82,6 +83,7 @@ def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str
     for key, value in scheduler.items():
         if key in RUNNING or value is None:
             continue
+        value = scalar(value, "bool") if key == "disaggregation" else value
         if key not in KEYS:
             near = suggest(key, KEYS)
             found.refuse(str(key), value, "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(KEYS)}.")
@@ -203,6 +205,7 @@ def resolve_scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any],
 def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, found: Findings) -> Part | None:
     """A scorer from its weight, or from a mapping of weight and parameters, also written {enabled, weight, parameters}."""
     weight: t.Any = base.weight if base is not None else 1
+    value = _weight_of(value)
     if value is None:
         return Part(alias, kind, path, weight)
     if isinstance(value, bool):
@@ -214,13 +217,20 @@ def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, f
         parameters = {**{str(key): item for key, item in value["parameters"].items()}, **parameters}
     elif value.get("parameters") is not None:
         found.refuse(f"{path}.parameters", value["parameters"], "it is not a mapping (key: value).", "Write one parameter per line.")
-    if value.get("enabled") is False:
+    given = _weight_of(value.get("weight"))
+    if scalar(value.get("enabled"), "bool") is False:
         weight = 0
-    elif value.get("weight") is not None:
-        weight = value["weight"]
+    elif given is not None:
+        weight = given
         if not _weight_ok(weight, f"{path}.weight", found):
             return None
     return Part(alias, kind, path, weight, parameters)
+
+
+def _weight_of(value: t.Any) -> t.Any:
+    """What a text stands for: a number before a boolean, since "1" and "0" are weights; None for an empty one."""
+    number = scalar(value, "float")
+    return None if blank(value) else number if number is not value else scalar(value, "bool")
 
 
 def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:

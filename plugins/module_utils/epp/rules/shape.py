@@ -9,9 +9,10 @@ import dataclasses
 import re
 import typing as t
 
+from ...common.scalars import scalar
 from ...schema.fields import Problem, show, suggest
-from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, normalize
-from ..catalog.release_lines import FIELD_MOVES
+from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, find_plugin, normalize
+from ..catalog.release_lines import DOCUMENT, FIELD_MOVES
 from ..catalog.types import LINES, Line, Move, Param
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?)(ns|us|µs|ms|s|m|h))*\Z|0\Z")
@@ -45,6 +46,33 @@ class Owner:
     @property
     def outcome(self) -> str:
         return "refuses to start" if not self.type or self.line.strict else "ignores it silently"
+
+
+def typed(document: dict[str, t.Any], line: Line) -> dict[str, t.Any]:
+    """The document with the booleans and numbers that texts stand for, where the release line reads one."""
+    made: dict[str, t.Any] = _typed(document, DOCUMENT)
+    plugins = made.get("plugins")
+    return {**made, "plugins": [_typed_plugin(entry, line) for entry in plugins]} if isinstance(plugins, list) else made
+
+
+def _typed_plugin(entry: t.Any, line: Line) -> t.Any:
+    plugin = find_plugin(str(entry["type"]), line.name) if isinstance(entry, dict) and "type" in entry else None
+    if plugin is None or not isinstance(entry.get("parameters"), dict):
+        return entry
+    return {**entry, "parameters": _typed(entry["parameters"], plugin.params)}
+
+
+def _typed(value: t.Any, params: t.Sequence[Param]) -> t.Any:
+    if isinstance(value, list):
+        return [_typed(item, params) for item in value]
+    if not isinstance(value, dict):
+        return value
+    here = {param.name: param for param in params}
+    return {key: _typed_value(item, here[key]) if key in here else item for key, item in value.items()}
+
+
+def _typed_value(value: t.Any, param: Param) -> t.Any:
+    return scalar(value, "int" if param.kind == "nanoseconds" else param.kind) if not param.fields else _typed(value, param.fields)
 
 
 def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import typing as t
@@ -22,13 +23,13 @@ class Play:
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder = root, folder
 
-    def run(self, variables: dict[str, t.Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, variables: dict[str, t.Any], *arguments: str, roles: t.Sequence[str] = ("llm_d.inference.inputs",)) -> subprocess.CompletedProcess[str]:
         """ansible-playbook with these play variables."""
         play = {
             "hosts": "localhost",
             "gather_facts": False,
             "vars": variables,
-            "roles": ["llm_d.inference.inputs"],
+            "roles": list(roles),
             "tasks": [
                 {"name": "Touch", "ansible.builtin.debug": {"msg": TOUCHED}},
                 {"name": "Show", "ansible.builtin.debug": {"msg": "shown={{ shown | default() }}"}},
@@ -57,7 +58,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
     services = [
         {**SIM, "replicas": -1, "scheduler": {"preset": "balancd"}, "modle": {}},
         {**SIM, "name": "Sim_1"},
-        {**SIM, "name": "c", "model": {"served_name": "{{ nowhere }}"}, "replicas": "4", "route": {"path": "/c"}},
+        {**SIM, "name": "c", "model": {"served_name": "{{ nowhere }}"}, "replicas": "four", "route": {"path": "/c"}},
     ]
     done = play.run({"llm_d_gatway": {"provider": "istio"}, "llm_d_gateway": {"provider": "envoy"}, "llm_d_model_services": services})
     shown = done.stdout + done.stderr
@@ -72,7 +73,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
         "  - llm_d_model_services[0].scheduler.preset: 'balancd' is not known here. Did you mean 'balanced'?",
         "  - llm_d_model_services[1].name: 'Sim_1' is not lower-case letters",
         "  - llm_d_model_services[2].model.served_name: '{{ nowhere }}' cannot be worked out: 'nowhere' is undefined.",
-        "  - llm_d_model_services[2].replicas: '4' is a string, not a whole number. Write it without quotes: 4",
+        "  - llm_d_model_services[2].replicas: 'four' is a string, not a whole number. Write a whole number, at least 0.",
     ):
         assert line in shown, line
 
@@ -121,3 +122,53 @@ def test_braces_in_a_value_are_not_worked_out_twice(play: Play) -> None:
     service = {**SIM, "engine": {"type": "simulator", "args": ["{% raw %}--chat-template={{ x }}{% endraw %}"]}}
     done = play.run({**CHARTS, "llm_d_model_services": [service], "shown": "{{ lookup('llm_d.inference.plan').services[0].server.args[-1] }}"})
     assert "shown=--chat-template={{ x }}" in done.stdout, done.stdout
+
+
+FILE = {**CHARTS, "llm_d_model_services": [SIM]}
+
+
+@pytest.mark.parametrize(
+    ("extra", "line"),
+    [
+        ("diagnose_fial=true", "diagnose_fial: there is no such option. Did you mean 'diagnose_fail'?"),
+        ("validation_quickly=true", "validation_quickly: there is no such option. Allowed here: validation_performance,"),
+        ("diagnos_fail=true", "diagnos_fail: there is no such option. Did you mean 'diagnose_fail'?"),
+        ("lm_d_scope=namespace", "lm_d_scope: there is no such option. Did you mean 'llm_d_scope'?"),
+        ("watch_restor=false", "watch_restor: there is no such option. Did you mean 'watch_restore'?"),
+        ("watch_restore=perhaps", "watch_restore: 'perhaps' is a string, not true or false. Write true or false."),
+        ("validation_wait=four", "validation_wait: 'four' is a string, not a whole number. Write a whole number."),
+        ("diagnose_request_timeout=5,5", "diagnose_request_timeout: '5,5' is a string, not a number."),
+        ("diagnose_state=drfit", "diagnose_state: 'drfit' is not known here. Did you mean 'drift'? Write one of: present, drift."),
+        ("local_cluster_extras=vllm,kwock", "local_cluster_extras[1]: 'kwock' is not known here. Did you mean 'kwok'?"),
+        ('compare_warmup={"rate": "fast"}', "compare_warmup.rate: 'fast' is a string, not a number."),
+    ],
+)
+def test_a_wrong_option_of_a_role_is_refused_before_anything_is_touched(play: Play, extra: str, line: str) -> None:
+    done = play.run(FILE, "-e", extra if "{" not in extra else json.dumps({extra.partition("=")[0]: extra.partition("=")[2]}))
+    assert done.returncode != 0 and TOUCHED not in done.stdout
+    assert "1 mistake in your variables. Nothing has been touched." in done.stdout and f"  - {line}" in done.stdout, done.stdout
+
+
+def test_options_as_texts_and_variables_of_your_own_pass(play: Play) -> None:
+    texts = {"diagnose_fail": "True", "validation_wait": "60", "compare_presets": "queue,prefix_aware", "compare_stages": '[{"rate": "2", "seconds": "5"}]'}
+    own = {"replicas_of_mine": 3, "benchmark_owner": "me", "model_service_size": "large"}
+    done = play.run({**FILE, **own}, "-e", json.dumps({**texts, "diagnose_request_timeout": "", "image_tag": "1"}))
+    assert done.returncode == 0 and TOUCHED in done.stdout, done.stdout
+
+
+def test_a_misspelled_option_of_the_inventory_is_refused_too(play: Play) -> None:
+    done = play.run({**FILE, "validation_wiat": 5, "diagnose_drift": {}, "validation_verdict": {}})
+    assert done.returncode != 0 and "  - validation_wiat: there is no such option. Did you mean 'validation_wait'?" in done.stdout
+    assert "1 mistake" in done.stdout
+
+
+def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> None:
+    """Where the role is in the play; Ansible looks at its options when it begins, after what comes before it."""
+    done = play.run({**FILE}, "-e", "validation_wait=", roles=["llm_d.inference.inputs", "llm_d.inference.validation"])
+    assert done.returncode != 0 and "  - validation_wait: is empty, and Ansible refuses an empty text for this option of a role" in done.stdout, done.stdout
+    assert play.run({**FILE}, "-e", "validation_wait=").returncode == 0
+
+
+def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) -> None:
+    done = play.run({**FILE, "llm_d_state": "gone"}, roles=["llm_d.inference.inputs", "llm_d.inference.gaie_scheduler", "llm_d.inference.model_service"])
+    assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout

@@ -129,7 +129,7 @@ def test_whom_to_ask() -> None:
     [
         ({"alerts": {"queues": 5}}, "llm_d_monitoring.alerts.queues"),
         ({"alerts": {"errors": 5}}, "llm_d_monitoring.alerts.errors"),
-        ({"alerts": "yes"}, "llm_d_monitoring.alerts"),
+        ({"alerts": "sometimes"}, "llm_d_monitoring.alerts"),
         ({"dashboards": ["kibana"]}, "llm_d_monitoring.dashboards[0]"),
         ({"prometheus": "prometheus:9090"}, "llm_d_monitoring.prometheus"),
         ({"prometheus": {"service": "prometheus"}}, "llm_d_monitoring.prometheus.namespace"),

@@ -212,7 +212,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "of host 'a.example.com'",
     ),
     ("negative replicas", sim(replicas=-1), f"{S0}.replicas", "-1 is less than 0. Write a whole number, at least 0."),
-    ("text for a number", sim(replicas="4"), f"{S0}.replicas", "'4' is a string, not a whole number. Write it without quotes: 4"),
+    ("text for a number", sim(replicas="four"), f"{S0}.replicas", "'four' is a string, not a whole number. Write a whole number, at least 0."),
     ("number for a text", sim(model={"served_name": 8}), f"{S0}.model.served_name", 'Write it in quotes: "8".'),
     ("truth value for a number", sim(replicas=True), f"{S0}.replicas", "is true/false, not a whole number"),
     ("port out of range", sim(engine={"type": "simulator", "port": 80}), f"{S0}.engine.port", "80 is less than 1024. Write a whole number from 1024 to 65535."),

@@ -311,7 +311,7 @@ def test_scores_given_by_hand_are_clamped() -> None:
         ([{"name": "a"}, {"name": "a"}], {}, "servers[1].name"),
         ([{"name": "a", "wating": 1}], {}, "servers[0].wating"),
         ([{"name": "a", "kv_usage": 50}], {}, "servers[0].kv_usage"),
-        ([{"name": "a", "waiting": "3"}], {}, "servers[0].waiting"),
+        ([{"name": "a", "waiting": "three"}], {}, "servers[0].waiting"),
         ([{"name": "a"}], {"prompt_token": 3}, "request.prompt_token"),
         ([3], {}, "servers[0]"),
         ([{"name": "a", "waiting": math.inf}], {}, "servers[0].waiting"),
@@ -331,7 +331,7 @@ def test_scores_given_by_hand_are_clamped() -> None:
         ([{"name": "a"}], {"block_size": 0}, "request.block_size"),
         ([{"name": "a"}], {"headers": ["x"]}, "request.headers"),
         ([{"name": "a"}], {"model": {}}, "request.model"),
-        ([{"name": "a"}], {"multimodal": "no"}, "request.multimodal"),
+        ([{"name": "a"}], {"multimodal": "perhaps"}, "request.multimodal"),
         ([{"name": "a"}], "prompt", "request"),
     ],
 )

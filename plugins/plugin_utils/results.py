@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where results go: into the folder of artifacts, or where that cannot be written, as in a job whose project is read-only, below the folder of temporary files.
+
+A run is the same then, with the same reports; a warning says where they are. So no role has to know whether it can write.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+
+from ansible.utils.display import Display
+
+BASE = "llm_d-results-"  # and the user's number
+display = Display()
+
+
+def unwritable(folder: str, whole: bool = False) -> str:
+    """Why nothing can be written into a folder, which may have to be made; "" where it can. whole: nor into each folder in it."""
+    place = os.path.abspath(folder)
+    while not os.path.lexists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        return f"{place} is no folder"
+    inside = [where for where, _folders, _files in os.walk(place)] if whole and place == os.path.abspath(folder) else [place]
+    return next((_why(where) for where in inside if not os.access(where, os.W_OK | os.X_OK)), "")
+
+
+def _why(place: str) -> str:
+    return f"{place} is on a read-only file system" if os.statvfs(place).f_flag & os.ST_RDONLY else f"no permission to write into {place}"
+
+
+def results_folder(wanted: str) -> str:
+    """The folder itself, or another one with a warning, once a run. Makes none."""
+    why = unwritable(wanted, whole=True)
+    if not why:
+        return wanted
+    base = os.path.join(tempfile.gettempdir(), f"{BASE}{os.getuid()}")
+    instead = os.path.join(base, wanted.lstrip(os.sep))
+    if not _is_ours(base) or unwritable(instead, whole=True):
+        return wanted
+    display.warning(f"{why}, so the results of this run go to {instead}. Set llm_d_artifacts_dir to a folder that can be written.")
+    return instead
+
+
+def _is_ours(path: str) -> bool:
+    """Whether nobody else can have put anything there: not in a folder for all, before us."""
+    if not os.path.lexists(path):
+        return True
+    found = os.lstat(path)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
