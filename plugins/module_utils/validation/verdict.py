@@ -15,6 +15,7 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..plan.server import server_targets
 from ..releases.deployed import ENGINE_DEFAULTS
+from ..report.text import subject
 from . import claims, stack_claims
 from .warmup_claims import judge
 
@@ -148,7 +149,7 @@ def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
     """
     access = results.get("access")
     if access and access.get("failed"):
-        return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""))
+        return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""), plan.get("deployment"))
     routing, seen = results.get("routing"), results.get("servers")
     judged = [
         _module_claims("platform/seen", results.get("platform")),
@@ -164,8 +165,9 @@ def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
     ]
     found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
     facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
+    of = {**(plan.get("deployment") or {}), **({"cluster": access["server"]} if access and access.get("server") else {})}
     return verdict(
-        found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or results.get("time", "")
+        found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or results.get("time", ""), of
     )
 
 
@@ -267,11 +269,13 @@ def verdict(
     endpoints: c.Sequence[c.Mapping[str, t.Any]],
     versions: c.Mapping[str, t.Any],
     time: str,
+    deployment: c.Mapping[str, str] | None = None,
 ) -> dict[str, t.Any]:
-    """The content of verdict.json. Without claims the verdict is not ok."""
+    """The content of verdict.json. Without claims the verdict is not ok. deployment: {instance, namespace, cluster, release}."""
     return {
         "ok": bool(claims) and all(entry["ok"] for entry in claims),
         "time": time,
+        **(deployment or {}),
         "endpoint": endpoints[0]["url"] if endpoints else None,
         "endpoints": [dict(entry) for entry in endpoints],
         "claims": [{"id": entry["id"], "group": group_of(entry["id"]), **entry} for entry in claims],
@@ -281,13 +285,13 @@ def verdict(
 
 
 def table(found: c.Mapping[str, t.Any]) -> list[str]:
-    """The verdict as lines of text, with the curl line of each endpoint at the end."""
+    """The verdict as lines of text; at the end the curl line of each endpoint, and what deployment it is of."""
     width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
     lines = [f"{'ok  ' if entry['ok'] else 'FAIL'}  {entry['id']:{width}}  {entry['seconds']:6.2f} s  {entry['evidence']}" for entry in found["claims"]]
     lines += [f"-     {entry['id']:{width}}            not checked: {entry['why']}" for entry in found["not_checked"]]
     held = sum(entry["ok"] for entry in found["claims"])
     lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
-    return lines + [curl(entry) for entry in found["endpoints"]]
+    return lines + [curl(entry) for entry in found["endpoints"]] + ([f"deployment: {subject(found)}"] if subject(found) else [])
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:
