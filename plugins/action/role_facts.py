@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -17,15 +18,26 @@ from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.pruning import owned, references
+from ..module_utils.preflight.running import running
 from ..plugin_utils import compat
 from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
 
-DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
-    "runs": benchmark_runs,
-    "targets": validation_targets,
-    "everything": definitions,
-    "references": lambda plan: references(definitions(plan)),
-    "owned": lambda plan: owned(with_secrets(plan), plan["labels"]),
+Objects = t.Callable[[], list[Facts]]  # all definitions of the plan, which are rendered once
+
+
+def _running(plan: Facts, objects: Objects) -> Facts | None:
+    """The planned deployment in short; None where the services are another file's."""
+    empty = {"instance": plan["instance"], "namespace": plan["namespace"], "release": plan["release"]["name"], "services": {}, "gateways": {}}
+    return None if plan["scope"] == "prerequisites" else next(iter(running(objects())), empty)
+
+
+DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
+    "runs": lambda plan, objects: benchmark_runs(plan),
+    "targets": lambda plan, objects: validation_targets(plan),
+    "everything": lambda plan, objects: objects(),
+    "references": lambda plan, objects: references(objects()),
+    "running": _running,
+    "owned": lambda plan, objects: owned(with_secrets(plan, objects()), plan["labels"]),
 }
 
 
@@ -53,7 +65,8 @@ class ActionModule(ActionBase):
         except AnsibleLookupError as error:
             return {**result, "failed": True, "msg": str(error)}
         made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}
-        derived = {name: DERIVED[name](plan) for name in options["derive"]}
+        objects = functools.cache(lambda: definitions(plan))
+        derived = {name: DERIVED[name](plan, objects) for name in options["derive"]}
         # The plan may hold the key of an API: callbacks do not show it. A failure above is shown.
         return {
             **result,

@@ -92,8 +92,8 @@ def _is_here(variables: t.Mapping[str, t.Any]) -> bool:
 
 
 def _server(user: Facts) -> str:
-    given = [user.get(name) for name in ("llm_d_kubeconfig", "llm_d_context")]
-    return cluster_server.server(*(each if isinstance(each, str) else None for each in given), os.environ)
+    kubeconfig, context = (value if isinstance(value, str) else None for value in map(user.get, ("llm_d_kubeconfig", "llm_d_context")))
+    return cluster_server.server(kubeconfig, context, os.environ)
 
 
 def cluster_name(variables: t.Mapping[str, t.Any], user: Facts) -> str:
@@ -171,9 +171,9 @@ def definitions(plan: t.Mapping[str, t.Any]) -> list[Facts]:
     return [item for template in TEMPLATES for item in render(ROLES / template, plan)]
 
 
-def with_secrets(plan: t.Mapping[str, t.Any]) -> list[Facts]:
-    """Definitions of these objects and of the Secrets, those of the user's values without the values."""
-    return [*definitions(plan), *plan["secrets"]["present"], *render(ROLES / PROMPTS, plan)]
+def with_secrets(plan: t.Mapping[str, t.Any], made: list[Facts] | None = None) -> list[Facts]:
+    """Definitions of these objects, `made` where they are rendered already, and of the Secrets, those of the user's values without the values."""
+    return [*(definitions(plan) if made is None else made), *plan["secrets"]["present"], *render(ROLES / PROMPTS, plan)]
 
 
 def plain(value: t.Any) -> t.Any:
