@@ -287,8 +287,9 @@ If something does not work, start with:
     ansible-playbook playbooks/diagnose.yml
 
 It inspects every object of the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
-the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` contain the same, `artifacts/diagnose/` the evidence, without
-secrets: objects (`*.yml`), events (`*-events.txt`), the ends of logs (`*.log`), metrics (`*-metrics.txt`), and which objects are not ready (`summary.txt`).
+the evidence and the remedy. In the [folder of results](second-deployment.md#results), `diagnosis.json` and `diagnosis.md` contain the same, `diagnose/` the
+evidence of this run alone, without secrets: objects (`*.yml`), events (`*-events.txt`), the ends of logs (`*.log`), metrics (`*-metrics.txt`), and which
+objects are not ready (`summary.txt`).
 Failed waits and `vllm_health` of a pod use the same catalog.
 
 Measured on the local cluster (`tests/run-molecule diagnosis`): a running stack was broken in 40 ways, one at a time, from a picker without permissions to

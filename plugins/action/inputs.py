@@ -79,5 +79,6 @@ def _summary(user: dict[str, t.Any]) -> dict[str, t.Any]:
         "services": [service["name"] for service in planned["services"]],
         "provider": planned["gateway"]["provider"],
         "release": planned["release"]["name"],
+        "instance": planned["instance"],
         "namespace": planned["namespace"],
     }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -19,17 +20,28 @@ from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
 from ..module_utils.plan.pruning import owned, references
+from ..module_utils.preflight.running import running
 from ..plugin_utils import compat
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
 from ..plugin_utils.role_options import given as given_options
 
-DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
-    "runs": benchmark_runs,
-    "targets": validation_targets,
-    "everything": definitions,
-    "references": lambda plan: references(definitions(plan)),
-    "owned": lambda plan: owned(with_secrets(plan), plan["labels"]),
+Objects = t.Callable[[], list[Facts]]  # all definitions of the plan, which are rendered once
+
+
+def _running(plan: Facts, objects: Objects) -> Facts | None:
+    """The planned deployment in short; None where the services are another file's."""
+    empty = {"instance": plan["instance"], "namespace": plan["namespace"], "release": plan["release"]["name"], "services": {}, "gateways": {}}
+    return None if plan["scope"] == "prerequisites" else next(iter(running(objects())), empty)
+
+
+DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
+    "runs": lambda plan, objects: benchmark_runs(plan),
+    "targets": lambda plan, objects: validation_targets(plan),
+    "everything": lambda plan, objects: objects(),
+    "references": lambda plan, objects: references(objects()),
+    "running": _running,
+    "owned": lambda plan, objects: owned(with_secrets(plan, objects()), plan["labels"]),
 }
 
 
@@ -60,7 +72,8 @@ class ActionModule(ActionBase):
         if found:
             return {**result, "failed": True, "msg": spelled(explain(found, f"{role}_* variables"))}
         made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}
-        derived = {name: DERIVED[name](plan) for name in options["derive"]}
+        objects = functools.cache(lambda: definitions(plan))
+        derived = {name: DERIVED[name](plan, objects) for name in options["derive"]}
         # The plan may hold the key of an API: callbacks do not show it. A failure above is shown.
         return {
             **result,

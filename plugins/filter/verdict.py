@@ -40,6 +40,10 @@ _value:
   sample:
     ok: false
     time: "2026-11-21T08:00:00Z"
+    instance: llm-d
+    namespace: llm-d
+    cluster: https://10.215.0.1:6443
+    release: scheduler-0.7
     endpoint: http://10.96.0.20
     endpoints: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null}]
     claims:

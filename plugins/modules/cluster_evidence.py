@@ -27,7 +27,9 @@ options:
     elements: dict
     required: true
   path:
-    description: Folder on the target. It is created. Files of an earlier capture are replaced.
+    description:
+      - Folder on the target. It is created. The files of the capture before are removed, which C(files.txt) in it lists; others stay.
+      - Where the API server is not reached, the capture before stays.
     type: path
     required: true
   log_lines:
@@ -67,6 +69,7 @@ files:
   sample:
     - deployment-llm-d-sim-decode-events.txt
     - deployment-llm-d-sim-decode.yml
+    - files.txt
     - pod-llm-d-sim-decode-744dfd47c8-4bn0t-events.txt
     - pod-llm-d-sim-decode-744dfd47c8-4bn0t-metrics.txt
     - pod-llm-d-sim-decode-744dfd47c8-4bn0t-server.log
@@ -75,6 +78,7 @@ files:
     - summary.txt
 """
 
+import threading
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -104,6 +108,7 @@ BESIDES = (
     ("v1", "ConfigMap", f"app.kubernetes.io/managed-by={FIELD_MANAGER}"),
 )
 ROUTES = ("HTTPRoute", "GRPCRoute", "ReferenceGrant")  # nothing runs beside them
+LISTING = "files.txt"  # names of all files of a capture
 METRICS_PORTS = ("metrics", "http", "engine")
 METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second is Envoy's
 METRICS_SECONDS = 3.0  # for one page
@@ -111,18 +116,35 @@ METRICS_SIZE = 1_000_000  # characters of one page
 
 
 class Folder:
-    """A folder of text files. files: the names of those written."""
+    """A folder of text files. files: the names of those written.
+
+    A file is listed before it is written, so that the next capture removes what an interrupted one has left, and nothing that somebody else has put there.
+    """
 
     def __init__(self, path: str):
         self.path = Path(path)
         self.files: list[str] = []
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Remove the files of the capture before."""
         self.path.mkdir(parents=True, exist_ok=True)
+        listing = self.path / LISTING
+        for name in listing.read_text(encoding="utf-8").splitlines() if listing.is_file() else []:
+            if name and Path(name).name == name:
+                (self.path / name).unlink(missing_ok=True)
+        self.write(LISTING, f"{LISTING}\n")
 
     def write(self, name: str, content: str) -> None:
         """Write one file; none for empty content."""
-        if content:
-            (self.path / name).write_text(content, encoding="utf-8")
+        if not content:
+            return
+        with self._lock:
             self.files.append(name)
+            if name != LISTING:
+                with (self.path / LISTING).open("a", encoding="utf-8") as listing:
+                    listing.write(f"{name}\n")
+        (self.path / name).write_text(content, encoding="utf-8")
 
 
 def dump(obj: dict) -> str:
@@ -133,7 +155,9 @@ def dump(obj: dict) -> str:
 def capture(observer: Observer, folder: Folder, lines: int) -> None:
     """Write the objects of an observer and everything related to them."""
     summary, pods = [], []
-    for ref, found in observer.fetch().items():
+    there = observer.fetch()
+    folder.begin()
+    for ref, found in there.items():
         if not found:
             summary.append(f"{ref}: {observer.forbidden.get(ref, 'does not exist')}")
         for obj in found:

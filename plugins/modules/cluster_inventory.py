@@ -14,6 +14,8 @@ description:
   - Reads, without changing anything in the cluster, the platform, the Gateway API with its GatewayClasses and controllers, accelerators, StorageClasses, and
     the CRDs of the Prometheus operator and of LeaderWorkerSet.
   - Writes C(hosts) and C(group_vars/all/llm_d.yml) of an inventory that suits the cluster, with comments that say why each value is there.
+  - Where deployments of this collection run, it names them, and writes the file for a second one, with an instance and a namespace that are free. The
+    namespace is that of the context of the kubeconfig, where that is not V(default).
   - What the account may not list is named in a comment, and no failure.
   - Never writes to a folder that exists. The folder appears complete, or not at all.
 options:
@@ -63,6 +65,17 @@ lines:
   type: list
   elements: str
   sample: ["platform:        kubernetes, kind, v1.34.0, 1 node", "accelerators:    none"]
+running:
+  description: The deployments of this collection that run there, in short.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{instance: llm-d, namespace: llm-d, release: router-0.10, services: {sim: 3}}]
+next:
+  description: The playbook to run next. It is V(site) only where nothing of this collection runs there that it could change.
+  returned: success
+  type: str
+  sample: site
 """
 
 import os
@@ -75,10 +88,12 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.commands import spelled
-from ..module_utils.k8s.client import auth_spec, connect, current_context
+from ..module_utils.k8s.client import auth_spec, connect, context_namespace, current_context
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.preflight.facts import survey
+from ..module_utils.preflight.running import servers_of
 from ..module_utils.preflight.starting_file import HOSTS, observed, starting_file
+from ..module_utils.preflight.starting_place import starting_place
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
@@ -123,12 +138,14 @@ def main() -> None:
         module.fail_json(msg=wrong)
     try:
         cluster = connect(module)
-        facts = survey(cluster)
+        namespace = context_namespace(module)
+        facts = survey(cluster, namespace)
         by_host = bool(module.params["host"] or os.environ.get("K8S_AUTH_HOST"))
         reached = {
             "server": cluster.server,
             "kubeconfig": None if by_host else kubeconfig(module.params["kubeconfig"]),
             "context": current_context(module),
+            "namespace": namespace,
         }
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
@@ -139,7 +156,15 @@ def main() -> None:
             write(path, files)
     except OSError as error:
         module.fail_json(msg=f"Cannot write {path}: {error.strerror}. Check who owns the folder, and what lies there.")
-    module.exit_json(changed=True, path=str(path), lines=observed(facts), diff=diff)
+    place = starting_place(facts, reached)
+    module.exit_json(
+        changed=True,
+        path=str(path),
+        lines=observed(facts, place),
+        running=[{**each, "services": {name: servers_of(service) for name, service in each["services"].items()}} for each in place.beside],
+        next="preflight" if place.beside or not place.known else "site",
+        diff=diff,
+    )
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ description:
   - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, free accelerators,
     load balancers and Secrets, and Helm, charts and Python libraries of this host. Asks the registries for the images.
   - Reports all findings at once, each with what is missing, what was found, what is needed, and what to do.
+  - Reports what a run would change of a deployment that is there already, with O(planned).
   - Sends access reviews to the API server, which does not store them. Of Secrets only the names of their keys are kept.
   - Reads the pull Secrets to ask for images.
 options:
@@ -26,6 +27,12 @@ options:
     type: list
     elements: dict
     default: []
+  planned:
+    description:
+      - The planned deployment in short, as the role P(llm_d.inference.prerequisites#role) computes it, to compare with the one of this instance that is there.
+      - Without it nothing is compared.
+    type: dict
+    version_added: 0.2.0
   credentials:
     description: Credentials of image registries, in addition to those in the pull Secrets.
     type: list
@@ -108,6 +115,21 @@ lines:
   type: list
   elements: str
   sample: ["error  kubernetes/version: Kubernetes is too old. Found: v1.28.4. Needed: 1.29 or newer. Upgrade the cluster: pods need native sidecars."]
+changes:
+  description: What a run would change of the deployment of this instance that is there; empty where there is none, or where it is as planned.
+  returned: always
+  type: list
+  elements: str
+  sample: ["release line: from scheduler-0.7 to router-0.10", "sim: servers sim-decode: from 4 to 2"]
+shown:
+  description: The findings and the changes as short lines for people, what matters most first.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - "preflight: 0 errors, 1 warning"
+    - "warning namespace/pod_security: The namespace enforces the restricted"
+    - "  profile, and our containers have no user id."
 platform:
   description: The platform.
   returned: always
@@ -149,10 +171,11 @@ from ..module_utils.http import pull
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
+from ..module_utils.preflight.changes import changes
 from ..module_utils.preflight.cluster import exempt, proxy_of
 from ..module_utils.preflight.facts import collect
 from ..module_utils.preflight.finding import PreflightFinding
-from ..module_utils.preflight.report import judge, plain, report, summary
+from ..module_utils.preflight.report import judge, plain, report, shown, summary
 
 REGISTRY_TIMEOUT = 2.0
 POLL = 5.0  # seconds between two looks at the cluster
@@ -255,9 +278,14 @@ def silent_sources(refs: list[str]) -> dict[str, str]:
     return {host: why for host, why in zip(hosts, said, strict=True) if why}
 
 
+def asked(module: AnsibleModule) -> dict[str, t.Any]:
+    """The needs, with what is planned."""
+    return {**module.params["needs"], "objects": module.params["objects"], "planned": module.params["planned"]}
+
+
 def observed(module: AnsibleModule) -> tuple[dict[str, t.Any], list[PreflightFinding]]:
     """(facts, findings). With a timeout it looks again until no finding is an error, and tells which are. Raises ClusterError."""
-    params = {**module.params, "needs": {**module.params["needs"], "objects": module.params["objects"]}}
+    params = {**module.params, "needs": asked(module)}
     say = teller(params["progress_path"]) or (lambda line: None)
     end = SYSTEM.now() + params["timeout"]
     while True:
@@ -281,19 +309,28 @@ def main() -> None:
         **auth_spec(),
         "needs": {"type": "dict", "required": True},
         "objects": {"type": "list", "elements": "dict", "default": []},
+        "planned": {"type": "dict"},
         "credentials": {"type": "list", "elements": "dict", "options": account, "default": []},
         "timeout": {"type": "int", "default": 0},
         "progress_path": {"type": "path"},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    needs = module.params["needs"]
+    needs = asked(module)
     try:
         facts, found = observed(module)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), reached=False)
     errors = [finding for finding in found if finding.severity == "error"]
     platform = detect(facts)
-    result = {"facts": summary(facts, needs, platform), "findings": plain(found), "lines": report(found), "platform": platform, "kubernetes": facts["version"]}
+    result = {
+        "facts": summary(facts, needs, platform),
+        "findings": plain(found),
+        "lines": report(found),
+        "changes": changes(facts, needs),
+        "shown": shown(found, changes(facts, needs), needs),
+        "platform": platform,
+        "kubernetes": facts["version"],
+    }
     if errors:
         count = "1 prerequisite is" if len(errors) == 1 else f"{len(errors)} prerequisites are"
         listing = "\n".join(f"  - {line}" for line in report(errors))

@@ -72,6 +72,11 @@ release:
   returned: success
   type: str
   sample: scheduler-0.7
+instance:
+  description: Name of the deployment, with its suffix.
+  returned: success
+  type: str
+  sample: llm-d
 namespace:
   description: The namespace of all objects.
   returned: success

@@ -42,9 +42,10 @@ options:
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
       - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment,
         Secrets included.
+      - V(running) adds the deployment in short, to compare with the one that is there; nothing where the services are another file's.
     type: list
     elements: str
-    choices: [everything, owned, references, runs, targets]
+    choices: [everything, owned, references, running, runs, targets]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
@@ -105,6 +106,11 @@ owned:
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Service, metadata: {name: llama-8b, namespace: llm-d}}]
+running:
+  description: The deployment in short.
+  returned: with O(derive=running)
+  type: dict
+  sample: {instance: llm-d, namespace: llm-d, release: router-0.10, services: {}, gateways: {llm-d/llm-d-gateway: envoy-gateway}}
 host_folder:
   description: What follows the path of a folder that is given for all hosts, so that each has its own. Empty with one host in the inventory.
   returned: success

@@ -141,6 +141,11 @@ namespace:
   returned: always
   type: str
   sample: llm-d
+cluster:
+  description: The URL of its API server, or the name of its host among several; empty where the kubeconfig is not on the control node.
+  returned: always
+  type: str
+  sample: https://10.215.0.1:6443
 release:
   description: Its release line.
   returned: always
@@ -215,6 +220,7 @@ def main() -> None:
     facts = {
         "instance": plan["instance"],
         "namespace": plan["namespace"],
+        "cluster": (plan.get("deployment") or {}).get("cluster", ""),
         "release": plan["release"]["name"],
         "busy": busy,
         "looked_at": checked,

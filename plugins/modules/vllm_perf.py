@@ -364,6 +364,11 @@ options:
       - A figure of too few requests is not compared, with a warning. A p50 needs 6 independent requests in both runs, a p90 36, a p99 368, and more where
         requests wait for each other. Means are not compared.
     type: float
+  about:
+    description: More to keep with the result and to show on its page, such as the C(instance), C(namespace), C(cluster) and C(release) of a deployment.
+    type: dict
+    default: {}
+    version_added: 0.2.0
   artifacts:
     description:
       - Folder on the host where this runs, for C(result.json), C(requests.csv), C(report.html), and for each stage a benchmark report of llm-d (schema

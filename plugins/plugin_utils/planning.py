@@ -29,6 +29,7 @@ from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
+from . import cluster_server
 from .results import results_folder
 
 Template = t.Callable[[t.Any], t.Any]
@@ -46,6 +47,7 @@ TEMPLATES = (
 PROMPTS = "model_service/templates/prompts.yml.j2"
 _PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_scope")
 _TAKEN = (".", "..", "benchmark", "calibrate", "compare", "conformance", "diagnose", "export", "fleet", "mirror", "performance")
+_HERE = ("localhost", "127.0.0.1", "::1")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK = "\u2063value "
@@ -71,10 +73,39 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
 
 
 def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
-    """That in the folder of artifacts which keeps the results of a cluster and an instance apart from others'; "" for one cluster and the default instance."""
+    """That in the folder of artifacts which keeps the results of a cluster and an instance apart from others'.
+
+    In a folder that the file names it is "" for one cluster and the default instance. The default folder is that of every inventory which is used there.
+    """
     default = VARIABLES["llm_d_instance"].default
     instance = f"{user.get('llm_d_instance') or default}{user.get('llm_d_name_suffix') or ''}"
+    if variables.get("llm_d_artifacts_dir") is None and len(fleet(variables)) < 2 and (cluster := _cluster_folder(variables, user)):
+        namespace = str(user.get("llm_d_namespace") or VARIABLES["llm_d_namespace"].default)
+        return os.path.join(cluster, _file_name(instance if namespace == instance else f"{instance}@{namespace}"))
     return os.path.join(host_folder(variables), "" if instance == default else _file_name(instance)).rstrip(os.sep)
+
+
+def _cluster_folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
+    if _is_here(variables):
+        return cluster_server.folder(_server(user))
+    return _file_name(str(variables["inventory_hostname"]))
+
+
+def _is_here(variables: t.Mapping[str, t.Any]) -> bool:
+    """Whether the cluster is reached from the control node, whose kubeconfig says which it is."""
+    return variables.get("ansible_connection") == "local" or variables.get("inventory_hostname", _HERE[0]) in _HERE
+
+
+def _server(user: Facts) -> str:
+    kubeconfig, context = (value if isinstance(value, str) else None for value in map(user.get, ("llm_d_kubeconfig", "llm_d_context")))
+    return cluster_server.server(kubeconfig, context, os.environ)
+
+
+def cluster_name(variables: t.Mapping[str, t.Any], user: Facts) -> str:
+    """What reports call the cluster: the URL of its API server, the name of its host among several, or both; empty where neither is known."""
+    server, host = _server(user) if _is_here(variables) else "", str(variables.get("inventory_hostname", ""))
+    named = host if len(fleet(variables)) > 1 or not _is_here(variables) else ""
+    return f"{named} ({server})" if named and server else named or server
 
 
 def host_folder(variables: t.Mapping[str, t.Any]) -> str:
@@ -124,9 +155,10 @@ def planned(variables: t.Mapping[str, t.Any], template: Template) -> Facts:
     if found:
         raise AnsibleLookupError(spelled(explain(found)))
     try:
-        return plan(user)
+        made = plan(user)
     except Mistakes as mistakes:
         raise AnsibleLookupError(spelled(str(mistakes))) from None
+    return {**made, "deployment": {**made["deployment"], "cluster": cluster_name(variables, user)}}
 
 
 def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
@@ -144,9 +176,9 @@ def definitions(plan: t.Mapping[str, t.Any]) -> list[Facts]:
     return [item for template in TEMPLATES for item in render(ROLES / template, plan)]
 
 
-def with_secrets(plan: t.Mapping[str, t.Any]) -> list[Facts]:
-    """Definitions of these objects and of the Secrets, those of the user's values without the values."""
-    return [*definitions(plan), *plan["secrets"]["present"], *render(ROLES / PROMPTS, plan)]
+def with_secrets(plan: t.Mapping[str, t.Any], made: list[Facts] | None = None) -> list[Facts]:
+    """Definitions of these objects, `made` where they are rendered already, and of the Secrets, those of the user's values without the values."""
+    return [*(definitions(plan) if made is None else made), *plan["secrets"]["present"], *render(ROLES / PROMPTS, plan)]
 
 
 def plain(value: t.Any) -> t.Any:

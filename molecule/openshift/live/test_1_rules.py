@@ -57,7 +57,7 @@ def test_pods_run_as_openshift_wants_them(api: Api) -> None:
 
 
 def test_preflight_knows_the_platform(play: t.Callable[..., t.Any]) -> None:
-    done = play("playbooks/preflight.yml")
+    done = play("playbooks/preflight.yml", prerequisites_show_facts=True)
     assert done.ok and done.unchanged, done.text
     assert "openshift" in done.text and shape.VERSION in done.text
 

@@ -95,6 +95,7 @@ SPEC = {
     "goodput": {"type": "dict", "default": {}},
     "baseline": {"type": "path"},
     "baseline_max_ratio": {"type": "float"},
+    "about": {"type": "dict", "default": {}},
     "artifacts": {"type": "path"},
     "progress_path": {"type": "path"},
 }

@@ -17,6 +17,7 @@ def page(found: Facts) -> str:
     charts = [*([_ladder(found)] if len(rates) > 1 else []), *(_distribution(found, rate) for rate in rates), _hits(found), _servers(found)]
     warning = "" if found["valid"] else "<p>† The client itself was late in some stages: their numbers say nothing about the servers.</p>"
     parts = [
+        html.of(found["about"]),
         f'<p class="headline">{html.escape(found["headline"])}</p>',
         warning,
         html.legend(names),

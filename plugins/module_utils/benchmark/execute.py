@@ -88,6 +88,7 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
         if rows is not None:
             _write(folder, {ROWS: rows})
         written = contents(found)
+        _remove_others(folder, written)
         _write(folder, written)
         reports = [os.path.join(folder, name) for name in written if name.startswith("benchmark_report_")]
         found["artifacts"] = {
@@ -137,12 +138,13 @@ def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
         "headers": {name.lower(): options.digest(value) for name, value in (params["headers"] or {}).items() if name.lower() != "authorization"},
         "extra_body": {name: options.digest(value) for name, value in (params["extra_body"] or {}).items()},
         **{name: params[name] for name in kept},
+        **(params.get("about") or {}),
     }
 
 
 def contents(everything: Facts) -> dict[str, str]:
     """The files of a whole result by name, but for requests.csv."""
-    reports = {f"benchmark_report_{index}.json": _json(llmd_report.report(everything, index)) for index in range(len(everything["stages"]))}
+    reports = {_report_name(index): _json(llmd_report.report(everything, index)) for index in range(len(everything["stages"]))}
     return {"result.json": _json(everything), "report.html": page.page(everything), **reports}
 
 
@@ -154,6 +156,23 @@ def _write(folder: str, files: dict[str, str]) -> None:
     for name, content in files.items():
         with _opened(folder, name) as file:
             file.write(content)
+
+
+def _remove_others(folder: str, written: t.Container[str]) -> None:
+    """Remove the stage reports of the run before, as its result.json counts them, that this one does not write again."""
+    try:
+        with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
+            before = len(json.load(file)["stages"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in map(_report_name, range(before)):
+        if name not in written:
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(folder, name))
+
+
+def _report_name(stage: int) -> str:
+    return f"benchmark_report_{stage}.json"
 
 
 def _opened(folder: str, name: str) -> t.TextIO:

@@ -34,12 +34,12 @@ ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-a
 
 def page(found: c.Mapping[str, t.Any]) -> str:
     """The page of a result, as result.json holds it."""
-    return html.document(f"Performance of {', '.join(found['about']['models'])}", _body(found), style=STYLE)
+    return html.document(f"Performance of {', '.join(found['about']['models'])}", html.of(found["about"]) + _body(found), style=STYLE)
 
 
-def together(title: str, each: c.Sequence[tuple[str, c.Mapping[str, t.Any]]]) -> str:
-    """One page of several results, each with its name."""
-    return html.document(title, "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each), style=STYLE)
+def together(title: str, each: c.Sequence[tuple[str, c.Mapping[str, t.Any]]], about: c.Mapping[str, t.Any] | None = None) -> str:
+    """One page of several results, each with its name. about: {instance, namespace, cluster, release}, where they are of a deployment."""
+    return html.document(title, html.of(about or {}) + "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each), style=STYLE)
 
 
 def _body(found: c.Mapping[str, t.Any]) -> str:

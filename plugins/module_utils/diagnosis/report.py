@@ -72,12 +72,12 @@ def ranked(found: c.Iterable[Finding]) -> list[Finding]:
 
 
 def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The file diagnosis.json. facts: {instance, namespace, release, time, seconds, busy, looked_at, not_read}."""
+    """The file diagnosis.json. facts: {instance, namespace, cluster, release, time, seconds, busy, looked_at, not_read}."""
     serious = [entry for entry in found if entry.weight >= SYMPTOM]
     return {
         "ok": not serious,
         "summary": summary(found),
-        **{name: facts.get(name) for name in ("instance", "namespace", "release", "time", "seconds", "busy")},
+        **{name: facts.get(name) for name in ("instance", "namespace", "cluster", "release", "time", "seconds", "busy")},
         "findings": [entry.shown(rank) for rank, entry in enumerate(found, 1)],
         "looked_at": dict(facts.get("looked_at") or {}),
         "not_read": [redact(str(line)) for line in facts.get("not_read") or []],
@@ -134,10 +134,11 @@ def lines(made: c.Mapping[str, t.Any]) -> list[str]:
 
 def markdown(made: c.Mapping[str, t.Any]) -> str:
     """The file diagnosis.md."""
+    where = f", cluster {_plain(made['cluster'])}" if made.get("cluster") else ""
     shown = [
         f"# Diagnosis of {made['instance']} in {made['namespace']}",
         "",
-        f"{made['time']}, release {made['release']}, {made['seconds']} s",
+        f"{made['time']}, release {made['release']}{where}, {made['seconds']} s",
         "",
         f"**{_plain(made['summary'])}**",
         "",

@@ -77,14 +77,25 @@ def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:
 def current_context(module: t.Any) -> str | None:
     """The context of the kubeconfig that `connect` uses; None for a connection without one. Sends no request."""
     options = compat.connection_options(module)
-    if options.get("host"):
-        return None
-    if options.get("context"):
+    if options.get("context") and not options.get("host"):
         return text(options["context"])
+    return text(_context(options).get("name")) or None
+
+
+def context_namespace(module: t.Any) -> str:
+    """The namespace of that context; empty without one. Sends no request."""
+    return text(get_path(_context(compat.connection_options(module)), "context", "namespace"))
+
+
+def _context(options: Facts) -> Facts:
+    """The context of a kubeconfig; empty for a pod's own account, for a kubeconfig given inline, and without any."""
+    if options.get("host"):
+        return {}
     try:
-        return text(kubernetes.config.list_kube_config_contexts(options.get("kubeconfig"))[1]["name"])
+        found, current = kubernetes.config.list_kube_config_contexts(options.get("kubeconfig"))
     except Exception:  # pylint: disable=broad-exception-caught
-        return None  # a pod's own account, or a kubeconfig given inline
+        return {}
+    return mapping(next((each for each in found if each["name"] == options["context"]), {}) if options.get("context") else current)
 
 
 def _source(options: Facts, masked: Collection[str]) -> str:

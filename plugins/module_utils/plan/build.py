@@ -226,6 +226,8 @@ def _derive(given: Facts) -> Facts:
         "scope": user["llm_d_scope"],
         "state": user["llm_d_state"],
         "release": release,
+        # What reports are of. The cluster is known to who connects.
+        "deployment": {"instance": user["llm_d_instance"], "namespace": user["llm_d_namespace"], "cluster": "", "release": release["name"]},
         "labels": labels,
         "foreign": "take" if user["llm_d_adopt"] else "refuse",  # what becomes of objects of others with the names of ours
         "connection": {"kubeconfig": user["llm_d_kubeconfig"], "context": user["llm_d_context"]},

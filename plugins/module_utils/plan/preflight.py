@@ -15,6 +15,7 @@ from .charts import provider_facts
 from .images import needed
 from .monitoring import VARIABLE as MONITORING
 from .monitoring import crds as monitoring_crds
+from .pruning import VARIABLE as PRUNE
 from .rbac import permissions
 from .tracing import collector_service
 from .weights import BUCKET_KEYS
@@ -37,6 +38,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "made": _made(planned),
         "labels": planned["labels"],
         "adopt": user["llm_d_adopt"],
+        "removes_services": user[PRUNE]["services"],
         "projects": planned["prerequisites"]["projects"],
         "run_as_user": user["llm_d_run_as_user"],
         "minimum": minimum,

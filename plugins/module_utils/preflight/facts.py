@@ -11,12 +11,14 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 from ..k8s.related_objects import Observer, references
 from ..releases.gateways import GATEWAY_PROVIDERS, controllers, variants
 from ..releases.lines import OBJECTIVE_KINDS, OLDER_GROUP
+from .running import KINDS, MANAGER
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
@@ -54,6 +56,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         jobs["objectives"] = lambda: _objectives(cluster, home, groups.get(OLDER_GROUP, []))
     if needs["collector"]:
         jobs["collector"] = functools.partial(_collector, cluster, needs["collector"])
+    if needs.get("planned"):
+        jobs["running"] = lambda: deployed(cluster, needs["namespaces"], needs["labels"][PART_OF])
     if needs["leader_worker_set"]:
         jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
     if needs["gpu_operator"]:
@@ -75,13 +79,42 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}, "rights": rights}
 
 
-def survey(cluster: Cluster) -> Facts:
-    """The facts of which preflight/starting_file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does."""
+def survey(cluster: Cluster, namespace: str = "") -> Facts:
+    """The facts of which preflight/starting_file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does.
+
+    Also the names of all namespaces, and what runs: in the whole cluster, or in this namespace where the account may not list more.
+    """
     rows = [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]
     places = sorted({(each["namespace"], each["name"]) for row in rows for each in controllers(row)})
     facts = collect(cluster, _NO_NEEDS, only=_SURVEYED)
     found = cluster.parallel(lambda place: _tried(lambda: _one(cluster, f"/apis/apps/v1/namespaces/{place[0]}/deployments/{place[1]}")), places)
-    return {**facts, "controllers": {"/".join(place): one for place, one in zip(places, found, strict=True) if one is not _UNREAD}}
+    there = _tried(lambda: sorted(_by_name(_items(cluster, "/api/v1/namespaces"))))
+    running = deployed(cluster, [""])
+    return {
+        **facts,
+        **({} if there is _UNREAD else {"namespaces": there}),
+        "running": deployed(cluster, [namespace]) if "Deployment" in running["unread"] and namespace else running,
+        "controllers": {"/".join(place): one for place, one in zip(places, found, strict=True) if one is not _UNREAD},
+    }
+
+
+def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "") -> Facts:
+    """{objects, unread}: objects of ours by which preflight/running.py knows a deployment; kinds that the account may not list. namespaces: [""] for all."""
+    ours = f"{MANAGED_BY}={MANAGER}" + (f",{PART_OF}={instance}" if instance else "")
+
+    def listed(place: tuple[str, str, str]) -> t.Any:
+        api_version, kind, namespace = place
+        path = cluster.path(api_version, kind, namespace)
+        # Configurations of endpoint pickers alone: others of ours hold whole programs.
+        query = {"labelSelector": ours + (",app.kubernetes.io/name=endpoint-picker" if kind == "ConfigMap" else "")}
+        return _tried(lambda: cluster.listed(path, kind, query) if path else [])
+
+    places = [(api_version, kind, namespace) for api_version, kind in KINDS for namespace in namespaces]
+    found = list(zip(places, cluster.parallel(listed, places), strict=True))
+    return {
+        "objects": [item for _place, items in found if items is not _UNREAD for item in items],
+        "unread": sorted({place[1] for place, items in found if items is _UNREAD}),
+    }
 
 
 def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, t.Callable[[], t.Any]]:

@@ -1,14 +1,17 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The findings on a cluster, and the facts about it in short. Pure."""
+"""The findings on a cluster and what would change there, for people, and the facts about it in short. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import textwrap
 import typing as t
 
 from ..common.objects import Facts, mapping, text
+from ..common.text import pluralize
 from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
 from ..releases.lines import ACCELERATORS
 from . import capacity, cluster, gateway, operators, ownership, pools
@@ -16,6 +19,7 @@ from .capacity import default_storage_class
 from .finding import PreflightFinding
 
 _CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *capacity.CHECKS)
+WIDTH = 68  # columns of what people read, which a callback indents and quotes
 # API groups that are part of the summary.
 _GROUPS = (
     "gateway.networking.k8s.io",
@@ -37,6 +41,26 @@ def judge(facts: Facts, needs: Facts) -> list[PreflightFinding]:
 def report(found: t.Sequence[PreflightFinding]) -> list[str]:
     """The findings as lines of text."""
     return [f"{finding.severity}  {finding.id}: {finding.what} Found: {finding.found}. Needed: {finding.needed}. {finding.how}" for finding in found]
+
+
+def shown(found: t.Sequence[PreflightFinding], changed: t.Sequence[str], needs: Facts) -> list[str]:
+    """What matters, as short lines: how many findings, errors, warnings, what would change of what is there; of which deployment, first of all."""
+    errors = [finding for finding in found if finding.severity == "error"]
+    counts = [pluralize(len(errors), "error"), pluralize(len(found) - len(errors), "warning")]
+    lines = [f"preflight: {', '.join(counts) if found else 'nothing is missing'}"]
+    for same, alike in itertools.groupby(found, lambda finding: dataclasses.replace(finding, what="")):
+        first, *others = [finding.what for finding in alike]
+        lines += _wrapped(f"{same.severity} {same.id}: {first}", 2)
+        lines += [line for what in others for line in _wrapped(what, 4, 2)]
+        lines += _wrapped(f"Found: {same.found}. Needed: {same.needed}. {same.how}", 4, 4)
+    if changed:
+        lines += _wrapped(f"this changes an existing deployment: {needs['planned']['instance']} in namespace {needs['namespace']}", 2)
+        lines += [line for each in changed for line in _wrapped(each, 4, 2)]
+    return lines
+
+
+def _wrapped(line: str, rest: int, first: int = 0) -> list[str]:
+    return textwrap.wrap(line, WIDTH, initial_indent=" " * first, subsequent_indent=" " * rest, break_long_words=False, break_on_hyphens=False)
 
 
 def plain(found: t.Sequence[PreflightFinding]) -> list[Facts]:

@@ -19,6 +19,7 @@ from ..releases.lines import LEADER_WORKER_SET, MINIMUM
 from .capacity import default_storage_class
 from .starting_accelerators import Offer, labelled, offers
 from .starting_gateway import GatewayChoice, gateway_choices, service_type
+from .starting_place import Place, comments, lines, options, restricted, starting_place
 
 # In the first line of `hosts`, by which tools/manifests.py tells a user's inventory from those that are shipped.
 MADE_BY = "Written by playbooks/inventory.yml"
@@ -34,15 +35,15 @@ Lines = list[str]
 def starting_file(facts: Facts, path: str, reached: Facts) -> str:
     """The text of llm_d.yml.
 
-    facts: of preflight/facts.py survey. path: of the inventory. reached: {server, kubeconfig, context}, None for what the file need not name.
+    facts: of preflight/facts.py survey. path: of the inventory. reached: {server, kubeconfig, context, namespace}, None for what the file need not name.
     """
-    platform = detect(facts)
+    platform, place = detect(facts), starting_place(facts, reached)
     choices = gateway_choices(facts, platform)
     vllm, services = _model_services(facts, platform)
     parts = [
         _head(facts, path, reached),
-        _cluster(facts, platform, reached, choices[0]),
-        _gateway(choices, facts, platform, "model" if vllm else "sim"),
+        _cluster(facts, platform, reached, choices[0], place),
+        _gateway(choices, facts, platform, "model" if vllm else "sim", place),
         _gpus(facts, platform),
         services,
         _monitoring(facts),
@@ -52,8 +53,8 @@ def starting_file(facts: Facts, path: str, reached: Facts) -> str:
     return "---\n" + "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def observed(facts: Facts) -> list[str]:
-    """What the cluster showed, as lines of text."""
+def observed(facts: Facts, place: Place | None = None) -> list[str]:
+    """What the cluster showed, as lines of text; with a place, also what runs there and what is proposed beside it."""
     platform = detect(facts)
     classes = [f"{name} ({text(get_path(item, 'spec', 'controllerName'))})" for name, item in sorted(mapping(facts.get("gateway_classes")).items())]
     crds, storage = mapping(facts.get("crds")), default_storage_class(facts)
@@ -61,7 +62,7 @@ def observed(facts: Facts) -> list[str]:
     version = text(platform["version"]) or "a version that is not known"
     kind = "" if platform["flavour"] == platform["name"] else f", {platform['flavour']}"
     nodes = pluralize(len(facts["nodes"]), "node") if "nodes" in facts else "nodes not known: no permission to list them"
-    lines = {
+    found = {
         "platform": f"{platform['name']}{kind}, {version}, {nodes}",
         "Gateway API": _known(facts, "crds", f"{api.get('version') or 'of no known version'}" if api else "none", "CRDs"),
         "GatewayClasses": _known(facts, "gateway_classes", ", ".join(classes) or "none"),
@@ -70,7 +71,7 @@ def observed(facts: Facts) -> list[str]:
         "Prometheus": _known(facts, "crds", "its operator is here" if _POD_MONITORS in crds else "no operator", "CRDs"),
         "LeaderWorkerSet": _known(facts, "crds", "is here" if LEADER_WORKER_SET["crd"] in crds else "none", "CRDs"),
     }
-    return [f"{name + ':':<17}{one_line(what)}" for name, what in lines.items()]
+    return [f"{name + ':':<17}{one_line(what)}" for name, what in [*found.items(), *(lines(place) if place else [])]]
 
 
 def _known(facts: Facts, key: str, said: str, what: str = "them") -> str:
@@ -98,11 +99,11 @@ def _head(facts: Facts, path: str, reached: Facts) -> Lines:
         "# Every option: docs/user-file.md. What each platform needs: docs/platforms.md",
         "#",
         "# What the cluster showed:",
-        *(part for line in observed(facts) for part in _wrapped(line, "#   ", "#" + " " * 20)),
+        *(part for line in observed(facts, starting_place(facts, reached)) for part in _wrapped(line, "#   ", "#" + " " * 20)),
     ]
 
 
-def _cluster(facts: Facts, platform: Facts, reached: Facts, choice: GatewayChoice) -> Lines:
+def _cluster(facts: Facts, platform: Facts, reached: Facts, choice: GatewayChoice, place: Place) -> Lines:
     lines = []
     if older(text(facts.get("version")), MINIMUM["kubernetes"]):
         lines += _comment(f"Kubernetes {text(facts.get('version'))} is too old: {MINIMUM['kubernetes']} or newer is needed.")
@@ -115,13 +116,15 @@ def _cluster(facts: Facts, platform: Facts, reached: Facts, choice: GatewayChoic
         lines.append("llm_d_run_as_user: 0 # each namespace has its own range of user ids")
     if choice.options.get("pool_version") == "v1alpha2":
         lines.append("llm_d_release: scheduler-0.7 # the newest line with the InferencePools that this OpenShift reads")
-    if not {"nodes", "crds", "gateway_classes"} & set(facts):
+    placed = options(place)
+    if restricted(facts):
         lines += _comment("This account may list nothing of the cluster: it has permissions in its namespace only, which has to be there.")
-        lines += ["llm_d_scope: namespace", "# llm_d_namespace: llm-d"]
-    return lines
+        lines += ["llm_d_scope: namespace", *([] if "llm_d_namespace" in placed else [f"# llm_d_namespace: {place.namespace}"])]
+    lines += [part for sentence in comments(place) for part in _comment(sentence)]
+    return lines + [f"{name}: {_scalar(value)}" for name, value in placed.items()]
 
 
-def _gateway(choices: list[GatewayChoice], facts: Facts, platform: Facts, service: str) -> Lines:
+def _gateway(choices: list[GatewayChoice], facts: Facts, platform: Facts, service: str, place: Place) -> Lines:
     choice, others = choices[0], choices[1:]
     kind, why = service_type(choice, facts, platform)
     lines = _comment(choice.why)
@@ -136,7 +139,7 @@ def _gateway(choices: list[GatewayChoice], facts: Facts, platform: Facts, servic
             lines.append(f"  {name}: {_scalar(value)}{_OPTIONS.get((name, value), '')}")
     lines.append(f"  service_type: {kind} # {why}")
     if kind == "ClusterIP" and choice.provider != "openshift":
-        lines += _way_in(choice, service)
+        lines += _way_in(choice, service, place)
     return lines
 
 
@@ -153,22 +156,23 @@ def _flow(value: t.Any) -> str:
     return _scalar(value)
 
 
-def _way_in(choice: GatewayChoice, service: str) -> Lines:
+def _way_in(choice: GatewayChoice, service: str, place: Place) -> Lines:
     """How requests from outside of the cluster get to a ClusterIP."""
     lines = ["  # Requests by hand, from outside of the cluster, then go to http://127.0.0.1:8080/v1/completions (the verdict finds its own way):"]
-    lines += [f"  #   {command}" for command in _forward(choice, service)]
+    lines += [f"  #   {command}" for command in _forward(choice, service + place.suffix, place)]
     return lines
 
 
-def _forward(choice: GatewayChoice, service: str) -> Lines:
+def _forward(choice: GatewayChoice, service: str, place: Place) -> Lines:
     """Commands that make the gateway reachable at port 8080 of this host."""
+    home = f"kubectl -n {place.namespace}"
     if choice.provider == "standalone":
-        return [f"kubectl -n llm-d port-forward service/{service}-gateway 8080:80"]
+        return [f"{home} port-forward service/{service}-gateway 8080:80"]
     facts = GATEWAY_PROVIDERS[choice.provider]
-    name = default_name(choice.provider)
+    name = default_name(choice.provider) + place.suffix
     known = proxy_service({"provider": choice.provider, "name": name, "class_name": choice.options.get("class_name") or facts["class_name"]})
     if known:
-        return [f"kubectl -n llm-d port-forward service/{known} 8080:80"]
+        return [f"{home} port-forward service/{known} 8080:80"]
     where = f"kubectl -n {facts['namespace']}"
     return [f"service=$({where} get service -o name -l {facts['owning_labels']['name']}={name})", f"{where} port-forward $service 8080:80"]
 

@@ -133,6 +133,8 @@ def _choice(provider: str, row: Facts, classes: list[str], controller: Facts, fa
     version = image_version(controller)
     what = f"{provider} {version}" if version else provider
     if get_path(mapping(facts.get("gateway_classes")).get(name), "metadata", "labels", MANAGED_BY) == "llm_d.inference":
+        if mapping(facts.get("running")).get("objects"):
+            return GatewayChoice(provider, f"{what} is here, and the deployment that runs here has installed it.", {"install": False, **options})
         return GatewayChoice(provider, f"{what} is here, and this collection has installed it.", options)
     options = {"install": False, **options}
     if provider == "istio" and controller and not _has_flag(controller):

@@ -13,6 +13,7 @@ import html
 import typing as t
 
 from ..common.text import printable
+from .text import subject
 
 STYLE = """
 :root{color-scheme:light dark;--back:#fff;--card:#f6f8fa;--ink:#1f2328;--soft:#59636e;--rule:#d1d9e0;
@@ -61,6 +62,11 @@ def document(title: str, body: str, heading: str | None = None, style: str = "")
         f"<title>{escape(title)}</title><style>{STYLE}{_series_style()}{style}</style></head><body>"
         f"<h1>{escape(heading or title)}</h1>{body}</body></html>\n"
     )
+
+
+def of(found: c.Mapping[str, t.Any]) -> str:
+    """The deployment that a report is of; empty where it does not say it."""
+    return f'<p class="soft">{escape(subject(found))}</p>' if subject(found) else ""
 
 
 def _series_style() -> str:

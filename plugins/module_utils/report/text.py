@@ -1,12 +1,15 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text for a terminal, wrapped to its width, and tables, also as Markdown. The first row of a table is its head. Pure."""
+"""Text of reports for a terminal, wrapped to its width; tables, also as Markdown, of which the first row is the head; what a report is of. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import re
+import typing as t
+
+from ..common.text import one_line
 
 MARGIN = 11  # columns that Ansible's callbacks put around a line: eight spaces, as JSON also quotes and a comma
 LINE, TABLE = 80 - MARGIN, 100 - MARGIN  # columns that text and tables may take, so that what is printed fits into 80 and 100
@@ -109,3 +112,11 @@ def markdown(rows: c.Sequence[c.Sequence[str]], left: int) -> list[str]:
     rule = "|" + "|".join("---" if column == left else "---:" for column in range(len(rows[0]))) + "|"
     head, *body = ["| " + " | ".join(row) + " |" for row in rows]
     return [head, rule, *body]
+
+
+def subject(found: c.Mapping[str, t.Any]) -> str:
+    """The deployment that a report with {instance, namespace, cluster, release} is of, on one line; empty for a report that does not say it."""
+    if not found.get("instance"):
+        return ""
+    where = f" on {found['cluster']}" if found.get("cluster") else ""
+    return one_line(f"{found['instance']} in namespace {found['namespace']}{where}, {found['release']}")

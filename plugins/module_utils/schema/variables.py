@@ -464,7 +464,9 @@ VARIABLES: dict[str, Field] = {
     "llm_d_wait_timeout": Field("int", "Seconds to wait for objects to become ready.", default=300, minimum=1, maximum=86400),
     "llm_d_artifacts_dir": Field(
         "str",
-        "Directory for the verdict and other results, relative to the directory in which the play was started. With several hosts in the inventory, each has a"
+        "Directory for the verdict and other results, relative to the directory in which the play was started. In the default one each cluster has a folder by"
+        " the address of its API server, and in that each instance one, C(INSTANCE@NAMESPACE) where the two differ: C(artifacts/10.0.0.1_6443/llm-d)."
+        " One that is written here is that of one cluster. With several hosts in the inventory, each has a"
         " folder of its name in it, and C(fleet/) has the page for all. Another O(llm_d_instance) than the default, of whose name O(llm_d_name_suffix) is"
         " part, has a folder of its name in that."
         " In names, C(/) becomes C(%2F); one that a folder of results has, such as C(benchmark), ends with C(%).",

@@ -90,7 +90,7 @@ def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Fa
         "data": data,
         "lines": lines,
         "failures": failures or ([] if found else ["nothing was measured"]),
-        "page": page.together("Benchmark", list(wholes.items())),
+        "page": page.together("Benchmark", list(wholes.items()), about),
     }
 
 

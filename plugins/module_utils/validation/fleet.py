@@ -45,7 +45,7 @@ def row(host: str, seen: Facts, time: str, stopped: bool, page: str) -> Facts:
         "claims": {"held": sum(entry["ok"] for entry in verdict["claims"]), "all": len(verdict["claims"])} if verdict else None,
         "failed": [{key: entry.get(key, "") for key in ("id", "evidence", "remedy")} for entry in (verdict or {"claims": []})["claims"] if not entry["ok"]],
         "why": _why(failure) if failure and (not verdict or verdict["ok"]) else [],
-        "namespace": inputs.get("namespace"),
+        **{key: (verdict or {}).get(key) or inputs.get(key) for key in ("instance", "namespace", "cluster")},
         "services": inputs.get("services") or [],
         "versions": {
             "collection": versions.get("collection"),
@@ -118,13 +118,14 @@ def _cut(text: str, wide: int) -> str:
 def page(found: Facts) -> str:
     """The HTML page of what `report` returns."""
     rows = found["clusters"]
-    head = ["Cluster", "State", "Claims", "Failed claims", "Kubernetes", "Release", "Gateway", "Endpoint", "Time"]
+    head = ["Cluster", "State", "Claims", "Failed claims", "Instance", "Namespace", "Kubernetes", "Release", "Gateway", "Endpoint", "Time"]
     body = [
         [
             html.link(urllib.parse.quote(each["page"]), each["host"]) if each["page"] else each["host"],
             html.Markup(f'<span class="mark {"ok" if each["state"] == "ok" else "fail"}">{html.escape(each["state"])}</span>'),
             _claims(each),
             ", ".join(failed["id"] for failed in each["failed"]),
+            *(str(each.get(key) or "") for key in ("instance", "namespace")),
             *(str(each["versions"][key] or "") for key in ("kubernetes", "release", "gateway")),
             each["endpoint"] or "",
             each["time"],

@@ -159,7 +159,7 @@ def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
     """
     access = results.get("access")
     if access and access.get("failed"):
-        return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""))
+        return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""), plan.get("deployment"))
     routing, seen = results.get("routing"), results.get("servers")
     judged = [
         _module_claims("platform/seen", results.get("platform")),
@@ -175,8 +175,9 @@ def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
     ]
     found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
     facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
+    of = {**(plan.get("deployment") or {}), **({"cluster": access["server"]} if access and access.get("server") else {})}
     return verdict(
-        found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or results.get("time", "")
+        found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or results.get("time", ""), of
     )
 
 
@@ -278,11 +279,13 @@ def verdict(
     endpoints: c.Sequence[c.Mapping[str, t.Any]],
     versions: c.Mapping[str, t.Any],
     time: str,
+    deployment: c.Mapping[str, str] | None = None,
 ) -> dict[str, t.Any]:
-    """The content of verdict.json. Without claims the verdict is not ok."""
+    """The content of verdict.json. Without claims the verdict is not ok. deployment: {instance, namespace, cluster, release}."""
     return {
         "ok": bool(claims) and all(entry["ok"] for entry in claims),
         "time": time,
+        **(deployment or {}),
         "endpoint": endpoints[0]["url"] if endpoints else None,
         "endpoints": [dict(entry) for entry in endpoints],
         "claims": [{"id": entry["id"], "group": group_of(entry["id"]), **entry} for entry in claims],
@@ -292,7 +295,7 @@ def verdict(
 
 
 def table(found: c.Mapping[str, t.Any]) -> list[str]:
-    """The verdict as lines of text, with the curl line of each endpoint at the end. Evidence stands below a claim where the names are long."""
+    """The verdict as lines of text; at the end the curl line of each endpoint, and what deployment it is of. Evidence stands below a claim with a long name."""
     width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
     beside = width <= WIDEST
     lines = []
@@ -304,7 +307,8 @@ def table(found: c.Mapping[str, t.Any]) -> list[str]:
         lines += text.wrapped(head + evidence, text.TABLE, indent) if beside else [head.rstrip(), *text.wrapped(indent + evidence, text.TABLE, indent)]
     held = sum(entry["ok"] for entry in found["claims"])
     lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
-    return lines + [line for entry in found["endpoints"] for line in text.command(curl(entry))]
+    lines += [line for entry in found["endpoints"] for line in text.command(curl(entry))]
+    return lines + (text.wrapped(f"deployment: {text.subject(found)}", text.TABLE, "  ") if text.subject(found) else [])
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:

@@ -32,6 +32,7 @@ def page(found: Facts) -> str:
     groups = dict.fromkeys(entry["group"] for entry in claims)
     said = f"All {len(claims)} claims hold." if found["ok"] else f"{len(wrong)} of {len(claims)} claims do not hold." if claims else "Nothing was checked."
     parts = [
+        html.of(found),
         f'<p class="headline"><span class="verdict {"passed" if found["ok"] else "failed"}">{"OK" if found["ok"] else "NOT OK"}</span> {said}</p>',
         section("Claims that do not hold", wrong),
         *(section(group.capitalize(), [entry for entry in claims if entry["group"] == group]) for group in groups),
@@ -39,7 +40,7 @@ def page(found: Facts) -> str:
         _measured(claims),
         _endpoints(found["endpoints"]),
         "<h2>What was checked</h2>",
-        html.definitions({"time": found["time"], **found["versions"]}),
+        html.definitions({"time": found["time"], **{key: found.get(key) for key in ("instance", "namespace", "cluster")}, **found["versions"]}),
     ]
     return html.document("Verdict", "".join(parts), style=STYLE)
 

@@ -115,7 +115,7 @@ def test_a_missed_objective_fails_once_at_the_end(play):
 def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, given):
     dead, server = f"http://127.0.0.1:{closed_port()}", Server()
     with serve(server) as url:
-        here = json.dumps({"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", dead)})
+        here = json.dumps({"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", dead), "llm_d_artifacts_dir": str(tmp_path / "artifacts")})
         done, folder = play({"url": url, "concurrency": [], "rates": [4], "seconds": 1, **given}, "-e", here)
     reached = "job" not in given
     assert (done.returncode == 0) is reached and (dead in done.stdout) is not reached, done.stdout + done.stderr

@@ -107,6 +107,7 @@ def measure_and_report(root, tmp_path):
         (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig), encoding="utf-8")
         given = {
             "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
+            "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
             "llm_d_gateway": {"provider": "standalone"},
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}],
             # where the stack of this test is, and not where the plan has it

@@ -77,7 +77,21 @@ def test_a_broken_stack(play):
     assert done.returncode == 0, done.stdout + done.stderr
     made = json.loads((artifacts / "diagnosis.json").read_text(encoding="utf-8"))
     assert made["ok"] is False and made["findings"][0]["code"] == "absent" and made["findings"][0]["where"] == "InferencePool llm-d/sim"
-    assert set(made) == {"ok", "summary", "instance", "namespace", "release", "time", "seconds", "busy", "claims", "findings", "looked_at", "not_read"}
+    assert set(made) == {
+        "ok",
+        "summary",
+        "instance",
+        "namespace",
+        "cluster",
+        "release",
+        "time",
+        "seconds",
+        "busy",
+        "claims",
+        "findings",
+        "looked_at",
+        "not_read",
+    }
     assert "the pool of sim is missing" in (artifacts / "diagnosis.md").read_text(encoding="utf-8")
     assert "most probable cause: the pool of sim is missing" in done.stdout and "remedy:" in done.stdout and "changed=0" in done.stdout
     assert "summary.txt" in {path.name for path in (artifacts / "diagnose").iterdir()}

@@ -33,10 +33,10 @@ REPOSITORIES = {
 FILES = ["crane-copy.sh", "images.txt", "oc-mirror.yml", "openshift-mirrors.yml", "skopeo-sync.yml"]
 
 
-def run(root: Path, folder: Path, **more: t.Any) -> dict[str, t.Any]:
-    """Runs the playbook; gives what it shows."""
+def run(root: Path, folder: Path, *options: str, **more: t.Any) -> tuple[dict[str, t.Any], list[str], int]:
+    """Runs the playbook; gives the images, what it says of files, and how many tasks changed something."""
     (folder / "llm_d.yml").write_text(SIX_LINES, encoding="utf-8")
-    given = ["-e", f"@{folder / 'llm_d.yml'}", "-e", json.dumps(more), "-e", f"ansible_python_interpreter={sys.executable}"]
+    given = ["-e", f"@{folder / 'llm_d.yml'}", "-e", json.dumps(more), "-e", f"ansible_python_interpreter={sys.executable}", *options]
     command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(root / "playbooks/list_images.yml"), *given]
     environment = {
         "PATH": os.environ["PATH"],
@@ -48,8 +48,8 @@ def run(root: Path, folder: Path, **more: t.Any) -> dict[str, t.Any]:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads(done.stdout)
-    assert said["stats"]["localhost"]["changed"] == 0
-    return next(task["hosts"]["localhost"]["msg"] for task in said["plays"][0]["tasks"] if task["task"]["name"] == "Show images, charts and CRDs")
+    shown = {task["task"]["name"]: task["hosts"]["localhost"].get("msg") for task in said["plays"][0]["tasks"]}
+    return shown["Show images, charts and CRDs"], shown["Show which files were written"], said["stats"]["localhost"]["changed"]
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,14 @@ def run(root: Path, folder: Path, **more: t.Any) -> dict[str, t.Any]:
     ],
 )
 def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_path: Path, mirror: t.Any, first: str) -> None:
-    said = run(root, tmp_path, **({"llm_d_image_registry": mirror} if mirror else {}))
+    said, files, changed = run(root, tmp_path, **({"llm_d_image_registry": mirror} if mirror else {}))
     assert {repository_of(name) for name in said["sources"]} == REPOSITORIES <= set(IMAGES)
     assert first in {repository_of(name) for name in said["images"]} and len(said["images"]) == len(said["sources"])
     assert [chart["ref"] for chart in said["charts"]] == [CHARTS["envoy_gateway", "gateway-helm"].reference]
     assert all(source.startswith("https://github.com/") for source in said["definitions"])
     folder = tmp_path / "artifacts/mirror"
-    assert sorted(path.name for path in folder.iterdir()) == FILES
+    assert sorted(path.name for path in folder.iterdir()) == FILES and changed == 1
+    assert files[:2] == ["written into", str(folder)] and sorted(name.strip() for name in files[2:]) == FILES
     assert (folder / "images.txt").read_text(encoding="utf-8").split() == said["sources"]
     script = (folder / "crane-copy.sh").read_text(encoding="utf-8")
     target = "mirror.example.com/llm-d/llm-d/llm-d-router-endpoint-picker" if mirror is None else first
@@ -77,6 +78,18 @@ def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_p
         "ImageDigestMirrorSet",
         "ImageTagMirrorSet",
     ]
+
+
+def test_it_says_what_it_has_written_and_changed(root: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts/mirror"
+    _said, files, changed = run(root, tmp_path, "--check")
+    assert files[:2] == ["would be written into", str(folder)] and changed == 1 and not folder.exists()
+    run(root, tmp_path)
+    _said, files, changed = run(root, tmp_path)
+    assert files[:2] == ["nothing has changed in", str(folder)] and len(files) == 2 + len(FILES) and changed == 0
+    (folder / "images.txt").unlink()
+    _said, files, changed = run(root, tmp_path)
+    assert files == ["written into", str(folder), "  images.txt"] and changed == 1
 
 
 def test_what_is_not_listed_is_refused() -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/preflight.yml hands on how long the user's file has it wait for what is missing.
+"""playbooks/preflight.yml hands on how long the user's file has it wait for what is missing; what it and site.yml show, and in which order.
 
 What is waited for: tests/unit/plugins/modules/test_cluster_preflight.py.
 """
@@ -14,7 +14,18 @@ import sys
 
 import plays
 import pytest
-from local_servers import closed_port
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from keeping_api_server import KINDS, PREPARED, KeepingApi
+from local_servers import closed_port, serve
+
+SIM = {"name": "sim", "model": {"served_name": "acme/sim"}, "replicas": 3, "engine": {"type": "simulator"}}
+FILE = {
+    "llm_d_scope": "namespace",
+    "llm_d_gateway": {"provider": "none", "name": "theirs"},
+    "llm_d_preflight": {"images": "ignore"},
+    "llm_d_model_services": [SIM],
+}
 
 
 @pytest.mark.parametrize("wait", [0, 1])
@@ -25,3 +36,92 @@ def test_it_waits_as_long_as_the_file_says(tmp_path, wait):
     done = plays.run("-i", "localhost,", "-c", "local", "playbooks/preflight.yml", "-vvv", "-e", json.dumps(user), no_proxy="*")
     assert done.returncode == 2 and "connection refused" in done.stdout, done.stdout + done.stderr
     assert re.findall(r"^ +timeout: (\d+)$", done.stdout.partition("invocation:")[2], re.MULTILINE) == [str(wait)], done.stdout
+
+
+@pytest.fixture(name="preflight")
+def _preflight(tmp_path):
+    """Runs the preflight, or another playbook, where the stack of a file is there; gives the exit status, the output, and what it has kept."""
+
+    def run(there, *options, playbook="playbooks/preflight.yml", allowed=True, **given):
+        api = KeepingApi(ready=True)
+        api.kept.update(PREPARED)
+        for item in definitions(plan({**FILE, **there})) if there is not None else []:
+            plural = KINDS.get(item["apiVersion"], {}).get(item["kind"])
+            if plural and item["metadata"].get("namespace") == "llm-d":
+                root = f"/apis/{item['apiVersion']}" if "/" in item["apiVersion"] else f"/api/{item['apiVersion']}"
+                api.apply(f"{root}/namespaces/llm-d/{plural}/{item['metadata']['name']}", "", item)
+
+        def answer(handler, method, url, body):
+            if url.endswith("selfsubjectaccessreviews") and not allowed:
+                return 201, {"Content-Type": "application/json"}, json.dumps({"status": {"allowed": False}})
+            return api.answer(handler, method, url, body)
+
+        with serve(answer) as url:
+            user = {
+                **FILE,
+                "llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", url),
+                "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
+                **given,
+            }
+            done = plays.run("-i", "inventories/kubernetes", playbook, *options, "-e", json.dumps(user), no_proxy="*")
+        kept = tmp_path / "artifacts/preflight.json"
+        return done.returncode, done.stdout, json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else None
+
+    return run
+
+
+def lines_of(said, task):
+    """What a task shows."""
+    return said.partition(f"| {task}]")[2].partition("\nTASK ")[0].partition("\nPLAY ")[0]
+
+
+def test_what_matters_comes_first_and_the_facts_on_request(preflight):
+    status, said, kept = preflight(None)
+    assert status == 0 and "preflight: nothing is missing" in said and "this changes" not in said, said
+    assert "gateways.gateway.networking.k8s.io" not in said and kept["facts"]["crds"]["gateways.gateway.networking.k8s.io"]["version"] == "1.4.0"
+    assert {key: kept[key] for key in ("instance", "namespace", "release", "findings", "changes")} == {
+        "instance": "llm-d", "namespace": "llm-d", "release": "router-0.10", "findings": [], "changes": [],
+    }  # fmt: skip
+    assert kept["cluster"].startswith("http://127.0.0.1:") and kept["kubernetes"] == "v1.34.4"
+    assert [line for line in lines_of(said, "Show what matters").splitlines() if len(line) > 80 and "preflight.json" not in line] == []
+    status, said, _kept = preflight(None, "-e", "prerequisites_show_facts=true")
+    assert status == 0 and "gateways.gateway.networking.k8s.io" in lines_of(said, "Show the facts")
+
+
+def test_a_stack_of_this_instance_that_would_change_is_named(preflight):
+    changed = {"llm_d_model_services": [{**SIM, "replicas": 1, "scheduler": {"preset": "queue"}}]}
+    there = {"llm_d_release": "router-0.9"}
+    lines = [
+        "release line: from router-0.9 to router-0.10",
+        "sim: scorers: from queue 2, kv_cache 2, prefix 3 to queue 1",
+        "sim: servers sim-decode: from 3 to 1",
+    ]
+    status, said, kept = preflight(there, **changed)
+    folded = " ".join(said.split())
+    assert status == 0 and "this changes an existing deployment: llm-d in namespace llm-d" in folded and kept["changes"] == lines, said
+    assert [line for line in lines if line not in said] == []
+    status, said, _kept = preflight(there, "--tags", "prerequisites", "--check", playbook="site.yml", **changed)
+    assert "this changes an existing deployment: llm-d in namespace llm-d" in said, said
+
+
+def test_an_unchanged_stack_is_no_news(preflight):
+    status, said, kept = preflight({})
+    assert status == 0 and kept["changes"] == [] and "this changes" not in said, said
+    _status, said, _kept = preflight({}, "--tags", "prerequisites", "--check", playbook="site.yml")
+    assert "preflight | Show what matters" in said and "preflight: " not in lines_of(said, "Show what matters"), said
+
+
+def test_what_is_missing_ends_the_play_with_lines_and_keeps_the_facts(preflight):
+    status, said, kept = preflight(None, allowed=False)
+    folded = " ".join(said.split())
+    assert status == 2 and "prerequisites are missing. Nothing has been touched." in folded and "error rights/lacking: The account" in folded, said
+    assert kept["findings"][0]["severity"] == "error" and "gateways.gateway.networking.k8s.io" not in said and kept["facts"]["crds"]
+    assert folded.count("Found: denied. Needed: allowed.") <= 2, "once, and once more by Ansible, which shows why a task failed twice"
+    assert [line for line in said.partition("fatal: ")[2].partition("PLAY RECAP")[0].splitlines() if len(line) > 80 and "/" not in line] == []
+
+
+def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path):
+    (tmp_path / "artifacts").write_text("a file", encoding="utf-8")
+    status, said, _kept = preflight(None)
+    folded = " ".join(said.split())
+    assert status == 0 and "facts: not written. Cannot write" in folded and "llm_d_artifacts_dir names another folder" in folded, said

@@ -35,6 +35,7 @@ def run_playbook(root, tmp_path):
             "llm_d_model_services": [SERVICE],
             "llm_d_charts": {"envoy_gateway": "/charts"},
             "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
+            "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
             "validation_wait": 0,
             "validation_timeout": 1,
             **given,

@@ -28,7 +28,7 @@ def test_the_version_of_the_collection_is_that_of_galaxy_yml(root):
 def test_a_verdict_and_its_table():
     found = verdict.verdict(PLAN, {"time": "now"})
     assert found["ok"] is False and found["versions"]["collection"] == verdict.collection_version()
-    assert len(verdict_table.verdict_table(found)) == 7
+    assert len(verdict_table.verdict_table(found)) == 8  # with the deployment
     assert all("remedy: " in line for line in verdict_table.verdict_table(found, failed=True))
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.modules import cluster_evidence
 from engine_servers import TEXT
-from local_servers import serve
+from local_servers import closed_port, serve
 from stack_objects import NAMESPACE, StackServer, healthy
 
 SECRET = "hf_abcdEFGH12345678"
@@ -48,7 +48,7 @@ def patient(request, monkeypatch):
 def evidence(call, monkeypatch, tmp_path):
     """Keeps the evidence of a stack whose model servers answer so; gives file names and contents, and the seconds it took."""
 
-    def keep(answer, more=(), **options):
+    def keep(answer, more=(), mine=(), **options):
         snap = healthy()
         for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
             monkeypatch.delenv(name, raising=False)
@@ -64,7 +64,7 @@ def evidence(call, monkeypatch, tmp_path):
                 seconds = time.monotonic() - start
         assert found.get("failed") is None and found["changed"] is False
         files = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "kept").iterdir()}
-        assert sorted(files) == found["files"]
+        assert sorted(set(files) - set(mine)) == found["files"]
         return files, seconds
 
     return keep
@@ -91,6 +91,27 @@ def test_the_page_of_a_proxy_is_elsewhere_and_none_is_a_line(kept):
     lines = metrics(kept(of_envoy)[0])[0].splitlines()
     assert lines[0].endswith(": 404") and "GET /stats/prometheus of Pod llm-d/sim-decode-" in lines[1] and lines[2:] == ["envoy_server_live 1"]
     assert [line.rpartition(": ")[2] for line in metrics(kept(neither)[0])[0].splitlines()] == ["404", "404"]
+
+
+def test_a_capture_takes_the_place_of_the_one_before(kept, tmp_path):
+    """As a whole: pods of then do not lie among those of now. What somebody else has put there stays."""
+    before, _seconds = kept(neither, more=[{"api_version": "v1", "kind": "Service", "namespace": NAMESPACE, "name": "sim-epp"}])
+    gone = {name for name in before if name.startswith("service-llm-d-sim-epp")}
+    assert gone and before["files.txt"].splitlines()[0] == "files.txt" and set(before["files.txt"].split()) == set(before)
+    (tmp_path / "kept/notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "outside.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "kept/files.txt").write_text(before["files.txt"] + "../outside.txt\nhalf-written.yml\n", encoding="utf-8")
+    (tmp_path / "kept/half-written.yml").write_text("of an interrupted capture", encoding="utf-8")
+    after, _seconds = kept(neither, mine={"notes.txt"})
+    assert not gone & set(after) and "half-written.yml" not in after and "summary.txt" in after
+    assert after["notes.txt"] == "mine" and (tmp_path / "outside.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_without_an_api_server_the_capture_before_stays(call, kept, monkeypatch, tmp_path):
+    before, _seconds = kept(neither)
+    monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{closed_port()}")
+    assert call(cluster_evidence, resources=DEPLOYMENTS, path=str(tmp_path / "kept"))["failed"]
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == set(before)
 
 
 def test_lists_of_the_namespace_and_what_may_not_be_read(kept):

@@ -12,6 +12,7 @@ import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.modules import cluster_inventory
+from deployed_stacks import answers, stack
 from local_servers import JSON, closed_port, serve
 from survey_cases import GATEWAY_API, ISTIO, L40S, STANDARD
 
@@ -57,8 +58,8 @@ def nobodys_cluster(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def config(folder, *servers):
-    """A kubeconfig with a context for each server, the first of which is the current one."""
+def config(folder, *servers, namespace=None):
+    """A kubeconfig with a context for each server, the first of which is the current one. namespace: of the first."""
     names = [f"c{number}" for number, _server in enumerate(servers)]
     text = {
         "apiVersion": "v1",
@@ -68,6 +69,7 @@ def config(folder, *servers):
         "users": [{"name": "u", "user": {"token": "sesame-open"}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": "u"}} for name in names],
     }
+    text["contexts"][0]["context"].update({"namespace": namespace} if namespace else {})
     (folder / "config").write_text(json.dumps(text), encoding="utf-8")
     return str(folder / "config")
 
@@ -177,6 +179,55 @@ def test_which_kubeconfig_the_file_names(monkeypatch, option, environment, named
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert cluster_inventory.kubeconfig(option) == named
+
+
+@pytest.fixture(name="serving")
+def a_stack_runs(monkeypatch):
+    for path, answer in answers(stack(llm_d_release="router-0.9")).items():
+        monkeypatch.setitem(ANSWERS, path, answer)
+
+
+def test_a_stack_that_runs_is_named_and_the_file_is_another_one(call, api, serving, tmp_path):
+    done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    assert "running here:    llm-d in namespace llm-d: router-0.9, sim (3 servers)" in done["lines"]
+    assert "proposed:        a second deployment, llm-d-2 in namespace llm-d-2; docs/second-deployment.md" in done["lines"]
+    assert done["next"] == "preflight" and [(each["instance"], each["namespace"], each["release"], each["services"]) for each in done["running"]] == [
+        ("llm-d", "llm-d", "router-0.9", {"sim": 3})
+    ]
+    found = file_of(tmp_path / "inventories/mine")
+    assert (found["llm_d_instance"], found["llm_d_namespace"]) == ("llm-d-2", "llm-d-2") and {method for method, _path in api[1]} == {"GET"}
+
+
+def test_where_nothing_runs_the_next_is_to_deploy(call, api):
+    done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    assert done["next"] == "site" and done["running"] == [] and "running here:    no deployment of this collection" in done["lines"]
+
+
+@pytest.mark.parametrize("api", [("/apis/apps/v1/deployments",)], indirect=True)
+def test_an_account_that_may_list_one_namespace_sees_what_runs_in_it(call, api, serving, tmp_path):
+    path = config(tmp_path, api[0], namespace="llm-d")
+    done = call(cluster_inventory, kubeconfig=path, name="mine")
+    assert done["next"] == "preflight" and file_of(tmp_path / "inventories/mine")["llm_d_instance"] == "llm-d-2"
+
+
+@pytest.mark.parametrize("api", [("/apis/apps/v1/deployments", "/apis/apps/v1/namespaces/llm-d/deployments")], indirect=True)
+def test_what_cannot_be_known_is_not_deployed_over(call, api, serving, tmp_path):
+    done = call(cluster_inventory, kubeconfig=config(tmp_path, api[0], namespace="llm-d"), name="mine")
+    assert done["next"] == "preflight" and "running here:    not known: no permission to list Deployments" in done["lines"]
+
+
+@pytest.mark.parametrize(("namespace", "wanted"), [("team-a", "team-a"), ("default", None), (None, None)])
+def test_the_namespace_of_the_context_is_taken(call, api, tmp_path, namespace, wanted):
+    call(cluster_inventory, kubeconfig=config(tmp_path, api[0], "http://127.0.0.1:1", namespace=namespace), name="mine")
+    assert file_of(tmp_path / "inventories/mine").get("llm_d_namespace") == wanted
+
+
+def test_the_playbook_never_offers_to_replace_what_serves(api, serving, tmp_path):
+    given = {"inventory_folder": str(tmp_path / "there"), "inventory_name": "mine"}
+    done = plays.run("playbooks/inventory.yml", "-e", json.dumps(given), KUBECONFIG=config(tmp_path, api[0]), no_proxy="*")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0 and f"next: ansible-playbook -i {tmp_path}/there/mine playbooks/preflight.yml" in said, done.stdout + done.stderr
+    assert "running here: llm-d in namespace llm-d: router-0.9, sim (3 servers)" in said and "make site" not in done.stdout
 
 
 def test_the_playbook_asks_the_cluster_of_the_kubeconfig_whatever_inventory_is_the_default(api, tmp_path):

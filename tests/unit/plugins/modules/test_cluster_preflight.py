@@ -18,7 +18,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http import regist
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.running import running as running_of
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
+from deployed_stacks import answers, stack
 from local_servers import serve
 
 FILE = {
@@ -144,6 +146,33 @@ def test_what_does_not_appear_is_told_when_the_time_is_over(call, api, chart, tm
     (tmp_path / "progress").unlink()
     found = patiently(call, api, tmp_path, chart, 0)
     assert found["failed"] and not (tmp_path / "progress").exists(), "nothing is waited for unless it is asked for"
+
+
+def planned(**more):
+    """What role_facts derives of a file."""
+    return next(iter(running_of(stack(**more))))
+
+
+def test_what_would_change_of_a_stack_that_is_there_is_named(call, api, monkeypatch):
+    for path, found in answers(stack(llm_d_release="router-0.9", llm_d_preflight={"images": "ignore"})).items():
+        monkeypatch.setitem(ANSWERS, path, found)
+    needs = plan({**FILE, "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]})["preflight"]
+    options = {"host": api[0], "api_key": "sesame-open", "needs": needs}
+    changed = call(cluster_preflight, planned=planned(llm_d_release="router-0.10"), **options)
+    assert changed["changes"] == ["release line: from router-0.9 to router-0.10"]
+    at = changed["shown"].index("this changes an existing deployment: llm-d in namespace llm-d")
+    assert changed["shown"][at + 1 :] == ["  release line: from router-0.9 to router-0.10"] and changed["shown"][1].startswith("error ")
+    same = call(cluster_preflight, planned=planned(llm_d_release="router-0.9"), **options)
+    assert same["changes"] == [] and "this changes" not in "\n".join(same["shown"])
+    assert call(cluster_preflight, **options)["changes"] == [], "nothing is compared without it"
+
+
+@pytest.mark.parametrize("api", [("/apis/apps/v1/namespaces/llm-d/deployments",)], indirect=True)
+def test_a_stack_that_may_not_be_listed_is_no_change(call, api, monkeypatch):
+    for path, found in answers(stack(llm_d_release="router-0.9")).items():
+        monkeypatch.setitem(ANSWERS, path, found)
+    found = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(dict(FILE))["preflight"], planned=planned(llm_d_release="router-0.10"))
+    assert found["changes"] == []
 
 
 def test_no_secret_is_shown(call, api):

@@ -316,6 +316,20 @@ def test_files_that_are_written(call, tmp_path):
     assert lines[0].startswith("rate 50: ") and "in flight" in lines[0] and "1 failed" in lines[0]
 
 
+def test_files_of_the_run_before_do_not_stay_among_new_ones(call, tmp_path):
+    """Fewer stages have fewer reports; what somebody else has put there stays. What was measured says what deployment it was of."""
+    about = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "router-0.10"}
+    options = {**OPTIONS, "artifacts": str(tmp_path), "about": about}
+    with serve(Server()) as url:
+        call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 3}] * 3, **options)
+        (tmp_path / "benchmark_report_7.json").write_text("mine", encoding="utf-8")
+        call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 3}], **options)
+    assert sorted(path.name for path in tmp_path.glob("benchmark_report_*")) == ["benchmark_report_0.json", "benchmark_report_7.json"]
+    kept = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["about"]
+    assert {key: kept[key] for key in about} == about
+    assert "blue in namespace team-a on https://10.0.0.1:6443, router-0.10" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.timing
 def test_a_worse_run_than_the_baseline_fails(call, tmp_path):
     options = {**OPTIONS, "stages": [{"concurrency": 2, "requests": 40}]}

@@ -402,6 +402,11 @@ def test_a_late_client_is_marked():
     assert found["valid"] is False and "| queue † |" in comparison.table(found) and "† The client itself" in comparison_page.page(found)
 
 
+def test_the_page_says_what_deployment_was_measured():
+    of = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "router-0.10"}
+    assert "blue in namespace team-a on https://10.0.0.1:6443, router-0.10" in comparison_page.page(comparison.results([BASE, OURS], of))
+
+
 def test_the_page_needs_no_network_and_escapes_what_it_shows():
     page = comparison_page.page(comparison.results([run("<b>", *BASE["stages"]), OURS], {"model": "a<script>", "workload": {"groups": 24}}))
     assert not re.search(r"(?i)src=|https?:|<link|@import|url\(|<script|<b>", page)

@@ -11,13 +11,15 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_accelerators import offers
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_file import observed, starting_file
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_place import starting_place
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from plays import ROOT
-from survey_cases import CASES, CHARTS, ENVOY, L40S, cluster, node, with_gateways
+from survey_cases import CASES, CHARTS, ENVOY, L40S, cluster, deployment, gateway_class, node, place, with_gateways
 
 REACHED = {"server": "https://127.0.0.1:6443", "kubeconfig": None, "context": None}
 
@@ -128,3 +130,69 @@ def test_the_readme_shows_what_is_written_for_kind() -> None:
     text = starting_file(copy.deepcopy(CASES["kind"][0]), "inventories/mine", {**REACHED, "context": "kind-kind"})
     shown = re.findall(r"^```yaml\n(llm_d_platform: .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert shown == [text[text.index("llm_d_platform") :]]
+
+
+def runs(*deployments: tuple[str, str], unread: t.Sequence[str] = ()) -> dict[str, t.Any]:
+    """What preflight/facts.py finds where these run, each an instance and its namespace."""
+    service = {"name": "sim", "model": {"served_name": "m"}, "replicas": 3, "engine": {"type": "simulator"}}
+    user = {"llm_d_charts": CHARTS, "llm_d_model_services": [service]}
+    planned = [plan({**user, "llm_d_instance": instance, "llm_d_namespace": namespace}) for instance, namespace in deployments]
+    return {"running": {"objects": [item for each in planned for item in definitions(each)], "unread": list(unread)}}
+
+
+@pytest.mark.parametrize(
+    ("there", "context", "namespaces", "wanted"),
+    [
+        ((), None, ["llm-d"], {}),
+        ((), "default", [], {}),
+        ((), "team-a", ["team-a"], {"llm_d_namespace": "team-a"}),
+        ((("llm-d", "llm-d"),), None, ["llm-d"], {"llm_d_instance": "llm-d-2", "llm_d_namespace": "llm-d-2"}),
+        ((("llm-d", "llm-d"),), None, ["llm-d", "llm-d-2"], {"llm_d_instance": "llm-d-3", "llm_d_namespace": "llm-d-3"}),
+        ((("llm-d", "llm-d"), ("llm-d-2", "b")), None, [], {"llm_d_instance": "llm-d-3", "llm_d_namespace": "llm-d-3"}),
+        ((("llm-d", "llm-d"),), "team-a", ["team-a"], {"llm_d_instance": "llm-d-2", "llm_d_namespace": "team-a"}),
+        ((("llm-d", "team-a"),), "team-a", ["team-a"], {"llm_d_instance": "llm-d-2", "llm_d_namespace": "llm-d-2"}),
+        ((("blue", "b"),), None, [], {}),
+        ((("blue", "llm-d"),), None, ["llm-d"], {"llm_d_instance": "llm-d-2", "llm_d_namespace": "llm-d-2"}),
+    ],
+)
+def test_what_runs_is_never_the_file_s(there: t.Any, context: str | None, namespaces: list[str], wanted: dict[str, str]) -> None:
+    facts = {**cluster(), **runs(*there), "namespaces": namespaces}
+    text = starting_file(facts, "inventories/mine", {**REACHED, "namespace": context})
+    found = yaml.safe_load(text)
+    assert {key: found[key] for key in ("llm_d_instance", "llm_d_namespace", "llm_d_name_suffix") if key in found} == wanted
+    assert [str(problem) for problem in problems(user(text))] == []
+    mine = (found.get("llm_d_instance", "llm-d"), found.get("llm_d_namespace", "llm-d"))
+    assert mine not in there and (not there or mine[1] not in {place for _instance, place in there})
+    assert f"kubectl -n {mine[1]} port-forward service/" in text or "kubectl -n envoy-gateway-system" in text
+
+
+def test_what_runs_is_named_with_how_to_take_it_over() -> None:
+    text = starting_file({**cluster(), **runs(("llm-d", "llm-d")), "namespaces": []}, "inventories/mine", REACHED)
+    said = " ".join(line.strip("# ") for line in text.splitlines())
+    assert "running here: llm-d in namespace llm-d: router-0.10, sim (3 servers)" in " ".join(said.split())
+    assert "this file is a second deployment beside it, llm-d-2 in namespace llm-d-2, which are free (docs/second-deployment.md)." in said
+    assert "To take llm-d over instead, write llm_d_instance: llm-d, llm_d_namespace: llm-d, llm_d_release: router-0.10 and its services" in said
+    assert "running here" in written("kind") and "second" not in written("kind")
+
+
+def test_in_the_one_namespace_of_an_account_the_names_differ() -> None:
+    """It may make no other one: the suffix is part of the instance, and of the names of all objects."""
+    facts = {"version": "v1.34.4", "groups": {}, "rights": [], **runs(("llm-d", "team-a"))}
+    found = yaml.safe_load(starting_file(facts, "inventories/mine", {**REACHED, "namespace": "team-a"}))
+    assert (found["llm_d_scope"], found["llm_d_namespace"], found["llm_d_name_suffix"]) == ("namespace", "team-a", "-2") and "llm_d_instance" not in found
+    free = yaml.safe_load(starting_file({**facts, **runs()}, "inventories/mine", {**REACHED, "namespace": "team-a"}))
+    assert free["llm_d_namespace"] == "team-a" and "llm_d_name_suffix" not in free
+
+
+def test_a_controller_of_what_runs_is_not_installed_again() -> None:
+    classes = gateway_class("envoy-gateway", "gateway.envoyproxy.io/gatewayclass-controller", **{"app.kubernetes.io/managed-by": "llm_d.inference"})
+    facts = with_gateways(classes, deployment(place("envoy_gateway"), "envoyproxy/gateway:v1.9.1"))
+    alone = yaml.safe_load(starting_file(facts, "inventories/mine", REACHED))
+    beside = yaml.safe_load(starting_file({**facts, **runs(("llm-d", "llm-d"))}, "inventories/mine", REACHED))
+    assert "install" not in alone["llm_d_gateway"] and beside["llm_d_gateway"]["install"] is False
+
+
+def test_what_runs_may_be_unknown() -> None:
+    facts = {**cluster(), **runs(unread=["Deployment"])}
+    found = starting_place(facts, REACHED)
+    assert not found.known and "running here:    not known: no permission to list Deployments" in observed(facts, found)

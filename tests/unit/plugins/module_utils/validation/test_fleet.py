@@ -71,6 +71,16 @@ def test_a_row_has_what_is_known_of_its_cluster() -> None:
     assert lost["time"] == "2026-11-25T02:00:00Z" and lost["page"] is None and lost["namespace"] == "red" and lost["services"] == ["sim"]
 
 
+def test_a_row_names_the_deployment_also_where_it_was_refused() -> None:
+    of = {"instance": "blue", "namespace": "team-a", "cluster": "paris (https://10.0.0.1:6443)"}
+    judged = row(inputs={"instance": "blue", "namespace": "team-a"}, verdict={**verdict(), **of})
+    assert {key: judged[key] for key in of} == of
+    refused = row(inputs={"instance": "blue", "namespace": "team-a"}, failure=failure())
+    assert (refused["instance"], refused["namespace"], refused["cluster"]) == ("blue", "team-a", None)
+    made = fleet.page(fleet.report(["paris"], {"paris": judged}, {}, "now"))
+    assert "<th>Instance</th><th>Namespace</th>" in made and "<td>blue</td><td>team-a</td>" in made
+
+
 def test_a_host_that_the_run_told_nothing_of_keeps_its_row() -> None:
     earlier = {name: row(name, verdict=verdict()) for name in ("a", "b", "gone")}
     ran = {"a": row("a", failure=failure()), "b": row("b"), "c": row("c")}

@@ -235,6 +235,14 @@ def test_the_table(plan):
     assert claims[14].startswith("curl -si ")
 
 
+def test_the_cluster_is_the_one_that_answered(plan):
+    planned = {**plan, "deployment": {**plan["deployment"], "cluster": "https://of.the.file"}}
+    silent = verdict.assemble(planned, {"access": {"failed": True, "msg": "no"}}, "0.1.0")
+    assert (silent["instance"], silent["namespace"], silent["cluster"], silent["release"]) == ("llm-d", "llm-d", "https://of.the.file", "scheduler-0.7")
+    there = verdict.assemble(planned, {**OTHERS, "access": {"server": "https://10.0.0.1:6443"}}, "0.1.0")
+    assert there["cluster"] == "https://10.0.0.1:6443" and silent["ok"] is False
+
+
 def test_nothing_is_left_to_be_installed(plan):
     needs = verdict.platform_needs(plan)
     assert set(needs["installs"].values()) == {False} and needs["rights"] == plan["preflight"]["rights"]

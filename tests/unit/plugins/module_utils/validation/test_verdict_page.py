@@ -46,6 +46,14 @@ def test_nothing_of_it_is_obeyed():
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", made([*CLAIMS, hostile]))
 
 
+def test_it_says_what_deployment_it_is_of():
+    of = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "scheduler-0.7"}
+    found = verdict.verdict(CLAIMS, [], [ENDPOINT], {"release": "scheduler-0.7"}, "now", of)
+    assert {key: found[key] for key in of} == of
+    said = "blue in namespace team-a on https://10.0.0.1:6443, scheduler-0.7"
+    assert said in Reader(page(found)).words and verdict.table(found)[-1] == f"deployment: {said}"
+
+
 def test_every_claim_with_evidence_remedy_and_time():
     read = Reader(made())
     for said in ("Kubernetes v1.34.4", "went to <b>a</b> & b", "look at the 'prefix' scorer", "0.75 s", "sim/obeyed", "not counted", "scheduler-0.7"):

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Deployments in short, from objects with our labels: those of a cluster, and those that a plan renders. Pure."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ..common.flags import flags_of
+from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF
+from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.text import one_line, pluralize
+from ..epp.catalog.plugins import PICKER_ALIASES
+from ..epp.catalog.presets import ROLE_LABEL
+from ..epp.document import ParsedConfig, Profile, parse_config
+from ..epp.explain.scores import alias
+from ..plan.pod_spec import SERVICE_LABEL
+from ..releases.deployed import ENGINE_DEFAULTS, NAME_VARIABLE
+from ..releases.lines import LEADER_WORKER_SET, RELEASES
+
+try:
+    import yaml
+except ImportError:
+    # The kubernetes library requires it too, so that no cluster is read without it.
+    yaml = None  # type: ignore[assignment]
+
+MANAGER = "llm_d.inference"
+# What a deployment is known by: (API version, kind).
+KINDS = (
+    ("apps/v1", "Deployment"),
+    (LEADER_WORKER_SET["api_version"], LEADER_WORKER_SET["kind"]),
+    ("v1", "ConfigMap"),
+    ("gateway.networking.k8s.io/v1", "Gateway"),
+)
+_LINES = {facts["epp_image"].rpartition("/")[2]: name for name, facts in RELEASES.items()}
+_NAMED = [name for row in ENGINE_DEFAULTS.values() for name in row["flags"].get("served_name", ())]
+_LOADED = [name for row in ENGINE_DEFAULTS.values() for name in row["flags"].get("model", ()) if name]
+
+
+def running(objects: t.Iterable[Facts]) -> list[Facts]:
+    """The deployments that these objects make up, by namespace and instance: {instance, namespace, release, services, gateways}.
+
+    release: a line, empty where images do not say it. services: by name {servers: {name: {replicas, image, model}}, image, config, scorers, proxy}; replicas:
+    None where an autoscaler sets it; config: the text; proxy: whether one is beside the endpoint picker. gateways: {NAMESPACE/NAME: class}.
+    """
+    found: dict[tuple[str, str], Facts] = {}
+    for item in objects:
+        labels = mapping(get_path(item, "metadata", "labels"))
+        if labels.get(MANAGED_BY) != MANAGER or not labels.get(PART_OF):
+            continue
+        home = text(labels.get(HOME_LABEL)) or text(get_path(item, "metadata", "namespace"))
+        instance = text(labels[PART_OF])
+        _add(found.setdefault((home, instance), {"instance": instance, "namespace": home, "release": "", "services": {}, "gateways": {}}), item, labels)
+    made = [each for _place, each in sorted(found.items()) if each["services"] or each["gateways"]]
+    for each in made:
+        lines = sorted({line_of(service["image"]) for service in each["services"].values() if service["image"]})
+        each["release"] = lines[0] if len(lines) == 1 else ""
+        for service in each["services"].values():
+            service["scorers"] = scorers(service["config"], each["release"])
+    return made
+
+
+def _add(deployment: Facts, item: Facts, labels: Facts) -> None:
+    name, kind = text(get_path(item, "metadata", "name")), text(item.get("kind"))
+    if kind == "Gateway":
+        deployment["gateways"][f"{text(get_path(item, 'metadata', 'namespace'))}/{name}"] = text(get_path(item, "spec", "gatewayClassName"))
+    of = text(labels.get(SERVICE_LABEL))
+    picker = labels.get("app.kubernetes.io/name") == "endpoint-picker"
+    if not of or kind not in ("Deployment", "ConfigMap", LEADER_WORKER_SET["kind"]) or not (picker or ROLE_LABEL in labels):
+        return
+    service = deployment["services"].setdefault(of, {"servers": {}, "image": "", "config": "", "scorers": "", "proxy": False})
+    if kind == "ConfigMap":
+        service["config"] = next((text(value) for value in mapping(item.get("data")).values() if "EndpointPickerConfig" in text(value)), service["config"])
+    elif picker:
+        service["image"] = text(_container(item, "epp").get("image"))
+        service["proxy"] = "proxy" in [each.get("name") for each in dicts(get_path(item, "spec", "template", "spec", "initContainers"))]
+    else:
+        server = _container(item, "server")
+        service["servers"][name] = {"replicas": get_path(item, "spec", "replicas"), "image": text(server.get("image")), "model": _model(server)}
+
+
+def _container(item: Facts, name: str) -> Facts:
+    """The container of this name in the pods of a workload, of the leaders where there are any; else the first one."""
+    groups = mapping(get_path(item, "spec", "leaderWorkerTemplate"))
+    template = groups.get("leaderTemplate") or groups.get("workerTemplate") or get_path(item, "spec", "template")
+    containers = dicts(get_path(template, "spec", "containers"))
+    return next((each for each in containers if each.get("name") == name), containers[0] if containers else {})
+
+
+def _model(server: Facts) -> str:
+    """The name by which a server offers its model, else what it loads; empty where neither is known."""
+    arguments = [text(argument) for argument in server.get("args") or []]
+    flags = flags_of(arguments)
+    named = next((flags[name] for name in (*_NAMED, *_LOADED) if flags.get(name)), None)
+    loaded = next((argument for argument in arguments[:1] if not argument.startswith("-")), "")
+    return named or loaded or next((text(each.get("value")) for each in dicts(server.get("env")) if each.get("name") == NAME_VARIABLE), "")
+
+
+def line_of(image: str) -> str:
+    """The release line of an endpoint picker's image, whatever mirror it comes from; empty for another one."""
+    return _LINES.get(image.partition("@")[0].rpartition("/")[2], "")
+
+
+@functools.lru_cache(maxsize=1024)
+def scorers(config: str, release: str) -> str:
+    """Such as `queue 1, kv_cache 2, prefix 3`, for each profile where there are several; empty for a text that is no configuration."""
+    try:
+        document = yaml.load(config, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if yaml else None
+    except yaml.YAMLError:
+        document = None
+    if not isinstance(document, dict):
+        return ""
+    parsed = parse_config(document, release or next(reversed(RELEASES)))
+    said = {profile.name: _weights(profile, parsed) for profile in parsed.profiles}
+    return one_line("; ".join(f"{name}: {words}" for name, words in said.items()) if len(said) > 1 else "".join(said.values()))
+
+
+def _weights(profile: Profile, config: ParsedConfig) -> str:
+    found = [f"{alias(item.declared, config)} {1 if item.weight is None else item.weight}" for item in profile.of("scorer") if item.declared]
+    pickers = [name for item in profile.of("picker") if item.declared for name, kind in PICKER_ALIASES.items() if kind == item.declared.type]
+    return ", ".join(found) or " ".join(["no scorers", *(f"({name})" for name in pickers)])
+
+
+def servers_of(service: Facts) -> int:
+    """The servers of a service, those that an autoscaler has started included."""
+    return sum(each["replicas"] or 0 for each in service["servers"].values())
+
+
+def said(deployment: Facts) -> str:
+    """A deployment on one line: where it is, its release line, and each service with its servers."""
+    services = [f"{name} ({pluralize(servers_of(service), 'server')})" for name, service in sorted(deployment["services"].items())]
+    what = ", ".join([deployment["release"] or "of no known release line", *services] if services else ["a Gateway alone"])
+    return one_line(f"{deployment['instance']} in namespace {deployment['namespace']}: {what}", 1000)

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which API server a kubeconfig of the control node leads to, by its text: no program of it runs, and nothing is asked."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import typing as t
+import urllib.parse
+from pathlib import Path
+
+import yaml
+
+from ..module_utils.common.objects import Facts, dicts, get_path, mapping, text
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def server(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> str:
+    """The URL of the API server that modules of this collection reach with these options; empty where it is not known."""
+    if environment.get("K8S_AUTH_HOST"):
+        return environment["K8S_AUTH_HOST"].rstrip("/")
+    named = kubeconfig or environment.get("K8S_AUTH_KUBECONFIG") or environment.get("KUBECONFIG")
+    files = [_read(path) for path in (named or os.path.join("~", ".kube", "config")).split(os.pathsep) if path]
+    if not any(files):
+        host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT", "443")
+        return "" if named or not host else f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    chosen = context or environment.get("K8S_AUTH_CONTEXT") or next((text(each["current-context"]) for each in files if each.get("current-context")), "")
+    cluster = text(get_path(_named(files, "contexts", chosen), "context", "cluster"))
+    return text(get_path(_named(files, "clusters", cluster), "cluster", "server")).rstrip("/")
+
+
+def folder(url: str) -> str:
+    """The name of a folder for what belongs to the cluster behind a URL, such as `10.0.0.1_6443`; empty for none. Colons are refused by some archives."""
+    parts = urllib.parse.urlsplit(url)
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc.rpartition("@")[2] + parts.path).strip("_.")
+
+
+def _named(files: t.Sequence[Facts], key: str, name: str) -> Facts:
+    """An entry of several kubeconfigs: the first one counts, as for kubectl."""
+    return next((each for found in files for each in dicts(found.get(key)) if name and each.get("name") == name), {})
+
+
+def _read(path: str) -> Facts:
+    """A kubeconfig; empty where there is none that can be read: the module that connects says why."""
+    place = Path(os.path.abspath(os.path.expanduser(path)))
+    try:
+        state = place.stat()
+        return _parsed(str(place), state.st_mtime_ns, state.st_size)
+    except (OSError, ValueError):
+        return {}
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(path: str, _time: int, _size: int) -> Facts:
+    """Read once for each state of the file: a run makes its plan in every role. Raises OSError."""
+    try:
+        return mapping(yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader))
+    except (yaml.YAMLError, UnicodeError):
+        return {}
