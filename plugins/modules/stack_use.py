@@ -182,6 +182,7 @@ def main() -> None:
     params, labels = module.params, module.params["labels"]
     try:
         cluster = connect(module)
+        cluster.be_patient(LAG)
         users, unknown = users_of_gateways(cluster, params["gateways"], params)
         claims = [name_of(item) for item in ours(cluster, *CLAIM, params["claims"], labels)]
         for place in sorted({namespace for namespace, _name in claims}):

@@ -93,7 +93,7 @@ def _role(planned: Facts, namespace: str, asked: c.Sequence[Facts]) -> Facts:
 
 def _rule(groups: list[str], resources: tuple[str, ...], name: str, verbs: tuple[str, ...]) -> Facts:
     named = {"resourceNames": [name]} if name else {}
-    return {"apiGroups": groups, "resources": list(resources), **named, "verbs": list(verbs)}
+    return {"apiGroups": ["*"] if "*" in groups else groups, "resources": list(resources), **named, "verbs": list(verbs)}
 
 
 def _binding(planned: Facts, role: Facts, subject: Facts) -> Facts:

@@ -9,6 +9,7 @@ What is waited for: tests/unit/plugins/modules/test_cluster_preflight.py.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 
@@ -16,6 +17,7 @@ import plays
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from ansible_collections.llm_d.inference.plugins.plugin_utils.results import BASE
 from keeping_api_server import KINDS, PREPARED, KeepingApi
 from local_servers import closed_port, serve
 
@@ -120,8 +122,12 @@ def test_what_is_missing_ends_the_play_with_lines_and_keeps_the_facts(preflight)
     assert [line for line in said.partition("fatal: ")[2].partition("PLAY RECAP")[0].splitlines() if len(line) > 80 and "/" not in line] == []
 
 
-def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path):
-    (tmp_path / "artifacts").write_text("a file", encoding="utf-8")
+def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path, monkeypatch):
+    """Nor below the folder of temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    for name in ("artifacts", f"tmp/{BASE}{os.getuid()}"):
+        (tmp_path / name).write_text("a file", encoding="utf-8")
     status, said, _kept = preflight(None)
     folded = " ".join(said.split())
     assert status == 0 and "facts: not written. Cannot write" in folded and "llm_d_artifacts_dir names another folder" in folded, said

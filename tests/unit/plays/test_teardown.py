@@ -15,9 +15,10 @@ import urllib.parse
 import plays
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.filter.needed_roles import needed_roles
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen as rights_options
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import objects
 from local_servers import serve
 
 pytestmark = pytest.mark.rest
@@ -453,11 +454,16 @@ def test_what_cannot_be_listed_keeps_the_namespace_and_the_teardown_goes_on(tear
     assert f"{why} this account may not list secrets" in words(said) and f"{why} example.com/v1 cannot be listed: 503 not now" in words(said), said
 
 
+def granted(user):
+    """The Roles of the file that playbooks/list_rights.yml writes."""
+    return [item for item in objects(plan(user), rights_options({})[0]) if item["kind"] in ("Role", "ClusterRole")]
+
+
 @pytest.mark.parametrize("gateway", [PLAIN, {"provider": "envoy_gateway", "service_type": "ClusterIP"}], ids=["standalone", "envoy_gateway"])
 def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prerequisites(teardown, api, gateway):
-    """They are what playbooks/list_rights.yml prints, and nothing more is asked for."""
+    """They are what playbooks/list_rights.yml writes, and nothing more is asked for."""
     user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites", "llm_d_gateway": gateway}
-    api.rules = [(role["metadata"].get("namespace", ""), rule) for role in needed_roles(plan(user)) for rule in role["rules"]]
+    api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
     del api.kept[RECORD]
     if gateway == PLAIN:
         for path in [path for path in api.kept if CONTROLLER in path or "gatewayclasses" in path]:
@@ -468,10 +474,10 @@ def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prereq
 
 def test_without_these_permissions_the_namespaces_stay(teardown, api):
     user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites"}
-    roles = [role for role in needed_roles(plan(user)) if not role["metadata"].get("namespace")]
+    roles = [role for role in granted(user) if not role["metadata"].get("namespace")]
     api.rules = [("", rule) for role in roles for rule in role["rules"]]
     rc, said, _helm = teardown(roles=["prerequisites"], **user, llm_d_gateway=PLAIN)
-    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list configmaps, deployments.apps" in words(said), said
+    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list configmaps, persistentvolumeclaims" in words(said), said
 
 
 def test_what_the_other_account_deployed_keeps_the_namespace(teardown, api):

@@ -124,4 +124,4 @@ def test_true_is_true(play: t.Callable[..., t.Any]) -> None:
 def test_a_validation_takes_texts(play: t.Callable[..., t.Any]) -> None:
     done = play("validate", validation_timeout="1", validation_request_timeout="1", validation_performance="no", validation_report="yes")
     said = done.stdout + done.stderr
-    assert done.returncode == 2 and "claims hold" in said and "sim/serving" in said and not [words for words in TYPES if words in said], said
+    assert done.returncode == 2 and "claims hold" in said and "sim/servers" in said and not [words for words in TYPES if words in said], said

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
+from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options import given as given_options
 
 HOPELESS = {"failures": [{"kind": "HTTPRoute"}], "msg": "1 of 5 objects is not ready"}
 READY = {"resources": [], "waited": 0.1}
@@ -26,9 +27,12 @@ def waits(root: Path, objects: dict, routing: dict, **given: t.Any) -> tuple[int
         found = yaml.safe_load((root / "roles/validation" / path).read_text(encoding="utf-8"))
         return {name: trust_as_template(value) if isinstance(value, str) else value for name, value in found.items()}
 
-    facts = {"targets": {"monitoring": {"timeout": 180}}}
+    variables = {**trusted("defaults/main.yml"), **trusted("vars/main.yml"), **given}
+    options, found = given_options("validation", variables, Templar(loader=DataLoader(), variables=variables).template)
+    facts = {"targets": {"monitoring": {"timeout": 180}}, "options": options}
     registered = {"__validation_objects": objects, "__validation_routing": routing, "__validation_facts": facts}
-    templar = Templar(loader=DataLoader(), variables={**trusted("defaults/main.yml"), **trusted("vars/main.yml"), **given, **registered})
+    assert found == []
+    templar = Templar(loader=DataLoader(), variables={**variables, **registered})
     return tuple(int(templar.template(trust_as_template(f"{{{{ __validation_{name} }}}}"))) for name in NAMES)
 
 

@@ -131,7 +131,7 @@ FILE = {**CHARTS, "llm_d_model_services": [SIM]}
     ("extra", "line"),
     [
         ("diagnose_fial=true", "diagnose_fial: there is no such option. Did you mean 'diagnose_fail'?"),
-        ("validation_quickly=true", "validation_quickly: there is no such option. Allowed here: validation_performance,"),
+        ("validation_quickly=true", "validation_quickly: there is no such option. Allowed here: validation_patient, validation_performance,"),
         ("diagnos_fail=true", "diagnos_fail: there is no such option. Did you mean 'diagnose_fail'?"),
         ("lm_d_scope=namespace", "lm_d_scope: there is no such option. Did you mean 'llm_d_scope'?"),
         ("watch_restor=false", "watch_restor: there is no such option. Did you mean 'watch_restore'?"),

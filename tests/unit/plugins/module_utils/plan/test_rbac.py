@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.filter.needed_roles import needed_roles
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen, objects, roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
@@ -174,7 +173,8 @@ def test_what_a_teardown_deletes_can_be_listed_and_no_deployment_asks_for_that()
     everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]}
     for scope in ("prerequisites", "cluster"):
         planned = plan({**user, "llm_d_scope": scope})
-        roles = {role["metadata"].get("namespace", ""): role["rules"] for role in needed_roles(planned)}
+        granted = [role for role in objects(planned, chosen({})[0]) if "rules" in role]
+        roles = {role["metadata"].get("namespace", ""): role["rules"] for role in granted}
         deleted = {"llm-d", "pickers", "envoy-gateway-system", "gpu-operator"}
         assert {place for place, rules in roles.items() if everything in rules} == deleted
         users = [rule for rule in roles[""] if "leaderworkersets" in rule["resources"]]
