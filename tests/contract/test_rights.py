@@ -115,9 +115,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch, made: Facts) -> t.Iterator[Enforcin
     snap = healthy(made)
     with contextlib.ExitStack() as running:
         known = engine("vllm", **{"/v1/models": (200, JSON, listed("vllm", MODEL))})
-        url = running.enter_context(
-            serve(lambda *request: (lambda reply: (reply[0], {**reply[1], "x-went-into-resp-headers": "true"}, reply[2]))(known(*request)))
-        )
+
+        def answer(*request):
+            status, headers, body = known(*request)
+            return status, {**headers, "x-went-into-resp-headers": "true"}, body
+
+        url = running.enter_context(serve(answer))
         epp = running.enter_context(serve(lambda *request: (200, {"Content-Type": "text/plain"}, EPP_METRICS)))
         for pod in snap.objects["Pod"]:
             pod["metadata"]["annotations"] = {"test/url": epp if "epp" in pod["metadata"]["name"] else url}

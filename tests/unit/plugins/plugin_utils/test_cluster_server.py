@@ -10,7 +10,6 @@ import os
 import typing as t
 from pathlib import Path
 
-import plays  # noqa: F401  (makes the checkout importable)
 import pytest
 from ansible_collections.llm_d.inference.plugins.plugin_utils import cluster_server
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import cluster_name, read
