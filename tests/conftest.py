@@ -5,6 +5,7 @@ With --skips-allowed FILE, a test that skips fails, but those in files that FILE
 
 from __future__ import annotations
 
+import gc
 import os
 import typing as t
 from pathlib import Path
@@ -21,6 +22,12 @@ property_tests.load_profiles()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--skips-allowed", metavar="FILE", help="a test that skips fails, but those in the files that FILE lists")
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: collections that look at all modules and tests again and again would take a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,7 +22,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def server(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> str:
     """The URL of the API server that modules of this collection reach with these options; empty where it is not known."""
     if environment.get("K8S_AUTH_HOST"):
-        return environment["K8S_AUTH_HOST"].rstrip("/")
+        return _shown(environment["K8S_AUTH_HOST"])
     named = kubeconfig or environment.get("K8S_AUTH_KUBECONFIG") or environment.get("KUBECONFIG")
     files = [_read(path) for path in (named or os.path.join("~", ".kube", "config")).split(os.pathsep) if path]
     if not any(files):
@@ -30,13 +30,20 @@ def server(kubeconfig: str | None, context: str | None, environment: t.Mapping[s
         return "" if named or not host else f"https://{f'[{host}]' if ':' in host else host}:{port}"
     chosen = context or environment.get("K8S_AUTH_CONTEXT") or next((text(each["current-context"]) for each in files if each.get("current-context")), "")
     cluster = text(get_path(_named(files, "contexts", chosen), "context", "cluster"))
-    return text(get_path(_named(files, "clusters", cluster), "cluster", "server")).rstrip("/")
+    return _shown(text(get_path(_named(files, "clusters", cluster), "cluster", "server")))
 
 
 def folder(url: str) -> str:
     """The name of a folder for what belongs to the cluster behind a URL, such as `10.0.0.1_6443`; empty for none. Colons are refused by some archives."""
     parts = urllib.parse.urlsplit(url)
     return re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc.rpartition("@")[2] + parts.path).strip("_.")
+
+
+def _shown(url: str) -> str:
+    """A URL as reports may show it: without a password."""
+    scheme, mark, rest = url.rstrip("/").rpartition("//")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"
 
 
 def _named(files: t.Sequence[Facts], key: str, name: str) -> Facts:

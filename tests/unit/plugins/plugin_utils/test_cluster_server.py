@@ -125,3 +125,10 @@ def test_reports_name_the_cluster_as_its_users_do(tmp_path: Path) -> None:
     assert cluster_name({}, user) == "https://10.0.0.1:6443" and cluster_name({}, {}) == ""
     assert cluster_name(FLEET | {"ansible_connection": "local"}, user) == "paris (https://10.0.0.1:6443)"
     assert cluster_name(FLEET, user) == "paris", "its kubeconfig is not here"
+
+
+def test_a_password_in_a_url_is_not_shown(tmp_path: Path) -> None:
+    one = kubeconfig(tmp_path / "one", a="https://user:planted@a.example:6443/path@b/", b="a.example:6443")
+    assert cluster_server.server(one, None, {}) == "https://a.example:6443/path@b"
+    assert cluster_server.server(one, "b", {}) == "a.example:6443"
+    assert cluster_server.server(None, None, {"K8S_AUTH_HOST": "https://user:planted@[fd00::1]:6443"}) == "https://[fd00::1]:6443"
