@@ -45,6 +45,11 @@ def spoken(line: str) -> str:
     return f"{message}: {error}" if message and error else message if message and _error(entry) else line
 
 
+def message(line: str) -> str:
+    """The message of a line of JSON; empty for any other."""
+    return _field(_entry(line), _MESSAGE)
+
+
 def _marked(line: str) -> bool:
     entry = _entry(line)
     return _error(entry) if entry else any(mark.search(line) for mark in _MARKS)

@@ -13,7 +13,7 @@ from ..common.patterns import LinePattern
 from ..common.patterns import lines as lines_of
 from ..common.text import shorten
 from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
-from .last_words import last_words, spoken
+from .last_words import last_words, message, spoken
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
@@ -73,7 +73,8 @@ def _listed(lines: list[str]) -> Failure | None:
     for pattern, (_text, code, remedy) in zip(_LOGS, LOGS, strict=True):
         for line in lines:
             if pattern.matches(line[:LIMIT]):
-                return Failure(code, shorten(spoken(line)), remedy)
+                words, said = spoken(line), message(line)
+                return Failure(code, shorten(said if words == line and said and pattern.matches(said[:LIMIT]) else words), remedy)
     return None
 
 

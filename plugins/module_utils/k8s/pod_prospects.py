@@ -25,6 +25,7 @@ NODES, VOLUMES = 900.0, 300.0
 ENDS = 3  # ends of a container after which it is in a crash loop, whatever it says
 # Failures of a program that waits for something else, and tries again for ever: without a permission, without its pool, without a name.
 WAITS_FOR = frozenset({"F3", "F4", "F5", "dns"})
+FOLLOWS = "F5"  # which follows from each of the others
 SAID, AGAIN = 30, 2  # lines at the end of the log of a program that runs, and how many of them say so
 _REFUSED = re.compile(r"statuscode: (?:400|401|403|404|405|406|410|501)\b")
 _PORT = re.compile(r":([0-9]{1,5})(?:/|\"|: connect)")
@@ -139,7 +140,8 @@ def _running(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
 def _repeated(log: str) -> Failure | None:
     lines = [line for line in log.splitlines() if line.strip()][-SAID:]
     found = [failure for line in lines if (failure := pod_failures.log_failure(line)) and failure.code in WAITS_FOR]
-    return found[-1] if len(found) >= AGAIN else None
+    causes = [failure for failure in found if failure.code != FOLLOWS]
+    return next((each[-1] for each in (causes, found) if len(each) >= AGAIN), None)
 
 
 def _probe(pod: Facts, entry: Facts, since: str, around: Around) -> Failure | None:

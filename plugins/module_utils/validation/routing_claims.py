@@ -179,7 +179,7 @@ def _endpoints(seen: Facts) -> Found:
         "",
         ready >= wanted,
         f"the endpoint picker knows {ready:g} of {wanted} servers",
-        "check that the pool's selector matches the pods, that all are ready, and that the picker has permission to list pods",
+        "check that the pool's selector and port are those of the servers, that all are ready, and that the picker has permission to list pods",
     )
 
 
