@@ -67,6 +67,7 @@ def test_the_playbook_that_writes_an_inventory_is_found_with_its_module(installe
     assert done.returncode == 2 and "'../mine' is no name for an inventory" in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["site", "preflight", "teardown", "validate"])
 def test_every_road_begins_with_the_first_look(installed: Path, tmp_path: Path, name: str) -> None:
     """It gets as far as the user's mistakes, so that every role and module of the road was found."""

@@ -72,6 +72,7 @@ def of_yaml(tasks: list[str]) -> set[str]:
     return printed | naming | {path for path in tasks if "objects_definitions" in (ROOT / path).read_text(encoding="utf-8")}
 
 
+@pytest.mark.rest
 def test_the_value_reaches_the_object(trace: list[dict[str, t.Any]]) -> None:
     assert [(item["kind"], item["metadata"]["name"], item["spec"]["replicas"]) for item in trace[-1]["definitions"]] == [("Deployment", "sim-decode", VALUE)]
 

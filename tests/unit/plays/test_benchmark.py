@@ -111,6 +111,7 @@ def test_a_missed_objective_fails_once_at_the_end(play):
     assert not json.loads((folder / "report.json").read_text())["ok"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("given", [{"max_lag": 5}, {"max_lag": 5, "job": {"image": "python:3.12-slim"}}])
 def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, given):
     dead, server = f"http://127.0.0.1:{closed_port()}", Server()
@@ -122,6 +123,7 @@ def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, give
     assert bool(server.asked) is reached and (folder / "report.json").exists() is reached
 
 
+@pytest.mark.rest
 def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
     server = Server()
     plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")

@@ -85,6 +85,7 @@ def pattern(objects: list[Facts]) -> str:
 CHECKED, TENTH, HALF, ALL, NOTHING = "checked old new", "([0]..|1[012345678].|19[0123456789]).*", "([01234567]).*", "([0123456789abcdef]).*", "none"
 
 
+@pytest.mark.rest
 def test_each_step_is_applied_and_checked_and_what_to_write_is_told(collections: Path) -> None:
     done, noted = canary(collections, canary_steps=[50, 100])
     assert done.returncode == 0, done.stdout
@@ -92,6 +93,7 @@ def test_each_step_is_applied_and_checked_and_what_to_write_is_told(collections:
     assert "llm_d_model_services[0].route.weights: {old: 0, new: 100}" in done.stdout and "write into it" in done.stdout
 
 
+@pytest.mark.rest
 def test_a_claim_that_fails_brings_the_weights_of_the_file_back(collections: Path) -> None:
     done, noted = canary(collections, canary_steps="25, 50, 100", bad="50")
     assert done.returncode == 2 and noted[-3:] == [HALF, CHECKED, NOTHING], noted
@@ -101,6 +103,7 @@ def test_a_claim_that_fails_brings_the_weights_of_the_file_back(collections: Pat
     assert "The requests have moved" not in told
 
 
+@pytest.mark.rest
 def test_a_deployment_that_is_not_well_is_not_moved(collections: Path) -> None:
     done, noted = canary(collections, bad="0")
     assert done.returncode == 2 and noted == [CHECKED] and "At 0 % (old: 100, new: 0) claims do not hold" in done.stdout

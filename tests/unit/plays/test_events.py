@@ -44,6 +44,7 @@ class Cluster:
         return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("told", [None, True, False])
 def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, told):
     role = {"name": "llm_d.inference.objects", "tasks_from": "apply"}

@@ -34,6 +34,7 @@ def export(folder: Path, **more: t.Any) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.rest
 def test_the_files_are_what_site_applies_and_those_of_removed_objects_go(tmp_path: Path) -> None:
     first = export(tmp_path / "out")
     assert b"hf_planted" not in b"".join(first.values())

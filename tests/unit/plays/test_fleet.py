@@ -85,6 +85,7 @@ def last(said: str) -> list[str]:
     return said.partition("PLAY RECAP")[2].partition("\n\n")[2].splitlines()
 
 
+@pytest.mark.rest
 def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path) -> None:
     """Ansible runs no further play then. One has mistakes in its file, one is away, one does not take the account."""
     dead = f"http://127.0.0.1:{closed_port()}"
@@ -107,6 +108,7 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
     assert all(len(line) <= 80 for line in lines[:-1])
 
 
+@pytest.mark.rest
 def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fleet, tmp_path: Path) -> None:
     dead = plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}", "sk-planted")
     fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead)
@@ -124,6 +126,7 @@ def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fl
         assert "platform/seen" in (fleet.artifacts / row["host"] / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.rest
 def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
     with serve(empty) as url:
         here = plays.kubeconfig(tmp_path / "config", url, "sk-planted")
@@ -156,6 +159,7 @@ def test_a_row_stays_until_a_run_tells_otherwise(fleet: Fleet) -> None:
     assert status == 0 and last(said) == ["3 clusters: 3 done", "a  done", "b  done", "c  done"] and fleet.page() == before, said
 
 
+@pytest.mark.rest
 def test_a_failure_that_ends_the_run_for_all_is_on_the_page(fleet: Fleet) -> None:
     fleet.inventory({name: {} for name in "abc"})
     good = dict.fromkeys("abc", True)
@@ -171,6 +175,7 @@ def test_two_hosts_in_one_place_are_refused_and_others_go_on(fleet: Fleet) -> No
     assert "llm_d_namespace: 'a' of the same cluster is also the namespace of a in the inventory" in " ".join(said.split())
 
 
+@pytest.mark.rest
 def test_a_play_that_connects_by_other_ways_tells_its_hosts_apart_itself(fleet: Fleet) -> None:
     fleet.inventory(dict.fromkeys("ab", {"llm_d_namespace": "same"}))
     assert fleet.judge(dict.fromkeys("ab", True), environment={"K8S_AUTH_CONTEXT": "{{ inventory_hostname }}"})[0] == 0

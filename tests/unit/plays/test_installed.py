@@ -83,6 +83,7 @@ def broken_pythons(folder: Path) -> Path:
     return made
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("callback", ["default", "like_awx", "yaml"])
 def test_the_verdict_stands_in_lines_and_names_what_is_there(play: t.Callable[..., t.Any], tmp_path: Path, callback: str) -> None:
     (tmp_path / "callbacks").mkdir()
@@ -99,12 +100,14 @@ def test_the_verdict_stands_in_lines_and_names_what_is_there(play: t.Callable[..
     assert "playbooks/" not in done.stdout + done.stderr + verdict and "make " not in failed and "llm_d.inference.site" in verdict
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["export", "list_images", "list_rights", "diagnose"])
 def test_a_python_that_ansible_would_discover_is_not_used(play: t.Callable[..., t.Any], name: str) -> None:
     done = play(name)
     assert done.returncode == 0 and "unreachable=0" in done.stdout and "discovered" not in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "shown", "written"), [
     ("validate", "claims hold", "verdict.json"),
     ("diagnose", "most probable cause", "diagnosis.json"),
@@ -129,6 +132,7 @@ def test_where_nothing_can_be_written_results_are_shown_and_one_warning_names_th
     assert there.is_file()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "option"), [("export", "export_path"), ("pin_images", "pin_images_file"), ("benchmark", "benchmark_path")])
 def test_a_path_that_cannot_be_written_is_refused_before_anything_is_done(play: t.Callable[..., t.Any], tmp_path: Path, name: str, option: str) -> None:
     (tmp_path / "file").write_text("a file", encoding="utf-8")

@@ -50,6 +50,7 @@ def test_what_another_moment_may_take_does_not(tmp_path: Path) -> None:
     assert status == 0, said
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("updates", [True, pytest.param(False, marks=pytest.mark.rest)])
 def test_a_field_that_an_old_crd_lacks_is_judged_behind_its_update(tmp_path: Path, updates: bool) -> None:
     """By whoever updates it: with scope namespace that is somebody else."""

@@ -52,6 +52,7 @@ def run(root: Path, folder: Path, *options: str, **more: t.Any) -> tuple[dict[st
     return shown["Show images, charts and CRDs"], shown["Show which files were written"], said["stats"]["localhost"]["changed"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("mirror", "first"),
     [
@@ -80,6 +81,7 @@ def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_p
     ]
 
 
+@pytest.mark.rest
 def test_it_says_what_it_has_written_and_changed(root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "artifacts/mirror"
     _said, files, changed = run(root, tmp_path, "--check")

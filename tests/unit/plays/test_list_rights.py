@@ -12,6 +12,7 @@ import typing as t
 from pathlib import Path
 
 import plays
+import pytest
 import yaml
 
 USER: dict[str, t.Any] = {"llm_d_scope": "namespace", "llm_d_model_services": [{"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]}
@@ -25,6 +26,7 @@ def rights(folder: Path, *arguments: str, **more: t.Any) -> tuple[str, int, int]
     return done.stdout + done.stderr, int(changed.group(1)) if changed else -1, done.returncode
 
 
+@pytest.mark.rest
 def test_the_file_is_written_shown_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "rights-namespace.yml"
     said, changed, _status = rights(tmp_path, "--check", "--diff")

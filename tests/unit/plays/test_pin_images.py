@@ -55,6 +55,7 @@ def pin(folder: Path, *arguments: str, **more: str) -> t.Any:
     return plays.run("-i", str(folder), "playbooks/pin_images.yml", *arguments, HOME=str(folder), **more)
 
 
+@pytest.mark.rest
 def test_every_image_is_pinned_by_the_digest_that_its_registry_names(tmp_path: Path) -> None:
     with registry() as host:
         lock = inventory(tmp_path, host)

@@ -30,6 +30,7 @@ FILE = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("wait", [0, 1])
 def test_it_waits_as_long_as_the_file_says(tmp_path, wait):
     plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
@@ -77,6 +78,7 @@ def lines_of(said, task):
     return said.partition(f"| {task}]")[2].partition("\nTASK ")[0].partition("\nPLAY ")[0]
 
 
+@pytest.mark.rest
 def test_what_matters_comes_first_and_the_facts_on_request(preflight):
     status, said, kept = preflight(None)
     assert status == 0 and "preflight: nothing is missing" in said and "this changes" not in said, said
@@ -90,6 +92,7 @@ def test_what_matters_comes_first_and_the_facts_on_request(preflight):
     assert status == 0 and "gateways.gateway.networking.k8s.io" in lines_of(said, "Show the facts")
 
 
+@pytest.mark.rest
 def test_a_stack_of_this_instance_that_would_change_is_named(preflight):
     changed = {"llm_d_model_services": [{**SIM, "replicas": 1, "scheduler": {"preset": "queue"}}]}
     there = {"llm_d_release": "router-0.9"}
@@ -106,6 +109,7 @@ def test_a_stack_of_this_instance_that_would_change_is_named(preflight):
     assert "this changes an existing deployment: llm-d in namespace llm-d" in said, said
 
 
+@pytest.mark.rest
 def test_an_unchanged_stack_is_no_news(preflight):
     status, said, kept = preflight({})
     assert status == 0 and kept["changes"] == [] and "this changes" not in said, said
@@ -122,6 +126,7 @@ def test_what_is_missing_ends_the_play_with_lines_and_keeps_the_facts(preflight)
     assert [line for line in said.partition("fatal: ")[2].partition("PLAY RECAP")[0].splitlines() if len(line) > 80 and "/" not in line] == []
 
 
+@pytest.mark.rest
 def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path, monkeypatch):
     """Nor below the folder of temporary files."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))

@@ -27,6 +27,7 @@ def site(tmp_path, server):
     return line
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("status, told", [
     (401, "does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"),
     (403, "forbids GET /version (403): no rights for anything here; grant the permission, or use an account that has it"),

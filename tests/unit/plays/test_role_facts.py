@@ -73,6 +73,7 @@ def test_plan_state_connection_definitions_and_what_is_derived(facts, tmp_path):
     assert {"services", "objects", "gateway"} <= set(found["targets"]) and [run["name"] for run in found["runs"]] == ["sim"]
 
 
+@pytest.mark.rest
 def test_a_plan_and_a_state_that_are_given(facts):
     """As another role gives them; an empty plan is one that is left out."""
     given = "{{ {'llm_d_namespace': 'other', 'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan }}"
@@ -82,6 +83,7 @@ def test_a_plan_and_a_state_that_are_given(facts):
     assert facts({"role": "x"}, x_plan=None)[1]["plan"]["namespace"] == "llm-d"
 
 
+@pytest.mark.rest
 def test_variables_in_place_of_those_of_the_host(facts):
     """Of extra variables, too, as AWX gives the user's file; and a plan that is given is not one of them."""
     given, laid = ("-e", '{"llm_d_namespace": "extra", "llm_d_release": "router-0.9"}'), {"llm_d_namespace": "laid"}
@@ -95,18 +97,21 @@ def test_mistakes_are_shown(facts):
     assert done.returncode == 2 and not found and "llm_d_release" in done.stdout and "no-such" in done.stdout
 
 
+@pytest.mark.rest
 def test_what_a_template_lacks_is_shown(facts):
     for name, word in (("bad.yml.j2", "has no attribute 'nothing'"), ("none.yml.j2", "none.yml.j2")):
         done, found = facts({"role": "x", "definitions": {"objects": name}})
         assert done.returncode == 2 and not found and word in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
+@pytest.mark.rest
 def test_what_looks_like_a_template_in_a_value_stays_as_it_is(facts):
     odd = [{**USER["llm_d_model_services"][0], "engine": {"type": "simulator", "env": {"ODD": "{{ '{{' }} x }}"}}}]
     done, found = facts({"role": "x", "definitions": {"objects": "things.yml.j2"}}, llm_d_model_services=odd)
     assert done.returncode == 0 and "{{ x }}" in json.dumps(found["plan"]), done.stdout
 
 
+@pytest.mark.rest
 def test_each_of_several_hosts_has_a_folder_of_its_own(facts):
     _done, one = facts({"role": "x"})
     _done, two = facts({"role": "x"}, "-i", "other,", "--limit", "localhost")

@@ -19,6 +19,7 @@ def test_the_playbook_ends_with_it(root):
     assert last == {"role": "llm_d.inference.gaie_scheduler", "gaie_scheduler_state": "summary"}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("options", "state", "said"),
     [

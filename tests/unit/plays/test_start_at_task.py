@@ -36,6 +36,7 @@ def test_each_play_names_its_first_task(playbook: str) -> None:
             assert f"start at {tasks[0]['name']}'" in play["vars"][name]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("playbook", "task", "first"),
     [

@@ -98,6 +98,7 @@ def run_playbook(tmp_path: Path) -> t.Callable[..., t.Any]:
 TYPED = {"benchmark", "calibrate", "canary", "compare_scorers", "conformance", "diagnose", "diff", "export", "site", "validate", "watch"}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", [name if name in TYPED else pytest.param(name, marks=pytest.mark.rest) for name in sorted({*NAMES} - LEFT_OUT)])
 def test_every_playbook_takes_texts(play: t.Callable[..., t.Any], name: str) -> None:
     done = play(name, "--check", llm_d_image_registry=f"127.0.0.1:{closed_port()}")
@@ -110,6 +111,7 @@ def test_every_option_is_a_text() -> None:
     assert len(given()) >= 40 and {name for name, value in given().items() if not isinstance(value, str)} == {"compare_stages"}
 
 
+@pytest.mark.rest
 def test_false_is_false(play: t.Callable[..., t.Any]) -> None:
     """A text that is not empty is true for Jinja, and no condition for ansible-core."""
     done = play("diagnose", diagnose_fail="false", diagnose_evidence="false", diagnose_requests="false")
@@ -121,6 +123,7 @@ def test_true_is_true(play: t.Callable[..., t.Any]) -> None:
     assert done.returncode == 2 and "Fail when there is a finding" in done.stdout and "[ERROR]: Task failed: Action failed: most probable" in done.stdout
 
 
+@pytest.mark.rest
 def test_a_validation_takes_texts(play: t.Callable[..., t.Any]) -> None:
     done = play("validate", validation_timeout="1", validation_request_timeout="1", validation_performance="no", validation_report="yes")
     said = done.stdout + done.stderr

@@ -9,6 +9,7 @@ import json
 import sys
 
 import plays
+import pytest
 import yaml
 from api_discovery import FIXED
 from local_servers import JSON, serve
@@ -55,6 +56,7 @@ def test_one_warning_a_run(tmp_path, certificate):
     assert "InsecureRequestWarning" not in told and "Unverified HTTPS" not in told and "errantly" not in told
 
 
+@pytest.mark.rest
 def test_none_where_it_is_verified(tmp_path, certificate):
     told = said(tmp_path, certificate, **{"certificate-authority": certificate[0]})
     assert OURS not in told and "errantly" not in told

@@ -80,11 +80,13 @@ def test_what_is_as_planned_is_left_alone(watch):
     assert (status, differing) == (0, []) and "each is as planned" in said and not begun(said), said
 
 
+@pytest.mark.rest
 def test_an_object_that_is_missing_has_the_file_deployed_again(watch):
     _status, said, differing = watch(Cluster("HTTPRoute"))
     assert differing == ["HTTPRoute llm-d/sim"] and begun(said), said
 
 
+@pytest.mark.rest
 def test_who_wants_nothing_restored_is_told_what_differs(watch):
     status, said, differing = watch(Cluster("HTTPRoute"), watch_restore=False)
     assert status == 2 and differing == ["HTTPRoute llm-d/sim"] and RESTORES not in said, said

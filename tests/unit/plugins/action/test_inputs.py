@@ -127,26 +127,27 @@ def test_braces_in_a_value_are_not_worked_out_twice(play: Play) -> None:
 FILE = {**CHARTS, "llm_d_model_services": [SIM]}
 
 
-@pytest.mark.parametrize(
-    ("extra", "line"),
-    [
-        ("diagnose_fial=true", "diagnose_fial: there is no such option. Did you mean 'diagnose_fail'?"),
-        ("validation_quickly=true", "validation_quickly: there is no such option. Allowed here: validation_patient, validation_performance,"),
-        ("diagnos_fail=true", "diagnos_fail: there is no such option. Did you mean 'diagnose_fail'?"),
-        ("lm_d_scope=namespace", "lm_d_scope: there is no such option. Did you mean 'llm_d_scope'?"),
-        ("watch_restor=false", "watch_restor: there is no such option. Did you mean 'watch_restore'?"),
-        ("watch_restore=perhaps", "watch_restore: 'perhaps' is a string, not true or false. Write true or false."),
-        ("validation_wait=four", "validation_wait: 'four' is a string, not a whole number. Write a whole number."),
-        ("diagnose_request_timeout=5,5", "diagnose_request_timeout: '5,5' is a string, not a number."),
-        ("diagnose_state=drfit", "diagnose_state: 'drfit' is not known here. Did you mean 'drift'? Write one of: present, drift."),
-        ("local_cluster_extras=vllm,kwock", "local_cluster_extras[1]: 'kwock' is not known here. Did you mean 'kwok'?"),
-        ('compare_warmup={"rate": "fast"}', "compare_warmup.rate: 'fast' is a string, not a number."),
-    ],
-)
-def test_a_wrong_option_of_a_role_is_refused_before_anything_is_touched(play: Play, extra: str, line: str) -> None:
-    done = play.run(FILE, "-e", extra if "{" not in extra else json.dumps({extra.partition("=")[0]: extra.partition("=")[2]}))
+WRONG = [
+    ("diagnose_fial=true", "diagnose_fial: there is no such option. Did you mean 'diagnose_fail'?"),
+    ("validation_quickly=true", "validation_quickly: there is no such option. Allowed here: validation_patient, validation_performance,"),
+    ("diagnos_fail=true", "diagnos_fail: there is no such option. Did you mean 'diagnose_fail'?"),
+    ("lm_d_scope=namespace", "lm_d_scope: there is no such option. Did you mean 'llm_d_scope'?"),
+    ("watch_restor=false", "watch_restor: there is no such option. Did you mean 'watch_restore'?"),
+    ("watch_restore=perhaps", "watch_restore: 'perhaps' is a string, not true or false. Write true or false."),
+    ("validation_wait=four", "validation_wait: 'four' is a string, not a whole number. Write a whole number."),
+    ("diagnose_request_timeout=5,5", "diagnose_request_timeout: '5,5' is a string, not a number."),
+    ("diagnose_state=drfit", "diagnose_state: 'drfit' is not known here. Did you mean 'drift'? Write one of: present, drift."),
+    ("local_cluster_extras=vllm,kwock", "local_cluster_extras[1]: 'kwock' is not known here. Did you mean 'kwok'?"),
+    ('compare_warmup={"rate": "fast"}', "compare_warmup.rate: 'fast' is a string, not a number."),
+]
+
+
+def test_wrong_options_of_roles_are_refused_together_before_anything_is_touched(play: Play) -> None:
+    pairs = [extra.partition("=")[::2] for extra, _line in WRONG]
+    done = play.run(FILE, *(part for name, value in pairs for part in ("-e", json.dumps({name: value}))))
     assert done.returncode != 0 and TOUCHED not in done.stdout
-    assert "1 mistake in your variables. Nothing has been touched." in done.stdout and f"  - {line}" in done.stdout, done.stdout
+    assert f"{len(WRONG)} mistakes in your variables. Nothing has been touched." in done.stdout, done.stdout
+    assert [line for _extra, line in WRONG if f"  - {line}" not in done.stdout] == [], done.stdout
 
 
 def test_options_as_texts_and_variables_of_your_own_pass(play: Play) -> None:

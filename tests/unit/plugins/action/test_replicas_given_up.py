@@ -121,12 +121,14 @@ def test_the_number_is_given_up_and_never_changes(run):
     assert told[:3] == ["True", "False", "False"] and told[4:] == ["False", "True"]
 
 
+@pytest.mark.rest
 def test_an_autoscaler_that_is_quicker_than_we_are_keeps_what_it_wants(run):
     api = Api(others={1: 6})
     run(api, FIXED_NUMBER, SCALED)
     assert api.patches == [(OURS, 4), (OURS, None)] and api.history == [4, 6] and api.owners == {"kube-controller-manager"}
 
 
+@pytest.mark.rest
 def test_a_new_one_begins_with_one_and_belongs_to_nobody(run):
     api = Api()
     assert run(api, SCALED, SCALED) == ["True", "False"] and api.history == [1, 1] and api.owners == set()

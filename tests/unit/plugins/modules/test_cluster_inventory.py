@@ -230,6 +230,7 @@ def test_the_playbook_never_offers_to_replace_what_serves(api, serving, tmp_path
     assert "running here: llm-d in namespace llm-d: router-0.9, sim (3 servers)" in said and "make site" not in done.stdout
 
 
+@pytest.mark.rest
 def test_the_playbook_asks_the_cluster_of_the_kubeconfig_whatever_inventory_is_the_default(api, tmp_path):
     """ansible.cfg of this checkout names inventories/local, whose cluster is another."""
     given = {"inventory_folder": str(tmp_path / "there"), "inventory_name": "mine"}

@@ -96,6 +96,7 @@ def test_objects_of_the_cluster_stay_as_they_are():
     assert found == {"msg": "red", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x ": 1}]}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("options", [(), ("--check",), ("--diff",)])
 def test_in_the_worker_and_sent_off_are_the_same(root, tmp_path, options):
     """A link to the interpreter under another name is sent off; the interpreter itself is not."""
@@ -126,6 +127,7 @@ def test_an_interpreter_is_known_by_its_file_and_its_folder(tmp_path):
     assert same == [here / "python", here / "python3"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name,sent", [("python", False), ("python3", False), ("a link elsewhere", True)])
 def test_a_module_runs_in_the_worker_by_any_name_of_its_interpreter(tmp_path, name, sent):
     """What is sent off is executed by a shell, and -vvv shows it."""

@@ -84,6 +84,7 @@ def test_a_run_leaves_no_key_of_the_kubeconfig(play, temporary):
     assert left(temporary) == []
 
 
+@pytest.mark.rest
 def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, silent, temporary, monkeypatch):
     with play(silent) as run:
         until(lambda: keys(temporary))
@@ -173,6 +174,7 @@ esac
 """
 
 
+@pytest.mark.rest
 def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(root, tmp_path, temporary, monkeypatch):
     helm = tmp_path / "helm"
     helm.write_text(HELM, encoding="utf-8")
