@@ -529,7 +529,7 @@ def test_what_is_absent_is_not_waited_for():
     route = Ref("gateway.networking.k8s.io/v1", "HTTPRoute", "llm-d", "sim")
     done, waited, said = verdict(Api(), Ref("v1", "Pod", "n", "y"), route)
     assert not done and waited == 0 and "Pod n/y: does not exist" in said and "knows no HTTPRoute" in said
-    assert verdict(Api(), Ref("v1", "Pod", "n", "y"), patient=True)[:2] == (False, 300), "where something was changed, it may come"
+    assert verdict(Api(), Ref("v1", "Pod", "n", "y"), seconds=60, patient=True)[:2] == (False, 60), "where something was changed, it may come"
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -568,14 +568,14 @@ def test_a_pod_that_no_node_takes_has_six_seconds(born, seconds):
     assert waited == seconds and "nvidia.com/gpu" in said
     up = {"reason": "TriggeredScaleUp", "message": "1->2", "lastTimestamp": ago(born), "involvedObject": {"uid": pod_of(api)["metadata"]["uid"]}}
     api.table["/api/v1/namespaces/objects-try/events"] = {"items": [up]}
-    assert verdict(api)[:2] == (False, 300), "nodes are coming"
+    assert verdict(api, seconds=60)[:2] == (False, 60), "nodes are coming"
 
 
 @pytest.mark.usefixtures("server_clock")
 def test_a_rollout_that_is_under_way_is_waited_for():
     api = in_state({"running": {"startedAt": ago(600)}})
     api.table[f"/api/v1/namespaces/objects-try/pods/{pod_of(api)['metadata']['name']}/log"] = "INFO loading weights\n"
-    assert verdict(api)[:2] == (False, 300)
+    assert verdict(api, seconds=60)[:2] == (False, 60)
     ready = changed(recorded("deployment"), "metadata.name", "crash")
     looks = iter([api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"]] * 80)
     api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"] = lambda: next(looks, ready)
