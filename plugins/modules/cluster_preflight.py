@@ -322,12 +322,13 @@ def main() -> None:
         module.fail_json(msg=str(exc), reached=False)
     errors = [finding for finding in found if finding.severity == "error"]
     platform = detect(facts)
+    changed = changes(facts, needs)
     result = {
         "facts": summary(facts, needs, platform),
         "findings": plain(found),
         "lines": report(found),
-        "changes": changes(facts, needs),
-        "shown": shown(found, changes(facts, needs), needs),
+        "changes": changed,
+        "shown": shown(found, changed, needs),
         "platform": platform,
         "kubernetes": facts["version"],
     }
