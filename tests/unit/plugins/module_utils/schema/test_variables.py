@@ -283,7 +283,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "a transfer at the port of the server behind its sidecar",
         vllm(engine={"env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": "8200"}}, scheduler={"preset": "disaggregated"}),
         f"{S0}.engine.env.VLLM_NIXL_SIDE_CHANNEL_PORT",
-        "8200 is where the server hands over KV caches",
+        "8200 is where a decode server listens behind its routing sidecar",
     ),
     (
         "a port that KV events have",
