@@ -77,6 +77,9 @@ ADAPTERS: dict[str, dict[str, t.Any]] = {
     "vllm": {"args": ("--enable-lora",), "env": {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}},
     "simulator": {"args": (), "env": {}},
 }
+# The flag and the variable by which a server wants a key with each request: warm-ups and what loads adapters have none.
+# https://docs.vllm.ai/en/latest/usage/security/  https://docs.sglang.io/advanced_features/server_arguments.html
+KEYS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}
 # Of programs of ours in pods, which are mounted: Python 3.11 or newer, and nothing else.
 PYTHON_IMAGE = "docker.io/library/python:3.13.9-slim"
 # One row for each engine.
