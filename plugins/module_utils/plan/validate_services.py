@@ -24,7 +24,6 @@ from .multi_node import node_problems, per_node
 from .names import name_suffix, scheduler_namespace
 from .out_of_reach import reach_problems
 from .pod_spec import SERVICE_LABEL
-from .pruning import RESTORE_SUFFIX
 from .server import DIRECT_SUFFIX, max_replicas
 from .sharing import prefix, same_hosts
 from .standalone import PORTS as STANDALONE_PORTS
@@ -38,8 +37,8 @@ from .weights import CLAIM_SUFFIX, scheme, served_name, weights_problems
 # Suffixes of derived object names; the longest one limits the length of a service's name.
 SUFFIXES = (
     *("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods"),
-    *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX, RESTORE_SUFFIX),
-)
+    *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX),
+)  # without that of restore points: no ConfigMap has the name of a service itself
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 LONGEST_HEADER = 4096  # characters of a value that an HTTPRoute matches
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
@@ -153,6 +152,10 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
             why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
             fix = f"Take it out, and write accelerator.per_replica: {wanted * accelerator['nodes']:f}." if wanted == int(wanted) > 0 else "Take it out."
             found.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
+        for key, value in (amounts or {}).items():
+            if "/" in key and key != resource and amount(value) % 1:
+                why, fix = "is of a device, and Kubernetes gives whole ones only.", f"Write a whole number, such as {int(amount(value)) + 1}."
+                found.append(Problem(f"{path}.resources.{part}.{key}", value, why, fix))
     if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
         found.append(
             Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")

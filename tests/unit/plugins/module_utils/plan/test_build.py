@@ -453,6 +453,14 @@ def test_a_service_in_front_with_the_name_of_something_else_is_refused(name: str
     assert words in str(found) and (found.path == "llm_d_model_services[0].service.name" or more)
 
 
+def test_a_restore_point_has_its_name_among_configmaps_only() -> None:
+    other = {**SIMULATOR, "name": "sim-compare", "route": {"path": "/other"}, "service": {"name": "other-compare"}}
+    assert problems(user(SIMULATOR, other, {**SIMULATOR, "name": "other", "route": {"path": "/third"}})) == []
+    # The parameters of Istio's proxy are in a ConfigMap with the name of the Gateway.
+    (found,) = problems(user(SIMULATOR, llm_d_gateway={"provider": "istio", "name": "sim-compare", "service_type": "ClusterIP"}))
+    assert found.path == "llm_d_gateway.name" and "'sim-compare'" in str(found)
+
+
 def test_images_of_sidecars_can_be_replaced() -> None:
     images = {"routing_sidecar": "mine/sidecar:v1", "tokenizer": "mine/tokenizer:v1"}
     services = plan(
@@ -640,6 +648,12 @@ def test_accelerators_named_twice_have_to_be_as_many(accelerator: Facts, amount:
     found = problems(user(service, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
     assert [problem.path for problem in found] == ["llm_d_model_services[0].resources.limits.nvidia.com/gpu"] * bool(fix)
     assert all(str(problem).endswith(str(fix)) for problem in found)
+
+
+def test_devices_beside_the_accelerators_are_counted_however_they_are_written() -> None:
+    service = {"name": "a", "model": {"uri": "hf://org/m"}, "resources": {"limits": {"rdma/ib": "1k", "example.com/nic": "2.0"}}}
+    asked = {each["resource"]: each["per_replica"] for each in plan(user(service))["preflight"]["accelerators"]}
+    assert asked == {"nvidia.com/gpu": 1, "rdma/ib": 1000, "example.com/nic": 2}
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         f"{S0}.engine.port",
         "5557 is where the server publishes its KV events. Write another port",
     ),
+    ("half a device", vllm(resources={"limits": {"rdma/ib": "1.5"}}), f"{S0}.resources.limits.rdma/ib", "whole ones only. Write a whole number, such as 2."),
     ("accelerators of nobody", sim(accelerator={"per_replica": 2}), f"{S0}.accelerator.vendor", "says that there is no accelerator"),
     ("a label of ours", sim(labels={"llm-d.ai/role": "prefill"}), f"{S0}.labels.llm-d.ai/role", "belongs to the collection"),
     (
