@@ -11,11 +11,11 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
-from ..releases.deployed import ENGINE_DEFAULTS, KEYS, LISTENER_VARIABLES, LISTENERS, OPTIONS, WHOLE
+from ..releases.deployed import ENGINE_DEFAULTS, KEYS, LISTENER_VARIABLES, LISTENERS, OPTIONS, SHARED, WHOLE
 from ..releases.gateways import POOL_PORTS
 from ..releases.vllm import number_of
 from ..schema.fields import Problem
-from .engine import block_size, ranks, vendor
+from .engine import block_size, dividing, ranks, vendor
 from .multi_node import PARALLEL_FLAGS, meeting_port, scheduler_problems
 from .weights import scheme, served_name
 
@@ -30,13 +30,21 @@ OWN_FLAGS = {
     "grpc-health-port": "",
     "metrics-port": "",
     "secure-serving": "",
+    **dict.fromkeys(("endpoint-selector", "endpoint-target-ports"), ""),
+    **dict.fromkeys(("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme"), ""),  # without them it looks where servers are
     "v": "scheduler.verbosity",
 }
 LEADERS = "ha-enable-leader-election"
 TOKENS = "metrics-endpoint-auth"
 LAST_PORT = 65535
+FALSE = ("0", "f", "F", "false", "False", "FALSE")  # as Go reads it: https://pkg.go.dev/strconv#ParseBool
 SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
-_OURS_ALONE = ("POD_IP", "SERVER_IP")  # a server names itself by these in its KV events
+_EVENTS = "by it a server names itself in its KV events; the scheduler would take them for those of another."
+_OURS_ALONE = {
+    "POD_IP": _EVENTS,
+    "SERVER_IP": _EVENTS,
+    "VLLM_NIXL_SIDE_CHANNEL_HOST": "decode servers fetch KV caches from this address, and each prefill server has its own.",
+}
 
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
@@ -130,11 +138,11 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
             for flag in PARALLEL_FLAGS
             if flag in theirs
         ]
-    given: dict[str, str] = {}
-    flags = ENGINE_DEFAULTS[service["engine"]["type"]]["flags"]
-    for word in (word for option in ("tensor", "pipeline", "data") for word in flags.get(option, ())):
-        if theirs.get(word) is not None:
-            given[word] = str(theirs[word])
+    shared = SHARED.get(service["engine"]["type"], "")
+    if shared in theirs and service["accelerator"]["data"] > 1:
+        why = f"is divided from the accelerators of tensor parallelism, which engines with --{shared} share."
+        return [Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, "Take it out, and write --dp-size in engine.args.")]
+    given = {word: str(value) for word, value in dividing(service).items() if value is not None}
     if not given or not all(value.isdigit() for value in given.values()):
         return []
     total = 1
@@ -175,7 +183,7 @@ def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
         for flag, option in OWN_FLAGS.items()
         if flag in theirs
     ]
-    if LEADERS in theirs and theirs[LEADERS] != "false":
+    if LEADERS in theirs and theirs[LEADERS] not in FALSE:
         found.append(
             Problem(
                 place_of(arguments, LEADERS, where),
@@ -184,7 +192,7 @@ def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
                 "Take it out: with scheduler.replicas above 1 all of them answer.",
             )
         )
-    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] != "false":
+    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] not in FALSE:
         found.append(
             Problem(
                 place_of(arguments, TOKENS, where),
@@ -363,14 +371,9 @@ def _required_environment(service: Facts, path: str, required: Facts) -> list[Pr
     theirs = service["engine"]["env"]
     needed = {item["name"]: item.get("value") for item in required["vllm"]["env"]}
     found = [
-        Problem(
-            f"{path}.engine.env.{name}",
-            None,
-            "by it a server names itself in its KV events; the scheduler would take them for those of another.",
-            "Take it out.",
-        )
-        for name in _OURS_ALONE
-        if name in needed and name in theirs
+        Problem(f"{path}.engine.env.{name}", None, why, "Take it out.")
+        for name, why in _OURS_ALONE.items()
+        if name in needed and theirs.get(name, "$(POD_IP)") != "$(POD_IP)"
     ]
     seed = needed.get("PYTHONHASHSEED")
     if seed is not None and not str(seed).isdigit():

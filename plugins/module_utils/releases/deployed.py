@@ -77,6 +77,10 @@ ADAPTERS: dict[str, dict[str, t.Any]] = {
     "vllm": {"args": ("--enable-lora",), "env": {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}},
     "simulator": {"args": (), "env": {}},
 }
+# Further flags whose numbers multiply the accelerators of a server, and the flag with which data-parallel engines share those of tensor parallelism.
+# https://docs.vllm.ai/en/latest/serving/context_parallel_deployment/  https://docs.sglang.io/advanced_features/server_arguments.html
+CONTEXT = {"vllm": ("prefill-context-parallel-size",), "trtllm": ("cp_size", "context_parallel_size")}
+SHARED = {"sglang": "enable-dp-attention"}
 # The flag and the variable by which a server wants a key with each request: warm-ups and what loads adapters have none.
 # https://docs.vllm.ai/en/latest/usage/security/  https://docs.sglang.io/advanced_features/server_arguments.html
 KEYS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}

@@ -650,6 +650,12 @@ def test_accelerators_named_twice_have_to_be_as_many(accelerator: Facts, amount:
     assert all(str(problem).endswith(str(fix)) for problem in found)
 
 
+@pytest.mark.parametrize("off", ["false", "False", "f", "0"])
+def test_flags_of_the_endpoint_picker_that_are_off_are_taken(off: str) -> None:
+    args = [f"--ha-enable-leader-election={off}", f"--metrics-endpoint-auth={off}"]
+    assert problems(user({**SIMULATOR, "scheduler": {"args": args}}, llm_d_monitoring={"scrape": True})) == []
+
+
 def test_devices_beside_the_accelerators_are_counted_however_they_are_written() -> None:
     service = {"name": "a", "model": {"uri": "hf://org/m"}, "resources": {"limits": {"rdma/ib": "1k", "example.com/nic": "2.0"}}}
     asked = {each["resource"]: each["per_replica"] for each in plan(user(service))["preflight"]["accelerators"]}

@@ -179,6 +179,22 @@ def test_prefix_caching_of_sglang_can_only_be_turned_off() -> None:
     assert not [flag for flag in planned("sglang", {"prefix_caching": True})["server"]["args"] if "radix" in flag or flag == "--"]
 
 
+@pytest.mark.parametrize(
+    ("engine", "arguments", "tensor"),
+    [
+        ("sglang", ["--enable-dp-attention", "--dp-size=4"], ["--tp-size=4"]),  # the engines share them
+        ("sglang", ["--enable-dp-attention", "--dp-size=2", "--tp-size=4"], ["--tp-size=4"]),
+        ("sglang", ["--dp-size=4"], []),
+        ("vllm", ["-pcp=4"], []),
+        ("vllm", ["-tp=2", "--prefill_context_parallel_size=2"], ["-tp=2"]),
+        ("trtllm", ["--context_parallel_size=4"], []),
+    ],
+)
+def test_context_and_shared_accelerators_are_counted_as_the_engine_does(engine: str, arguments: list[str], tensor: list[str]) -> None:
+    args = planned(engine, {"args": arguments}, accelerator={"per_replica": 4})["server"]["args"]
+    assert [argument for argument in args if argument.startswith(("--tp", "-tp", "--tensor"))] == tensor
+
+
 def test_arguments_of_the_user_win() -> None:
     args = planned("sglang", {"args": ["--tensor-parallel-size=2", "--host=::"]}, accelerator={"per_replica": 2})["server"]["args"]
     assert "--tensor-parallel-size=2" in args and not [flag for flag in args if flag.startswith("--tp-size")]
@@ -314,6 +330,17 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
         'is no port, and vLLM reads one there. Write one in quotes, such as "5600".',
     ),
     ("ranks behind a sidecar", "vllm", {"port": 8201, "args": ["-dp=2", "-dpm"]}, {**TWO, **ROLES}, "engine.port", "a decode server listens behind"),
+    (
+        "the address of another",
+        "vllm",
+        {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1"}},
+        ROLES,
+        "engine.env.VLLM_NIXL_SIDE_CHANNEL_HOST",
+        "each prefill server has its own",
+    ),
+    ("context", "vllm", {"args": ["-pcp=2"]}, {}, "engine.args[0]", "--prefill-context-parallel-size=2 needs 2 accelerators"),
+    ("context of TensorRT-LLM", "trtllm", {"args": ["--cp_size=2"]}, {}, "engine.args[0]", "needs 2 accelerators"),
+    ("shared and divided", "sglang", {"args": ["--enable-dp-attention"]}, {"accelerator": {"per_replica": 2, "data": 2}}, "accelerator.data", "--dp-size in"),
     ("a letter", "tgi", {"args": ["-p9000"]}, {}, "engine.args[0]", "--port=9000 contradicts engine.port, which is 8000"),
     ("a letter and its value", "tgi", {"args": ["-p", "9000"]}, {}, "engine.args[0]", "contradicts engine.port"),
     ("shards by a variable", "tgi", {"env": {"NUM_SHARD": "4"}}, {}, "engine.env.NUM_SHARD", "Take it out, and write it under accelerator.per_replica."),
@@ -370,6 +397,7 @@ def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, se
         ("vllm", {"args": ["--data-parallel-rpc-port=8000"]}),
         ("vllm", {"port": 65535}),
         ("sglang", {"args": ["--grpc-port=8001"]}),
+        ("vllm", {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "$(POD_IP)"}}),
     ],
 )
 def test_what_says_the_same_is_taken(engine: str, options: Facts) -> None:

@@ -291,6 +291,8 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         f"{S0}.engine.port",
         "5557 is where the server publishes its KV events. Write another port",
     ),
+    ("another pool", sim(scheduler={"args": ["--endpoint-selector=a=b"]}), f"{S0}.scheduler.args[0]", "--endpoint-selector follows from the rest"),
+    ("metrics elsewhere", sim(scheduler={"args": ["--model-server-metrics-port=9"]}), f"{S0}.scheduler.args[0]", "follows from the rest of the plan"),
     ("half a device", vllm(resources={"limits": {"rdma/ib": "1.5"}}), f"{S0}.resources.limits.rdma/ib", "whole ones only. Write a whole number, such as 2."),
     ("accelerators of nobody", sim(accelerator={"per_replica": 2}), f"{S0}.accelerator.vendor", "says that there is no accelerator"),
     ("a label of ours", sim(labels={"llm-d.ai/role": "prefill"}), f"{S0}.labels.llm-d.ai/role", "belongs to the collection"),
