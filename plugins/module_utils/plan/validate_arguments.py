@@ -252,7 +252,7 @@ def _engines(service: Facts) -> int:
     """How many data-parallel engines a server has, each of which publishes KV events on a port of its own."""
     theirs = flags_of(service["engine"]["args"])
     given = [number_of(str(theirs.get(flag))) for flag in ENGINE_DEFAULTS[service["engine"]["type"]]["flags"].get("data", ())]
-    return max(service["accelerator"]["data"], *(number or 1 for number in given), 1)
+    return max(int(service["accelerator"]["data"]), *(number or 1 for number in given), 1)
 
 
 def _listeners(service: Facts, path: str) -> list[tuple[int, int, str, str]]:

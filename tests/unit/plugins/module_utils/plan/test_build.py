@@ -546,6 +546,7 @@ def test_the_gateway_reaches_the_endpoint_picker_at_the_port_of_the_file(provide
         (9003, "queue", "envoy_gateway", "health"),
         (9090, "queue", "envoy_gateway", "metrics"),
         (5557, "precise_prefix", "envoy_gateway", "kv-events"),
+        (8082, "precise_prefix", "envoy_gateway", "tokenizer"),
         (8081, "queue", "standalone", "requests"),
     ],
 )
@@ -553,6 +554,18 @@ def test_a_port_of_the_endpoint_picker_that_is_taken_is_refused(port: int, prese
     service = {**SIMULATOR, "scheduler": {"preset": preset, "grpc_port": port}}
     (problem,) = problems(user(service, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7"))
     assert problem.path == "llm_d_model_services[0].scheduler.grpc_port" and problem.reason == f"is the port for its {what} in the pod of the endpoint picker."
+
+
+def test_events_at_a_port_of_the_endpoint_picker_are_refused() -> None:
+    service = {**SIMULATOR, "scheduler": {"preset": "precise_prefix", "scorers": {"precise_prefix": {"kv_events_port": 9090}}}}
+    (problem,) = problems(user(service, llm_d_release="scheduler-0.7"))
+    assert problem.path == "llm_d_model_services[0].scheduler.scorers.precise_prefix.kv_events_port" and "the port for its metrics" in problem.reason
+
+
+def test_a_renderer_beside_the_endpoint_picker_keeps_its_port() -> None:
+    service = {"name": "a", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "precise_prefix", "grpc_port": 8082}}
+    (problem,) = problems(user(service))
+    assert problem.path == "llm_d_model_services[0].scheduler.grpc_port" and "the port for its vllm-render" in problem.reason
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway"])
@@ -776,6 +789,7 @@ def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Fa
             "is the same header as Authorization, since names of headers have no case.",
         ),
         ({"x-v": "za\u017c\u00f3\u0142\u0107"}, "x-v", "holds a character that headers cannot hold."),
+        ({"x-v": "a "}, "x-v", "has a blank at its beginning or end"),
     ],
 )
 def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str, said: str) -> None:

@@ -186,7 +186,7 @@ def test_prefix_caching_of_sglang_can_only_be_turned_off() -> None:
         ("sglang", ["--enable-dp-attention", "--dp-size=2", "--tp-size=4"], ["--tp-size=4"]),
         ("sglang", ["--dp-size=4"], []),
         ("vllm", ["-pcp=4"], []),
-        ("vllm", ["-tp=2", "--prefill_context_parallel_size=2"], ["-tp=2"]),
+        ("vllm", ["-tp=2", "--prefill_context_parallel_size=2"], ["--tensor-parallel-size=2"]),
         ("trtllm", ["--context_parallel_size=4"], []),
     ],
 )
