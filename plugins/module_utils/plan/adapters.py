@@ -13,10 +13,10 @@ from ..common.objects import Facts
 from ..releases.deployed import ADAPTERS
 from ..releases.engines import ENGINES
 from ..schema.fields import Problem
-from .validate_arguments import place_of
+from .validate_arguments import key_problems, place_of
 from .weights import served_name
 
-_FLAG = "lora-modules"
+_FLAG, _OFF = "lora-modules", "no-enable-lora"
 # vLLM with several processes that answer refuses to load adapters at run time: only one of them would know.
 _PROCESSES = ("data-parallel-size", "dp", "api-server-count", "asc")
 
@@ -74,12 +74,15 @@ def adapter_problems(service: Facts, path: str) -> list[Problem]:
     found, theirs, where = [], flags_of(engine["args"]), f"{path}.engine.args"
     if _FLAG in theirs:
         found.append(Problem(place_of(engine["args"], _FLAG, where), theirs[_FLAG], "is what model.adapters says.", "Take it out, and write them there."))
+    if _OFF in theirs:
+        found.append(Problem(place_of(engine["args"], _OFF, where), f"--{_OFF}", "leaves servers that load no adapters.", "Take it out, or take out adapters."))
     taken = {str(served_name(model)): "the served name", **dict.fromkeys(model["aliases"], "an alias")}
     for index, adapter in enumerate(model["adapters"]):
         if what := taken.get(adapter["name"]):
             found.append(Problem(f"{place}[{index}].name", adapter["name"], f"is {what} already.", "Write another name."))
         taken[adapter["name"]] = "another adapter"
     if model["adapters_at_runtime"]:
+        found += key_problems(service, path, f"{path}.model.adapters_at_runtime")
         why, fix = (
             "has several processes answer, and vLLM cannot load adapters into all of them while they run.",
             "Take it out, or take out adapters_at_runtime.",

@@ -37,8 +37,8 @@ from .preflight import needs
 from .prerequisites import prerequisites, source_problems
 from .profiles import VARIABLE as PROFILES
 from .profiles import in_profile, profile_problems, with_profiles
+from .pruning import RESTORE_SUFFIX, restore_point, searched
 from .pruning import VARIABLE as PRUNE
-from .pruning import restore_point, searched
 from .references import REGISTRY, mirror_problems
 from .removal import contents
 from .removal import rights as removal_rights
@@ -190,7 +190,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     routes = [] if alone else route_problems(right, listened_hosts(user) if scalars_right else ["*"])
     if scalars_right and not alone:
         routes += hostname_problems(user, right) + published_problems(user, right) + sharing_problems(user, right, names)
-    taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}}
+    taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}, **{name + RESTORE_SUFFIX: name for name in names}}
     proxy = proxy_problems(user, taken) if scalars_right else []
     return services, found + unknown + name_problems(named) + front_problems(right) + proxy + routes
 

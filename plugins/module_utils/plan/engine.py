@@ -12,7 +12,19 @@ import typing as t
 from ..common.flags import flags_of, whole_names
 from ..common.objects import Facts
 from ..releases import sglang, vllm
-from ..releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, TRITON_OPTIONS, TUNING, has, with_option
+from ..releases.deployed import (
+    CONTEXT,
+    ENGINE_DEFAULTS,
+    FILE_VARIABLE,
+    LEVELS,
+    NAME_VARIABLE,
+    OPTIONS,
+    SHARED,
+    TRITON_OPTIONS,
+    TUNING,
+    has,
+    with_option,
+)
 from ..releases.engines import ENGINES
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
@@ -82,6 +94,14 @@ def ranks(service: Facts) -> int:
     else:  # https://github.com/vllm-project/vllm/pull/40841; without the flag vLLM itself chooses the rank behind its one port
         given = next((theirs[flag] for flag in _RANKS if theirs.get(flag)), None) if _RANKS_LISTEN & theirs.keys() else None
     return int(given) if given and given.isdecimal() and len(given) < 5 else 1
+
+
+def dividing(service: Facts) -> dict[str, str | None]:
+    """The flags of the user, with their values, by which the accelerators of a server of one node are divided."""
+    engine, theirs = service["engine"]["type"], flags_of(service["engine"]["args"])
+    options = ("tensor", "pipeline") if SHARED.get(engine) in theirs else ("tensor", "pipeline", "data")
+    words = [word for option in options for word in ENGINE_DEFAULTS[engine]["flags"].get(option, ())]
+    return {word: theirs[word] for word in (*words, *CONTEXT.get(engine, ())) if word in theirs}
 
 
 def arguments(engine: Facts, values: Facts) -> list[str]:

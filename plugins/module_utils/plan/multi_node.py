@@ -36,6 +36,13 @@ def per_node(service: Facts) -> int:
     return int(service["accelerator"]["per_replica"] // service["accelerator"]["nodes"])
 
 
+def meeting_port(service: Facts) -> int | None:
+    """The port at which the leader of a group waits for its workers; None where there are none, or they do not meet."""
+    if service["accelerator"]["nodes"] == 1 or service["engine"]["type"] == "simulator":
+        return None
+    return RPC_PORT if service["accelerator"]["across_nodes"] == "expert" else RAY_PORT
+
+
 def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
     """(what makes the servers a Deployment or a LeaderWorkerSet, how the worker pods of its groups differ from the leader; None for a Deployment).
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..common.images import split_host
 from ..common.objects import Facts
 from ..k8s.crds import address
+from ..k8s.platform import amount
 from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM, controllers
 from ..releases.lines import ACCELERATORS, MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
 from .caches import classes_of_caches
@@ -215,7 +216,7 @@ def _accelerators(planned: Facts) -> list[Facts]:
                         {
                             "service": service["name"],
                             "resource": resource,
-                            "per_replica": int(limits[resource]),
+                            "per_replica": int(amount(limits[resource])),
                             "replicas": server["replicas"] * server["nodes"],
                             "nodes": server["nodes"],
                             "labels": _labels(server),

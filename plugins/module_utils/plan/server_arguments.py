@@ -10,7 +10,7 @@ from ..common.objects import Facts
 from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS
 from .adapters import adapter_arguments, adapter_environment
 from .engine import arguments as engine_arguments
-from .engine import block_size
+from .engine import block_size, dividing
 from .engine import environment as engine_environment
 from .pod_spec import later_wins
 from .weights import CACHE_PATH, HUB_PATH, credentials, loader, served_name, source
@@ -26,7 +26,7 @@ def served_arguments(service: Facts, required: Facts) -> list[str]:
     ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service), *required.get("args", [])]}
     flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
     # Whoever divides the accelerators by arguments says how many are left for tensor parallelism.
-    if theirs.keys() & {name for option in ("tensor", "pipeline", "data") for name in flags.get(option, ())}:
+    if dividing(service):
         ours = {flag: argument for flag, argument in ours.items() if flag.lstrip("-") not in flags.get("tensor", ())}
     return [*(argument for flag, argument in ours.items() if not flag.startswith("-") or flag.lstrip("-") not in theirs), *adapter_arguments(service), *own]
 

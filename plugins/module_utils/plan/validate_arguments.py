@@ -11,12 +11,12 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
-from ..releases.deployed import ENGINE_DEFAULTS, KSERVE, KSERVE_PORTS, OPTIONS, WHOLE
+from ..releases.deployed import ENGINE_DEFAULTS, KEYS, LISTENER_VARIABLES, LISTENERS, OPTIONS, SHARED, WHOLE
 from ..releases.gateways import POOL_PORTS
 from ..releases.vllm import number_of
 from ..schema.fields import Problem
-from .engine import block_size, ranks, vendor
-from .multi_node import PARALLEL_FLAGS, scheduler_problems
+from .engine import block_size, dividing, ranks, vendor
+from .multi_node import PARALLEL_FLAGS, meeting_port, scheduler_problems
 from .weights import scheme, served_name
 
 # Flags of the endpoint picker that the plan derives, and the option that sets the same.
@@ -30,12 +30,21 @@ OWN_FLAGS = {
     "grpc-health-port": "",
     "metrics-port": "",
     "secure-serving": "",
+    **dict.fromkeys(("endpoint-selector", "endpoint-target-ports"), ""),
+    **dict.fromkeys(("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme"), ""),  # without them it looks where servers are
     "v": "scheduler.verbosity",
 }
 LEADERS = "ha-enable-leader-election"
 TOKENS = "metrics-endpoint-auth"
+LAST_PORT = 65535
+FALSE = ("0", "f", "F", "false", "False", "FALSE")  # as Go reads it: https://pkg.go.dev/strconv#ParseBool
 SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
-_OURS_ALONE = ("POD_IP", "SERVER_IP")  # a server names itself by these in its KV events
+_EVENTS = "by it a server names itself in its KV events; the scheduler would take them for those of another."
+_OURS_ALONE = {
+    "POD_IP": _EVENTS,
+    "SERVER_IP": _EVENTS,
+    "VLLM_NIXL_SIDE_CHANNEL_HOST": "decode servers fetch KV caches from this address, and each prefill server has its own.",
+}
 
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
@@ -72,6 +81,16 @@ def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
         if flag in theirs and (flag.startswith(("no-", "disable-")) or str(theirs[flag]).lower() == "false"):
             found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
     return found
+
+
+def key_problems(service: Facts, path: str, asked: str) -> list[Problem]:
+    """A key that the server wants with each request, where requests of ours have none. asked: the option for which these are sent."""
+    engine = service["engine"]
+    flag, variable = KEYS.get(engine["type"], ("", ""))
+    where = [place_of(engine["args"], flag, f"{path}.engine.args")] if flag in flags_of(engine["args"]) else []
+    where += [f"{path}.engine.env.{variable}"] if engine["env"].get(variable) else []
+    why = f"makes the server refuse each request without this key, and those of {asked} have none."
+    return [Problem(place, None, why, f"Take it out, and have the gateway ask for keys, or take out {asked}.") for place in where]
 
 
 def _engine_arguments(service: Facts, path: str) -> list[Problem]:
@@ -119,11 +138,11 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
             for flag in PARALLEL_FLAGS
             if flag in theirs
         ]
-    given: dict[str, str] = {}
-    flags = ENGINE_DEFAULTS[service["engine"]["type"]]["flags"]
-    for word in (word for option in ("tensor", "pipeline", "data") for word in flags.get(option, ())):
-        if theirs.get(word) is not None:
-            given[word] = str(theirs[word])
+    shared = SHARED.get(service["engine"]["type"], "")
+    if shared in theirs and service["accelerator"]["data"] > 1:
+        why = f"is divided from the accelerators of tensor parallelism, which engines with --{shared} share."
+        return [Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, "Take it out, and write --dp-size in engine.args.")]
+    given = {word: str(value) for word, value in dividing(service).items() if value is not None}
     if not given or not all(value.isdigit() for value in given.values()):
         return []
     total = 1
@@ -164,7 +183,7 @@ def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
         for flag, option in OWN_FLAGS.items()
         if flag in theirs
     ]
-    if LEADERS in theirs and theirs[LEADERS] != "false":
+    if LEADERS in theirs and theirs[LEADERS] not in FALSE:
         found.append(
             Problem(
                 place_of(arguments, LEADERS, where),
@@ -173,7 +192,7 @@ def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
                 "Take it out: with scheduler.replicas above 1 all of them answer.",
             )
         )
-    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] != "false":
+    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] not in FALSE:
         found.append(
             Problem(
                 place_of(arguments, TOKENS, where),
@@ -200,33 +219,59 @@ def _roles(service: Facts, path: str, required: Facts) -> list[Problem]:
 
 
 def _taken_ports(service: Facts, path: str, required: Facts) -> list[Problem]:
-    """Ports of a pod on which two of its parts would listen."""
+    """Ports of a pod on which two of its parts would listen, and what is no port."""
     engine, events, own = service["engine"], f"{path}.scheduler.scorers.precise_prefix.kv_events_port", f"{path}.engine.port"
+    found: dict[str, Problem] = {}
     # (first, how many, whose, the option): each rank has the next one.
     held = [(engine["port"], ranks(service), "where clients ask the server", own)]
-    held += [(item["port"], service["accelerator"]["data"], "where the server publishes its KV events", events) for item in required["vllm"]["ports"]]
+    held += [(item["port"], _engines(service), "where the server publishes its KV events", events) for item in required["vllm"]["ports"]]
     if required["roles"]:
-        held.append((SIDECAR_SERVER_PORT, 1, "where a decode server listens behind its routing sidecar", ""))
+        held.append((SIDECAR_SERVER_PORT, ranks(service), "where a decode server listens behind its routing sidecar", ""))
     if required["roles"] and engine["type"] != "simulator":
-        given = number_of(str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT)))
-        side = (given or 0, service["accelerator"]["per_replica"], "where the server hands over KV caches", f"{path}.engine.env.{SIDE_CHANNEL}")
-        held += [side] if given is not None else []
-    asked = flags_of(engine["args"])
-    if engine["type"] == "triton" and KSERVE in asked:
-        for flag, usual in KSERVE_PORTS.items():
-            given = number_of(asked.get(flag) or str(usual))
-            option = place_of(engine["args"], flag if flag in asked else KSERVE, f"{path}.engine.args")
-            held += [(given, 1, f"where Triton's KServe API listens (--{flag})", option)] if given is not None else []
-    found: dict[str, Problem] = {}
-    for index, (first, count, _whose, option) in enumerate(held):
-        for other, more, whose, theirs in held[index + 1 :]:
+        given, option = str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT)), f"{path}.engine.env.{SIDE_CHANNEL}"
+        if not number_of(given):
+            found[option] = Problem(option, None, "is no port, and vLLM reads one there.", f'Write one in quotes, such as "{SIDE_CHANNEL_PORT}".')
+        held.append((number_of(given) or 0, service["accelerator"]["per_replica"], "where the server hands over KV caches", option))
+    if meeting := meeting_port(service):
+        held.append((meeting, 1, "where the nodes of a server meet", ""))
+    held += _listeners(service, path)
+    for index, (first, count, whose, option) in enumerate(held):
+        if first + count - 1 > LAST_PORT:
+            why = f"needs the ports up to {first + count - 1}, and {LAST_PORT} is the last one." if count > 1 else "is no port."
+            found.setdefault(option, Problem(option, first, why, f"Write {LAST_PORT + 1 - count} or less."))
+        for other, more, another, theirs in held[index + 1 :]:
             if first < other + more and other < first + count:
                 place = option or theirs
-                port = max(first, other)
-                used = f"{f'uses {first} to {first + count - 1}, and ' if count > 1 and option else ''}{port} is {whose}."
-                fix = f"Write another port, such as {8080 if port == 8000 else 8000}." if place == own else "Write another port."
+                used = f"{f'uses {first} to {first + count - 1}, and ' if count > 1 and option else ''}{max(first, other)} is {another if option else whose}."
+                fix = f"Write another port, such as {8080 if max(first, other) == 8000 else 8000}." if place == own else "Write another port."
                 found.setdefault(place, Problem(place, first if option else other, used, fix))
     return list(found.values())
+
+
+def _engines(service: Facts) -> int:
+    """How many data-parallel engines a server has, each of which publishes KV events on a port of its own."""
+    theirs = flags_of(service["engine"]["args"])
+    given = [number_of(str(theirs.get(flag))) for flag in ENGINE_DEFAULTS[service["engine"]["type"]]["flags"].get("data", ())]
+    return max(int(service["accelerator"]["data"]), *(number or 1 for number in given), 1)
+
+
+def _listeners(service: Facts, path: str) -> list[tuple[int, int, str, str]]:
+    """Where a server listens besides its port, as _taken_ports has it."""
+    engine, asked = service["engine"], flags_of(service["engine"]["args"])
+    found = []
+    for flag, (by, usual, whose) in LISTENERS.get(engine["type"], {}).items():
+        variable = LISTENER_VARIABLES.get(engine["type"], {}).get(flag, "")
+        said = asked.get(flag) or engine["env"].get(variable) or usual
+        port = number_of(str(said))
+        if port is None or (by and by not in asked):
+            continue
+        option = (
+            f"{path}.engine.env.{variable}"
+            if flag not in asked and variable in engine["env"]
+            else place_of(engine["args"], flag if flag in asked else by, f"{path}.engine.args")
+        )
+        found.append((port, 1, f"where {whose} listens (--{flag})", option))
+    return found
 
 
 def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
@@ -326,14 +371,9 @@ def _required_environment(service: Facts, path: str, required: Facts) -> list[Pr
     theirs = service["engine"]["env"]
     needed = {item["name"]: item.get("value") for item in required["vllm"]["env"]}
     found = [
-        Problem(
-            f"{path}.engine.env.{name}",
-            None,
-            "by it a server names itself in its KV events; the scheduler would take them for those of another.",
-            "Take it out.",
-        )
-        for name in _OURS_ALONE
-        if name in needed and name in theirs
+        Problem(f"{path}.engine.env.{name}", None, why, "Take it out.")
+        for name, why in _OURS_ALONE.items()
+        if name in needed and theirs.get(name, "$(POD_IP)") != "$(POD_IP)"
     ]
     seed = needed.get("PYTHONHASHSEED")
     if seed is not None and not str(seed).isdigit():

@@ -24,9 +24,9 @@ from .multi_node import node_problems, per_node
 from .names import name_suffix, scheduler_namespace
 from .out_of_reach import reach_problems
 from .pod_spec import SERVICE_LABEL
-from .pruning import RESTORE_SUFFIX
 from .server import DIRECT_SUFFIX, max_replicas
 from .sharing import prefix, same_hosts
+from .sidecars import TOKENIZER_HEALTH_PORT
 from .standalone import PORTS as STANDALONE_PORTS
 from .validate_arguments import argument_problems, needs_problems, place_of
 from .validate_engine import scheduler_needs, sglang_problems
@@ -38,8 +38,8 @@ from .weights import CLAIM_SUFFIX, scheme, served_name, weights_problems
 # Suffixes of derived object names; the longest one limits the length of a service's name.
 SUFFIXES = (
     *("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods"),
-    *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX, RESTORE_SUFFIX),
-)
+    *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX),
+)  # without that of restore points: no ConfigMap has the name of a service itself
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 LONGEST_HEADER = 4096  # characters of a value that an HTTPRoute matches
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
@@ -153,6 +153,10 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
             why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
             fix = f"Take it out, and write accelerator.per_replica: {wanted * accelerator['nodes']:f}." if wanted == int(wanted) > 0 else "Take it out."
             found.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
+        for key, value in (amounts or {}).items():
+            if "/" in key and key != resource and amount(value) % 1:
+                why, fix = "is of a device, and Kubernetes gives whole ones only.", f"Write a whole number, such as {int(amount(value)) + 1}."
+                found.append(Problem(f"{path}.resources.{part}.{key}", value, why, fix))
     if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
         found.append(
             Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")
@@ -215,6 +219,8 @@ def _header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 def _unsendable(place: str, name: str, value: str) -> list[Problem]:
     if not 0 < len(value) <= LONGEST_HEADER:
         return [Problem(place, None, f"has {len(value)} characters.", f"Write 1 to {LONGEST_HEADER:,}.")]
+    if value != value.strip(" \t"):
+        return [Problem(place, None, "has a blank at its beginning or end, which proxies take off each value that they get.", "Write it without.")]
     try:
         http_headers.head({name: value})
     except ValueError:
@@ -239,12 +245,15 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
     if not found:
         found = scheduler_needs(service, path, built) or needs_problems(service, path, user, built.requires)
     provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
-    ports = {**PORTS, **{each["name"]: each["port"] for each in built.requires["epp"]["ports"]}}
-    ports |= STANDALONE_PORTS if user["llm_d_gateway"]["provider"] == "standalone" else {}
-    taken = [name for name, port in ports.items() if port == service["scheduler"]["grpc_port"]]
-    if taken:
-        why = f"is the port for its {taken[0]} in the pod of the endpoint picker."
-        found.append(Problem(f"{path}.scheduler.grpc_port", service["scheduler"]["grpc_port"], why, "Write another port, or take it out for 9002."))
+    events = {each["name"]: each["port"] for each in built.requires["epp"]["ports"]}
+    beside = {**PORTS, **{each["name"]: each.get("port") or TOKENIZER_HEALTH_PORT for each in built.requires["sidecars"] if each["on"] == "epp"}}
+    beside |= STANDALONE_PORTS if user["llm_d_gateway"]["provider"] == "standalone" else {}
+    grpc, within = service["scheduler"]["grpc_port"], "in the pod of the endpoint picker."
+    if taken := [name for name, port in {**beside, **events}.items() if port == grpc]:
+        found.append(Problem(f"{path}.scheduler.grpc_port", grpc, f"is the port for its {taken[0]} {within}", "Write another port, or take it out for 9002."))
+    for name in (name for name, port in beside.items() if port in events.values()):
+        place = f"{path}.scheduler.scorers.precise_prefix.kv_events_port"
+        found.append(Problem(place, beside[name], f"is the port for its {name} {within}", "Write another port, or take it out for 5557."))
     wanted = service["scheduler"]["failure_mode"]
     if provider and wanted and wanted not in provider["failure_modes"]:
         can = " or ".join(provider["failure_modes"])

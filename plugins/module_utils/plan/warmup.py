@@ -12,10 +12,10 @@ from ..common.objects import Facts
 from ..schema.fields import Problem
 from .engine import block_size
 from .server import server_targets
-from .validate_arguments import place_of, without_cache
+from .validate_arguments import key_problems, place_of, without_cache
 from .warmup_job import warmup_job_problems
 
-_RANKS = ("data-parallel-size", "dp")
+_RANKS = ("data-parallel-size", "dp", "dp-size")
 
 
 def warmups(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: str) -> list[Facts]:
@@ -55,7 +55,7 @@ def warmup_problems(service: Facts, path: str, ending: str) -> list[Problem]:
             found.append(Problem(f"{place}.prompts[{index}]", prompt, why, "Write a longer prompt, or take it out."))
     for where, value in without_cache(service, path):
         found.append(Problem(where, value, "leaves no prefix cache that could be warmed up.", f"Take it out, or take out {place}."))
-    return found + _ranks(service, path) + warmup_job_problems(service, path, ending)
+    return found + key_problems(service, path, place) + _ranks(service, path) + warmup_job_problems(service, path, ending)
 
 
 def _ranks(service: Facts, path: str) -> list[Problem]:
@@ -63,5 +63,6 @@ def _ranks(service: Facts, path: str) -> list[Problem]:
     why, fix = "gives each accelerator a cache of its own, and nobody can choose which of them a prompt reaches.", f"Take it out, or take out {path}.warmup."
     arguments, accelerator = service["engine"]["args"], service["accelerator"]
     found = [Problem(f"{path}.accelerator.across_nodes", "expert", why, fix)] if accelerator["across_nodes"] == "expert" else []
+    found += [Problem(f"{path}.accelerator.data", accelerator["data"], why, fix)] if accelerator["data"] > 1 else []
     theirs = flags_of(arguments)
     return found + [Problem(place_of(arguments, flag, f"{path}.engine.args"), theirs[flag], why, fix) for flag in _RANKS if theirs.get(flag) not in (None, "1")]

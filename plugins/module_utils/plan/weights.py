@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..releases.deployed import ENGINE_DEFAULTS
 from ..releases.engines import ENGINES
@@ -19,6 +20,10 @@ CLAIM_SUFFIX = "-weights"
 BUCKET_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _BUCKETS = ("s3", "gs")
 _OF_A_CLAIM = ("class_name", "delete_claim")
+# Variables by which Hugging Face's library loads nothing, and those with the folder of what it has.
+# https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+_ELSEWHERE = {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}
 
 
 def scheme(model: Facts) -> str:
@@ -121,6 +126,13 @@ def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
         forms = " or ".join(f"{word}://" for word in known)
         why = f"cannot be opened by {ENGINES[service['engine']['type']].title}."
         yield Problem(f"{path}.model.uri", model["uri"], why, f"Write {forms}, or 'type: vllm'.")
+    env, empty = service["engine"]["env"], kind == "hf" and not service["storage"]["claim"]
+    if empty and not _ELSEWHERE & env.keys() and "download-dir" not in flags_of(service["engine"]["args"]):
+        why, fix = (
+            "keeps a server from loading the model, and its volume is empty at its start.",
+            "Take it out, or write pvc://CLAIM/PATH for weights on a volume.",
+        )
+        yield from (Problem(f"{path}.engine.env.{name}", None, why, fix) for name in _OFFLINE if env.get(name, "").upper() in ("1", "ON", "YES", "TRUE"))
     if kind == "file" and tested:
         fix = "Write the image under engine.image, or pvc://CLAIM/PATH for weights on a volume."
         yield Problem(f"{path}.model.uri", model["uri"], "is a folder of the image, and the tested one has no model in it.", fix)

@@ -41,12 +41,29 @@ _TRITON = (
     'exec python3 /opt/tritonserver/python/openai/openai_frontend/main.py "$@"'
 )
 
-KSERVE, KSERVE_PORTS = "enable-kserve-frontends", {"kserve-http-port": 8000, "kserve-grpc-port": 8001}
+KSERVE, _KSERVE_PORTS = "enable-kserve-frontends", {"kserve-http-port": 8000, "kserve-grpc-port": 8001}
 # Of Triton's front end, python/openai/openai_frontend/main.py. KSERVE switches on KServe's API.
 TRITON_OPTIONS = (
     *("help", "model-repository", "tokenizer", "backend", "lora-separator", "tritonserver-log-verbose-level", "host", "openai-port", "uvicorn-log-level"),
-    *(KSERVE, *KSERVE_PORTS),
+    *(KSERVE, *_KSERVE_PORTS),
 )
+_RANKS_ALONE = "data-parallel-multi-port-external-lb"
+# Flags that say where a server listens besides its port: (the flag with which it does, the port without this flag, whose it is). Without the former always,
+# without the latter where the flag is given.
+# https://docs.vllm.ai/en/latest/cli/serve/  https://docs.sglang.io/advanced_features/server_arguments.html
+# https://github.com/huggingface/text-generation-inference/issues/3062
+LISTENERS: dict[str, dict[str, tuple[str, int | None, str]]] = {
+    "vllm": {
+        "data-parallel-supervisor-port": (_RANKS_ALONE, 9256, "the supervisor of vLLM's ranks"),
+        "data-parallel-rpc-port": (_RANKS_ALONE, 29550, "the first of vLLM's ranks"),
+        "grpc-port": ("", None, "vLLM's gRPC server"),
+    },
+    "sglang": {"grpc-port": ("", None, "SGLang's gRPC server"), "nccl-port": ("", None, "the first of SGLang's processes")},
+    "tgi": {"prometheus-port": ("", 9000, "TGI's exporter for Prometheus")},
+    "triton": {flag: (KSERVE, port, "Triton's KServe API") for flag, port in _KSERVE_PORTS.items()},
+}
+# The variables by which engines read some of them.
+LISTENER_VARIABLES = {"sglang": {"grpc-port": "SGLANG_GRPC_PORT"}, "tgi": {"prometheus-port": "PROMETHEUS_PORT"}}
 
 
 def _script(text: str, name: str) -> tuple[str, ...]:
@@ -60,6 +77,13 @@ ADAPTERS: dict[str, dict[str, t.Any]] = {
     "vllm": {"args": ("--enable-lora",), "env": {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}},
     "simulator": {"args": (), "env": {}},
 }
+# Further flags whose numbers multiply the accelerators of a server, and the flag with which data-parallel engines share those of tensor parallelism.
+# https://docs.vllm.ai/en/latest/serving/context_parallel_deployment/  https://docs.sglang.io/advanced_features/server_arguments.html
+CONTEXT = {"vllm": ("prefill-context-parallel-size",), "trtllm": ("cp_size", "context_parallel_size")}
+SHARED = {"sglang": "enable-dp-attention"}
+# The flag and the variable by which a server wants a key with each request: warm-ups and what loads adapters have none.
+# https://docs.vllm.ai/en/latest/usage/security/  https://docs.sglang.io/advanced_features/server_arguments.html
+KEYS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}
 # Of programs of ours in pods, which are mounted: Python 3.11 or newer, and nothing else.
 PYTHON_IMAGE = "docker.io/library/python:3.13.9-slim"
 # One row for each engine.

@@ -74,7 +74,7 @@ FORMATS: dict[str, Format] = {
     "cron": _format(_CRON, "five fields of cron (minute, hour, day, month, weekday) or a word such as @hourly", "*/15 * * * *"),
     "time_zone": _format(r"(?!Local\Z)[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*\Z", "a time zone of the IANA database", "Europe/Berlin"),
     "url_path": _format(
-        r"(?=.{1,1024}\Z)/(?!.*//)(?!(?:.*/)?\.\.?(?:/|\Z))[A-Za-z0-9/._~-]*\Z",
+        r"(?=.{1,1024}\Z)(?!.*//)/(?!(?:.*/)?\.\.?(?:/|\Z))[A-Za-z0-9/._~-]*\Z",
         "a path that begins with '/' and contains no '//', '/./' or '/../', at most 1024 characters",
         "/llama",
     ),
@@ -125,8 +125,9 @@ FORMATS: dict[str, Format] = {
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
+        r"(?!.*/\.\.?(/|\Z))"
         r"(hf://[\w.-]+/[\w.-]+|pvc://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/[\w.-]+)+|(s3|gs)://[a-z0-9]([-a-z0-9._]*[a-z0-9])?(/[\w.-]+)+|file://(/[\w.-]+)+)\Z",
-        "hf://ORGANISATION/MODEL, pvc://CLAIM/PATH, s3://BUCKET/PATH, gs://BUCKET/PATH or file:///PATH of the image",
+        "hf://ORGANISATION/MODEL, pvc://CLAIM/PATH, s3://BUCKET/PATH, gs://BUCKET/PATH or file:///PATH of the image, without '/./' or '/../'",
         "hf://meta-llama/Llama-3.1-8B-Instruct",
     ),
 }

@@ -453,6 +453,14 @@ def test_a_service_in_front_with_the_name_of_something_else_is_refused(name: str
     assert words in str(found) and (found.path == "llm_d_model_services[0].service.name" or more)
 
 
+def test_a_restore_point_has_its_name_among_configmaps_only() -> None:
+    other = {**SIMULATOR, "name": "sim-compare", "route": {"path": "/other"}, "service": {"name": "other-compare"}}
+    assert problems(user(SIMULATOR, other, {**SIMULATOR, "name": "other", "route": {"path": "/third"}})) == []
+    # The parameters of Istio's proxy are in a ConfigMap with the name of the Gateway.
+    (found,) = problems(user(SIMULATOR, llm_d_gateway={"provider": "istio", "name": "sim-compare", "service_type": "ClusterIP"}))
+    assert found.path == "llm_d_gateway.name" and "'sim-compare'" in str(found)
+
+
 def test_images_of_sidecars_can_be_replaced() -> None:
     images = {"routing_sidecar": "mine/sidecar:v1", "tokenizer": "mine/tokenizer:v1"}
     services = plan(
@@ -538,6 +546,7 @@ def test_the_gateway_reaches_the_endpoint_picker_at_the_port_of_the_file(provide
         (9003, "queue", "envoy_gateway", "health"),
         (9090, "queue", "envoy_gateway", "metrics"),
         (5557, "precise_prefix", "envoy_gateway", "kv-events"),
+        (8082, "precise_prefix", "envoy_gateway", "tokenizer"),
         (8081, "queue", "standalone", "requests"),
     ],
 )
@@ -545,6 +554,18 @@ def test_a_port_of_the_endpoint_picker_that_is_taken_is_refused(port: int, prese
     service = {**SIMULATOR, "scheduler": {"preset": preset, "grpc_port": port}}
     (problem,) = problems(user(service, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7"))
     assert problem.path == "llm_d_model_services[0].scheduler.grpc_port" and problem.reason == f"is the port for its {what} in the pod of the endpoint picker."
+
+
+def test_events_at_a_port_of_the_endpoint_picker_are_refused() -> None:
+    service = {**SIMULATOR, "scheduler": {"preset": "precise_prefix", "scorers": {"precise_prefix": {"kv_events_port": 9090}}}}
+    (problem,) = problems(user(service, llm_d_release="scheduler-0.7"))
+    assert problem.path == "llm_d_model_services[0].scheduler.scorers.precise_prefix.kv_events_port" and "the port for its metrics" in problem.reason
+
+
+def test_a_renderer_beside_the_endpoint_picker_keeps_its_port() -> None:
+    service = {"name": "a", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "precise_prefix", "grpc_port": 8082}}
+    (problem,) = problems(user(service))
+    assert problem.path == "llm_d_model_services[0].scheduler.grpc_port" and "the port for its vllm-render" in problem.reason
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway"])
@@ -640,6 +661,18 @@ def test_accelerators_named_twice_have_to_be_as_many(accelerator: Facts, amount:
     found = problems(user(service, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
     assert [problem.path for problem in found] == ["llm_d_model_services[0].resources.limits.nvidia.com/gpu"] * bool(fix)
     assert all(str(problem).endswith(str(fix)) for problem in found)
+
+
+@pytest.mark.parametrize("off", ["false", "False", "f", "0"])
+def test_flags_of_the_endpoint_picker_that_are_off_are_taken(off: str) -> None:
+    args = [f"--ha-enable-leader-election={off}", f"--metrics-endpoint-auth={off}"]
+    assert problems(user({**SIMULATOR, "scheduler": {"args": args}}, llm_d_monitoring={"scrape": True})) == []
+
+
+def test_devices_beside_the_accelerators_are_counted_however_they_are_written() -> None:
+    service = {"name": "a", "model": {"uri": "hf://org/m"}, "resources": {"limits": {"rdma/ib": "1k", "example.com/nic": "2.0"}}}
+    asked = {each["resource"]: each["per_replica"] for each in plan(user(service))["preflight"]["accelerators"]}
+    assert asked == {"nvidia.com/gpu": 1, "rdma/ib": 1000, "example.com/nic": 2}
 
 
 @pytest.mark.parametrize(
@@ -756,6 +789,7 @@ def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Fa
             "is the same header as Authorization, since names of headers have no case.",
         ),
         ({"x-v": "za\u017c\u00f3\u0142\u0107"}, "x-v", "holds a character that headers cannot hold."),
+        ({"x-v": "a "}, "x-v", "has a blank at its beginning or end"),
     ],
 )
 def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str, said: str) -> None:

@@ -23,6 +23,7 @@ S0 = "llm_d_model_services[0]"
 NEW = ("sglang", "trtllm", "triton", "tgi")
 # A file that each engine can be planned with.
 FITTING: Facts = {
+    "vllm": {},
     "sglang": {},
     "trtllm": {},
     "triton": {"model": {"uri": "hf://org/model", "served_name": "model"}, "scheduler": {"preset": "queue"}},
@@ -178,6 +179,22 @@ def test_prefix_caching_of_sglang_can_only_be_turned_off() -> None:
     assert not [flag for flag in planned("sglang", {"prefix_caching": True})["server"]["args"] if "radix" in flag or flag == "--"]
 
 
+@pytest.mark.parametrize(
+    ("engine", "arguments", "tensor"),
+    [
+        ("sglang", ["--enable-dp-attention", "--dp-size=4"], ["--tp-size=4"]),  # the engines share them
+        ("sglang", ["--enable-dp-attention", "--dp-size=2", "--tp-size=4"], ["--tp-size=4"]),
+        ("sglang", ["--dp-size=4"], []),
+        ("vllm", ["-pcp=4"], []),
+        ("vllm", ["-tp=2", "--prefill_context_parallel_size=2"], ["--tensor-parallel-size=2"]),
+        ("trtllm", ["--context_parallel_size=4"], []),
+    ],
+)
+def test_context_and_shared_accelerators_are_counted_as_the_engine_does(engine: str, arguments: list[str], tensor: list[str]) -> None:
+    args = planned(engine, {"args": arguments}, accelerator={"per_replica": 4})["server"]["args"]
+    assert [argument for argument in args if argument.startswith(("--tp", "-tp", "--tensor"))] == tensor
+
+
 def test_arguments_of_the_user_win() -> None:
     args = planned("sglang", {"args": ["--tensor-parallel-size=2", "--host=::"]}, accelerator={"per_replica": 2})["server"]["args"]
     assert "--tensor-parallel-size=2" in args and not [flag for flag in args if flag.startswith("--tp-size")]
@@ -226,6 +243,7 @@ def test_own_plugins_get_the_metrics_of_the_engine_too_unless_they_say_which() -
     assert "tgi_queue_size" in planned("tgi", scheduler=mine)["scheduler"]["config"]
 
 
+TWO, EIGHT, ROLES = {"accelerator": {"per_replica": 2}}, {"accelerator": {"per_replica": 8}}, {"scheduler": {"preset": "disaggregated"}}
 REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
     ("quantization", "trtllm", {"quantization": "fp8"}, {}, "engine.quantization", "is no option of TensorRT-LLM"),
     ("block size", "tgi", {"block_size": 16}, {}, "engine.block_size", "write type: vllm, simulator, sglang, trtllm or triton"),
@@ -269,6 +287,60 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
         "engine.port",
         "9000 is where Triton's KServe API",
     ),
+    (
+        "ports past the last one",
+        "vllm",
+        {"port": 65530, "args": ["-dp=8", "-dpm"]},
+        EIGHT,
+        "engine.port",
+        "up to 65537, and 65535 is the last one. Write 65528",
+    ),
+    ("the ranks' supervisor", "vllm", {"port": 9250, "args": ["-dp=8", "-dpm"]}, EIGHT, "engine.port", "9256 is where the supervisor of vLLM's ranks"),
+    ("where ranks meet", "vllm", {"args": ["-dp=8", "-dpm", "-dpp", "8007"]}, EIGHT, "engine.port", "(--data-parallel-rpc-port)"),
+    ("gRPC beside it", "vllm", {"image": "vllm/vllm-openai:v0.32.0", "args": ["--grpc_port=8000"]}, {}, "engine.port", "where vLLM's gRPC server listens"),
+    ("gRPC of SGLang", "sglang", {"args": ["--grpc-port", "8000"]}, {}, "engine.port", "SGLang's gRPC server listens"),
+    ("gRPC by a variable", "sglang", {"env": {"SGLANG_GRPC_PORT": "8000"}}, {}, "engine.port", "SGLang's gRPC server listens"),
+    ("no port at all", "sglang", {"args": ["--nccl-port=70000"]}, {}, "engine.args[0]", "is no port. Write 65535 or less."),
+    ("nor by a variable", "sglang", {"env": {"SGLANG_GRPC_PORT": "70000"}}, {}, "engine.env.SGLANG_GRPC_PORT", "is no port. Write 65535 or less."),
+    ("TGI's exporter", "tgi", {"port": 9000}, {}, "engine.port", "9000 is where TGI's exporter for Prometheus listens"),
+    ("TGI's exporter elsewhere", "tgi", {"env": {"PROMETHEUS_PORT": "8000"}}, {}, "engine.port", "8000 is where TGI's exporter for Prometheus"),
+    ("Ray", "vllm", {"port": 6379}, {"accelerator": {"per_replica": 4, "nodes": 2}}, "engine.port", "6379 is where the nodes of a server meet"),
+    (
+        "the leader",
+        "vllm",
+        {"port": 13345},
+        {"accelerator": {"per_replica": 4, "nodes": 2, "across_nodes": "expert"}},
+        "engine.port",
+        "13345 is where the nodes of a server meet",
+    ),
+    (
+        "events of ranks",
+        "vllm",
+        {"port": 5560, "args": ["-dp=8"]},
+        {**EIGHT, "scheduler": {"preset": "precise_prefix"}},
+        "engine.port",
+        "5560 is where the server publishes its KV events",
+    ),
+    (
+        "a transfer at no port",
+        "vllm",
+        {"env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": "tcp://10.0.0.1:80"}},
+        ROLES,
+        "engine.env.VLLM_NIXL_SIDE_CHANNEL_PORT",
+        'is no port, and vLLM reads one there. Write one in quotes, such as "5600".',
+    ),
+    ("ranks behind a sidecar", "vllm", {"port": 8201, "args": ["-dp=2", "-dpm"]}, {**TWO, **ROLES}, "engine.port", "a decode server listens behind"),
+    (
+        "the address of another",
+        "vllm",
+        {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1"}},
+        ROLES,
+        "engine.env.VLLM_NIXL_SIDE_CHANNEL_HOST",
+        "each prefill server has its own",
+    ),
+    ("context", "vllm", {"args": ["-pcp=2"]}, {}, "engine.args[0]", "--prefill-context-parallel-size=2 needs 2 accelerators"),
+    ("context of TensorRT-LLM", "trtllm", {"args": ["--cp_size=2"]}, {}, "engine.args[0]", "needs 2 accelerators"),
+    ("shared and divided", "sglang", {"args": ["--enable-dp-attention"]}, {"accelerator": {"per_replica": 2, "data": 2}}, "accelerator.data", "--dp-size in"),
     ("a letter", "tgi", {"args": ["-p9000"]}, {}, "engine.args[0]", "--port=9000 contradicts engine.port, which is 8000"),
     ("a letter and its value", "tgi", {"args": ["-p", "9000"]}, {}, "engine.args[0]", "contradicts engine.port"),
     ("shards by a variable", "tgi", {"env": {"NUM_SHARD": "4"}}, {}, "engine.env.NUM_SHARD", "Take it out, and write it under accelerator.per_replica."),
@@ -319,6 +391,13 @@ def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, se
         ("triton", {"args": ["--openai-po=8000", "--back=vllm"]}),
         ("triton", {"args": ["--enable-kserve-frontends", "--kserve-http-port=8010"]}),
         ("triton", {"args": ["--kserve-http-port=8000"]}),
+        ("tgi", {"port": 9000, "args": ["--prometheus-port=9001"]}),
+        ("tgi", {"port": 9000, "env": {"PROMETHEUS_PORT": "9001"}}),
+        ("vllm", {"port": 9256}),
+        ("vllm", {"args": ["--data-parallel-rpc-port=8000"]}),
+        ("vllm", {"port": 65535}),
+        ("sglang", {"args": ["--grpc-port=8001"]}),
+        ("vllm", {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "$(POD_IP)"}}),
     ],
 )
 def test_what_says_the_same_is_taken(engine: str, options: Facts) -> None:

@@ -172,3 +172,22 @@ def test_what_cannot_be_is_refused_where_it_stands(made: Facts, path: str, words
     found = problems(made)
     assert [problem.path for problem in found] == [path]
     assert words in str(found[0])
+
+
+@pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_a_server_with_an_empty_volume_may_load_its_model(name: str) -> None:
+    ((path, text),) = [(problem.path, str(problem)) for problem in problems(file_of("hf://org/model", engine={"env": {name: "true"}}))]
+    assert path == f"{S0}.engine.env.{name}" and "its volume is empty at its start. Take it out, or write pvc://CLAIM/PATH" in text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        file_of("hf://org/model", engine={"env": {"HF_HUB_OFFLINE": "0"}}),
+        file_of("pvc://claim/model", engine={"env": {"HF_HUB_OFFLINE": "1"}}),
+        file_of("hf://org/model", engine={"env": {"HF_HUB_OFFLINE": "1"}}, storage={"claim": True, "size": "9Gi"}),  # an earlier run has filled it
+        file_of("hf://org/model", engine={"env": {"HF_HUB_OFFLINE": "1", "HF_HOME": "/opt/hub"}, "image": "mine/vllm:v0.30.0"}),
+    ],
+)
+def test_a_server_that_has_its_model_may_be_offline(made: Facts) -> None:
+    assert problems(made) == []

@@ -283,7 +283,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "a transfer at the port of the server behind its sidecar",
         vllm(engine={"env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": "8200"}}, scheduler={"preset": "disaggregated"}),
         f"{S0}.engine.env.VLLM_NIXL_SIDE_CHANNEL_PORT",
-        "8200 is where the server hands over KV caches",
+        "8200 is where a decode server listens behind its routing sidecar",
     ),
     (
         "a port that KV events have",
@@ -291,6 +291,9 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         f"{S0}.engine.port",
         "5557 is where the server publishes its KV events. Write another port",
     ),
+    ("another pool", sim(scheduler={"args": ["--endpoint-selector=a=b"]}), f"{S0}.scheduler.args[0]", "--endpoint-selector follows from the rest"),
+    ("metrics elsewhere", sim(scheduler={"args": ["--model-server-metrics-port=9"]}), f"{S0}.scheduler.args[0]", "follows from the rest of the plan"),
+    ("half a device", vllm(resources={"limits": {"rdma/ib": "1.5"}}), f"{S0}.resources.limits.rdma/ib", "whole ones only. Write a whole number, such as 2."),
     ("accelerators of nobody", sim(accelerator={"per_replica": 2}), f"{S0}.accelerator.vendor", "says that there is no accelerator"),
     ("a label of ours", sim(labels={"llm-d.ai/role": "prefill"}), f"{S0}.labels.llm-d.ai/role", "belongs to the collection"),
     (
