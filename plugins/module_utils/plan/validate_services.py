@@ -219,6 +219,8 @@ def _unsendable(place: str, name: str, value: str) -> list[Problem]:
         http_headers.head({name: value})
     except ValueError:
         return [Problem(place, None, "holds a character that headers cannot hold.", "Write letters, digits and signs of Latin-1 only.")]
+    if value != value.strip(" \t"):
+        return [Problem(place, None, "begins or ends with a blank, which servers and gateways leave out.", "Write it without that.")]
     return []
 
 

@@ -74,7 +74,7 @@ FORMATS: dict[str, Format] = {
     "cron": _format(_CRON, "five fields of cron (minute, hour, day, month, weekday) or a word such as @hourly", "*/15 * * * *"),
     "time_zone": _format(r"(?!Local\Z)[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*\Z", "a time zone of the IANA database", "Europe/Berlin"),
     "url_path": _format(
-        r"(?=.{1,1024}\Z)/(?!.*//)(?!(?:.*/)?\.\.?(?:/|\Z))[A-Za-z0-9/._~-]*\Z",
+        r"(?=.{1,1024}\Z)(?!.*//)/(?!(?:.*/)?\.\.?(?:/|\Z))[A-Za-z0-9/._~-]*\Z",
         "a path that begins with '/' and contains no '//', '/./' or '/../', at most 1024 characters",
         "/llama",
     ),
@@ -107,8 +107,9 @@ FORMATS: dict[str, Format] = {
     ),
     "registry_host": _format(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?\Z", "the name of a registry, without a path", "ghcr.io"),
     "chart": _format(
-        r"(oci://[^\s/]+(/[^\s/:@]+)+|https?://[^\s/?#@]+(/[^\s/?#]+)*/?|[^\s:/]+\.tgz|[^\s:]*/[^\s:]*)\Z",
-        "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows",
+        r"(oci://[^\s/@]+(/[^\s/:@]+)+|https?://[^\s/?#@]+(/[^\s/?#]+)*/?|[^\s:/]+\.tgz|[^\s:]*/[^\s:]*)\Z",
+        "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows; without"
+        " credentials, which Helm keeps (helm registry login, helm repo add)",
         "oci://registry.example.com/charts/gateway-helm",
     ),
     "label_key": _format(
