@@ -21,7 +21,7 @@ from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.events import events
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
-from ..module_utils.k8s.sanitize import redact_part
+from ..module_utils.k8s.sanitize import redact_change
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
 from ..module_utils.k8s.stand_in import judged, trials
 from ..modules import cluster_snapshot, namespace_contents, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
@@ -269,11 +269,12 @@ def _entry(change: Change) -> Facts:
 
 
 def _diff(change: Change) -> Facts:
+    before, after = redact_change(_without_binary(change.before), _without_binary(change.after))
     return {
         "before_header": change.title,
         "after_header": f"{change.title} ({change.action})",
-        "before": object_yaml(redact_part(_without_binary(change.before))),
-        "after": object_yaml(redact_part(_without_binary(change.after))),
+        "before": object_yaml(before),
+        "after": object_yaml(after),
     }
 
 

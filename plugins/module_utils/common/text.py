@@ -64,11 +64,20 @@ SECRET_FLAG = (
 )
 # Keys whose value is one, in any text: `token` is also a unit of prompts, and `secret` is followed by a name as often as by a value.
 _KEYS = r"passw(?:or)?d|passphrase|(?:api|access|auth)[-_]?key|(?:secret|private)[-_]key"
-_TOKENS = r"(?:hf|hub|hugging_?face|api|auth|access|bearer|refresh|session|oauth2?)[-_]token"
+_TOKENS = r"(?:hf|hub|hugging_?face|api|auth|access|bearer|refresh|session|private|(?<![a-z])id(?:entity)?|oauth2?)[-_]?token"
 SECRET_KEY = rf"(?:[a-z0-9]+[-_.])*(?:(?:{_KEYS})s?|{_TOKENS})"
 _FLAG = rf"(?<![^\s\"'`(\[{{,=:]){SECRET_FLAG}"
-_QUOTE, _GIVEN = r"\\?[\"']", r"\\?[\"']?\s*[=:]\s*"
+_QUOTE, _GIVEN = r"\\*[\"']", r"\\*[\"']?\s*[=:]\s*"
 _VALUE = r"[^\s\"',;&}]"
+# Of an argument, which may have these signs within it: --api-key=a,b but not --api-key=a, or --api-key=a,--port=80.
+_ARGUMENT = r"(?:[^\s\"',;&}]|[,;&](?![\s\"'-]|\Z))"
+# What stands in quotes, with its blanks: up to the same quote, which in JSON within JSON has backslashes, or to the end of the line. A quote that is escaped
+# ends nothing: \" within ", and '' (YAML), '\'' and '"'"' (a shell) within '.
+_OPEN = r"(?P<quote>(?P<escaped>\\+)?[\"'])"
+_INSIDE = r"(?:'(?:\\''|\"'\"'|')|(?!(?P=quote))(?:[^\n\\]|(?(escaped)\\+[\"']?|\\[^\n]?)))+"
+_DONE = rf"(?!\s|\$?(?:{_QUOTE})?(?:(?:bearer|basic) )?\(removed\))"
+# A key at the start of its line or of what is in quotes, looked at once; a path such as llm_d_benchmark.api_key is none.
+_KEY = rf"-{{0,2}}(?:[a-z0-9]+[-_])*(?:(?:{_KEYS})s?|{_TOKENS}|authorization)"
 _SECRETS = tuple(
     (re.compile(pattern, re.IGNORECASE), instead)
     for pattern, instead in (
@@ -81,18 +90,28 @@ _SECRETS = tuple(
             r"\1(removed)",
         ),
         (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
+        (r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?!\(removed\))(?:[^-]|-(?!----))+", r"\1(removed)"),
+        (r"\bLS0tLS1CRUdJTi(?-i:B[FPQS])[A-Za-z0-9+/=_-]*", "(removed)"),  # the same in base64
+        # Alone in quotes, "Authorization: Digest a, b"; in quotes behind its name, "api_key": "a b" and --api-key="a b"; on a line of YAML; in lines below it.
+        (rf"((?<!\\){_OPEN}{_KEY}\s*[=:]\s*){_DONE}{_INSIDE}", r"\1(removed)"),
+        (rf"((?:{_KEYS}|secret|credential|{_TOKENS}|authorization)s?{_GIVEN}{_DONE}\$?{_OPEN}){_INSIDE}", r"\1(removed)"),
+        (rf"({_FLAG}(?:= *| +){_DONE}\$?{_OPEN}){_INSIDE}", r"\1(removed)"),
+        (rf"((?-i:\b[A-Z][A-Z0-9_]*_TOKEN)={_DONE}{_OPEN}){_INSIDE}", r"\1(removed)"),
+        (rf"(?m)(^[ \t]*(?:- +)?{_KEY}:[ \t]+){_DONE}[^\s#\"'|>\[{{&~(]\S*(?:[^\S\n]+(?!#)\S+)*", r"\1(removed)"),
+        (rf"(?m)(^([ \t]*)(?:- +)?{_KEY}:[ \t]+[|>][-+0-9]*[ \t]*\n)(?:\2[ \t]+\S[^\n]*\n?|[ \t]*\n)+", r"\1\2  (removed)\n"),
         (rf"(\bauthorization{_GIVEN}(?!{_QUOTE}?(?:bearer |basic )?\(removed\)){_QUOTE}?)(?:(?:bearer|basic|digest|token)\s+)?{_VALUE}+", r"\1(removed)"),
-        (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
+        (r"(://[^/\s:@]*:)[^\s/\"'<>]+@", r"\1(removed)@"),
+        (r"(https?://)[^/\s:@\"'<>]+:?@", r"\1(removed)@"),
         # Several values: {'api_key': ['a', 'b']}
         (rf"((?:{_KEYS})s?{_GIVEN}\[)(?=[^\]\s])(?!\(removed\))[^\]\n]*", r"\1(removed)"),
-        (rf"((?:{_KEYS}|secret|credential)s?{_GIVEN}(?!\[?{_QUOTE}?\(removed\))\[?{_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),
         # An argument of a command line: --api-key=abc, --api-key abc, though not a word about it, and as elements of a list "--api-key", "abc", "def".
-        (rf"({_FLAG}= *(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}+", r"\1(removed)"),
+        (rf"({_FLAG}= *(?!{_QUOTE}?\(removed\)){_QUOTE}?){_ARGUMENT}+", r"\1(removed)"),
         (
-            rf"({_FLAG} +(?!{_QUOTE}?\(removed\)|(?:is|in|are|and|or|of|with|has|to|for|from|as|by|on|needs|takes|may|does)\b){_QUOTE}?)(?!-){_VALUE}+",
+            rf"({_FLAG} +(?!{_QUOTE}?\(removed\)|(?:is|in|are|and|or|of|with|has|to|for|from|as|by|on|needs|takes|may|does)\b){_QUOTE}?)(?!-){_ARGUMENT}+",
             r"\1(removed)",
         ),
         (rf"({_FLAG}({_QUOTE}))(?:\s*,\s*\2(?!--|\(removed\))(?:(?!\2)[^\n])*\2)+", r"\1, \2(removed)\2"),
+        (rf"((?:{_KEYS}|secret|credential)s?{_GIVEN}(?!\[?{_QUOTE}?\(removed\))\[?{_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),
         (rf"((?-i:\b[A-Z][A-Z0-9_]*_TOKEN)=(?!{_QUOTE}?\(removed\)){_QUOTE}?){_VALUE}+", r"\1(removed)"),
         (rf"({_TOKENS}{_GIVEN}(?!{_QUOTE}?(?:\(removed\)|(?:none|null|true|false)\b)){_QUOTE}?){_VALUE}{{4,}}", r"\1(removed)"),
         # "token" is also a unit of prompts: time-per-token=500us is not a secret

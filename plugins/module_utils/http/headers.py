@@ -11,6 +11,7 @@ import typing as t
 
 # Those that a client writes itself, with the option that says what.
 OWN = {"content-length": "", "transfer-encoding": "", "connection": "", "host": "host_header"}
+_HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")  # RFC 3986, 3.2.2 and 3.2.3
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -53,4 +54,6 @@ def problems(given: c.Mapping[str, t.Any], host: str | None, key: str | None) ->
         head({"Host": host or "", "Authorization": key or ""})
     except ValueError as error:
         found.append(f"host_header, api_key: {error}")
+    if not found and not _HOST.fullmatch(host or ""):
+        found.append(f"host_header: {host!r} is no name of a host; write HOST or HOST:PORT, without a blank, a scheme or a path")
     return found

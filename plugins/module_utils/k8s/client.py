@@ -101,7 +101,7 @@ def _context(options: Facts) -> Facts:
 def _source(options: Facts, masked: Collection[str]) -> str:
     """Where the connection is read from, for errors. masked: texts that Ansible masks in every message."""
     kubeconfig = options.get("kubeconfig") or ("" if options.get("host") else os.environ.get("KUBECONFIG", ""))
-    if isinstance(kubeconfig, dict):
+    if isinstance(kubeconfig, dict) or "\n" in kubeconfig:  # its content, not its path
         return "the given kubeconfig"
     if not kubeconfig or kubeconfig not in masked:
         return f"kubeconfig {kubeconfig}" if kubeconfig else ""

@@ -77,6 +77,27 @@ def redact_part(value: t.Any) -> t.Any:
     return redact(value) if isinstance(value, str) else value
 
 
+def redact_change(before: t.Any, after: t.Any) -> tuple[t.Any, t.Any]:
+    """Two states of a part of an object as redact_part leaves them. Where the second one has another value that is not shown, it says so."""
+    shown = redact_part(before)
+    return shown, _told_apart(before, after, shown, redact_part(after))
+
+
+def _told_apart(before: t.Any, after: t.Any, was: t.Any, now: t.Any) -> t.Any:
+    """What is shown of a part, `now`. was: what is shown of its state before."""
+    if before == after:
+        return now
+    if all(isinstance(part, dict) for part in (before, after, was, now)):
+        return {name: _told_apart(before.get(name), after[name], was.get(name), value) for name, value in now.items()}
+    if all(isinstance(part, (list, tuple)) for part in (before, after, was, now)):
+        beside = [None] * len(now)
+        return [_told_apart(*each) for each in zip([*before, *beside], after, [*was, *beside], now, strict=False)]
+    if all(isinstance(part, str) for part in (before, after, was, now)) and "\n" in now and was.count("\n") == before.count("\n"):
+        lines = [part.split("\n") for part in (before, after, was, now)]
+        return "\n".join(_told_apart(*lines)) if len(lines[1]) == len(lines[3]) else now
+    return now.replace(REMOVED, HIDDEN_NEW) if was == now and isinstance(now, str) else now
+
+
 def removed_values(part: t.Any) -> set[str]:
     """The texts that redact_part removes of a part of an object."""
     return set(_removed(part, redact_part(part)))

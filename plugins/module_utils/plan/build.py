@@ -11,7 +11,7 @@ import typing as t
 from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts
 from ..common.text import redact
-from ..k8s.sanitize import redact_part
+from ..k8s.sanitize import REMOVED, hide_environment, redact_part
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, empty_name, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
@@ -103,7 +103,8 @@ def explain(found: t.Sequence[Problem], of: str = "llm_d_* variables") -> str:
 
 def redacted(problem: Problem) -> Problem:
     """The problem without secrets that the value may hold, and what is said of it may repeat: the key of an API in an argument, a password in a URL."""
-    return Problem(problem.path, redact_part(problem.value), redact(problem.reason), redact(problem.fix))
+    (value,) = redact_part(hide_environment([problem.value], REMOVED))  # in a list, an argument is known to end with its text
+    return Problem(problem.path, value, redact(problem.reason), redact(problem.fix))
 
 
 def in_order(found: t.Iterable[Problem]) -> list[Problem]:

@@ -77,6 +77,17 @@ def source_problems(user: Facts) -> list[Problem]:
         for name, source in user["llm_d_charts"].items()
         if str(source).lower().startswith("http://") and not user["llm_d_insecure_charts"]
     ]
+    found += [
+        Problem(
+            f"{SOURCES}.{name}[{index}]",
+            source,
+            "is a URL with credentials, which every message about it would show.",
+            "Take them out, and write them into the file .netrc of the user who runs the play.",
+        )
+        for name, sources in user[SOURCES].items()
+        for index, source in enumerate(sources or [])
+        if "@" in address(source).partition("://")[2].partition("/")[0]
+    ]
     return found + [
         Problem(
             f"{SOURCES}.{name}[{index}]",

@@ -119,6 +119,12 @@ def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple
         yield Problem(place, weights, "has no weight for the service itself.", f"Add '{own}: 90', or 0 where the others get all its requests.")
     if facts["weights"] and (wrong := _too_many(service["route"], facts["weights"])):
         yield Problem(f"{path}.route.{wrong[0]}", wrong[1], f"has {wrong[1]} elements.", f"Write at most {wrong[2]} beside weights.")
+    twice = {PIN, REQUEST_ID} if facts["weights"] == "request_id" else {PIN}
+    for header in service["route"]["headers"]:
+        if header.lower() in twice:
+            yield Problem(
+                f"{path}.route.headers.{header}", None, "is a header that weights need for their own rules.", "Write another one, or take weights out."
+            )
     if set(written) <= {name}:
         yield Problem(place, weights, "names no other service to share the requests with.", "Add one, or take weights out.")
     elif not any(weights.values()):

@@ -107,8 +107,9 @@ FORMATS: dict[str, Format] = {
     ),
     "registry_host": _format(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?\Z", "the name of a registry, without a path", "ghcr.io"),
     "chart": _format(
-        r"(oci://[^\s/]+(/[^\s/:@]+)+|https?://[^\s/?#@]+(/[^\s/?#]+)*/?|[^\s:/]+\.tgz|[^\s:]*/[^\s:]*)\Z",
-        "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows",
+        r"(oci://[^\s/@]+(/[^\s/:@]+)+|https?://[^\s/?#@]+(/[^\s/?#]+)*/?|[^\s:/]+\.tgz|[^\s:]*/[^\s:]*)\Z",
+        "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows; without"
+        " credentials, which Helm keeps (helm registry login, helm repo add)",
         "oci://registry.example.com/charts/gateway-helm",
     ),
     "label_key": _format(

@@ -170,6 +170,20 @@ def test_a_diff_shows_a_configuration_line_by_line(monkeypatch):
     assert shown["before"] == shown["after"].replace("6", "2")
 
 
+def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
+    """Else a Deployment whose key alone is another one is replaced with an empty diff."""
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
+    old, new = ({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"args": ["--api-key", key]}]}}}} for key in ("planted", "planted-2"))
+    item = {"changed": True, "method": "apply", "result": made, "diff": {"before": old, "after": new}}
+    monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=True)
+    options = {"definitions": [{**made, **new}], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
+    (shown,) = action.bring({}, options, {})["diff"]
+    assert "planted" not in str(shown) and "(hidden, another value)" in shown["after"]
+    assert shown["before"] == shown["after"].replace("(hidden, another value)", "(removed)"), shown
+
+
 def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
     space, secret, rest = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "cm"}} for kind in ("Namespace", "Secret", "ConfigMap"))
     assert batches([rest, secret, space]) == [[space], [secret], [rest]]

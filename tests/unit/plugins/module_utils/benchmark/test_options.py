@@ -582,6 +582,11 @@ def wrong(options):
         ({**USUAL, "url": "http://a/b c"}, "url: 'http://a/b c' has a blank or another character that no path has; write it percent-encoded: /b%20c"),
         ({**USUAL, "api_key": "a\nb"}, "host_header, api_key: the header 'Authorization' holds a character that headers cannot hold"),
         ({**USUAL, "host_header": "a\nb"}, "host_header, api_key: the header 'Host' holds a character that headers cannot hold"),
+        *(
+            ({**USUAL, "host_header": host}, f"host_header: {host!r} is no name of a host; write HOST or HOST:PORT, without a blank, a scheme or a path")
+            for host in ("a b", "http://a", "a/b", "u@a", "a.example ")
+        ),
+        *(({**USUAL, "host_header": host}, None) for host in ("a_b.example:80", "[::1]:80", "")),
         ({**USUAL, "model": ""}, "model: the name is missing; write the one under which the server serves its model"),
         ({**USUAL, "extra_body": {"x": math.nan}}, f"extra_body: Out of range float values are not JSON compliant{NAMED}"),
         ({**USUAL, "extra_body": {"x": {1}}}, "extra_body: Object of type set is not JSON serializable"),

@@ -271,6 +271,11 @@ def test_a_kubeconfig_that_is_none(tmp_path, content, said):
     assert said in line and str(file) in line
 
 
+def test_the_content_of_a_kubeconfig_where_its_path_belongs_is_not_told():
+    line = trouble(kubeconfig=f"kind: Config\nusers:\n- name: a/b\n  user: {{password: {TOKEN}}}\n")
+    assert line.startswith("the given kubeconfig: there is no such file") and "llm_d_kubeconfig" in line and "user" not in line
+
+
 def test_no_such_context(tmp_path):
     file = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", token=TOKEN)
     line = trouble(kubeconfig=file, context="prod")

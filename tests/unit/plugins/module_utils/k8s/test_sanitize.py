@@ -11,6 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize impor
     LAST_APPLIED,
     event_table,
     file_name,
+    redact_change,
     redact_object,
     redact_part,
     removed_values,
@@ -98,6 +99,22 @@ def test_what_is_hidden_already_says_whether_it_is_another_value():
         "password": "(hidden)",
         "api_key": "(removed)",
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (["--api-key=a", "--port=1"], ["--api-key=b", "--port=1"], ["--api-key=(hidden, another value)", "--port=1"]),
+        (["--api-key", "a", "--token=x"], ["--api-key", "b", "--token=x"], ["--api-key", "(hidden, another value)", "--token=(removed)"]),
+        (["--api-key=a", "--port=1"], ["--api-key=b", "--port=1", "-v"], ["--api-key=(hidden, another value)", "--port=1", "-v"]),
+        (["--api-key=a"], ["--port=1", "--api-key=a"], ["--port=1", "--api-key=(removed)"]),
+        ({"a": {"api_key": ["one"]}}, {"a": {"api_key": ["two"]}}, {"a": {"api_key": "(hidden, another value)"}}),
+        ({"c": "password: a b\ntoken: abcdefgh\n"}, {"c": "password: a c\ntoken: abcdefgh\n"}, {"c": "password: (hidden, another value)\ntoken: (removed)\n"}),
+        ({}, {"args": ["--api-key=a"]}, {"args": ["--api-key=(removed)"]}),
+    ],
+)
+def test_a_change_of_what_is_removed_is_told(before, after, shown):
+    assert redact_change(before, after) == (redact_part(before), shown)
 
 
 def test_what_is_removed():

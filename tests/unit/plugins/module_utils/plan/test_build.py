@@ -12,6 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Problem
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from hypothesis import given
@@ -351,13 +352,21 @@ def test_mistakes_are_raised_all_at_once() -> None:
         *({block: {"args": args}} for block in ("engine", "scheduler") for args in ("--api-key=planted", "--token=planted", [{"--api-key": "planted"}])),
         {"engine": {"args": ["--api-key planted --port 80"]}},
         {"llm_d_charts": {"istio": "https://u:planted@h/c"}},
+        {"llm_d_charts": {"istio": "https://planted@h/c"}},
+        {"llm_d_crd_sources": {"istio": ["/crds", "https://u:planted@h/c"]}},
+        {"llm_d_crd_sources": {"istio": ["https://planted@h/c"]}},
+        {"llm_d_kubeconfig": {"users": [{"user": {"exec": {"command": "get", "env": [{"name": "A", "value": "planted"}]}}}]}},
     ],
 )
 def test_a_mistake_does_not_tell_the_secret_beside_it(wrong: Facts) -> None:
-    found = problems(user(LLAMA, **wrong) if "llm_d_charts" in wrong else user({**LLAMA, **wrong}))
-    assert any("planted" in str(problem) for problem in found), "there is something to hide"
+    found = problems(user(LLAMA, **wrong) if next(iter(wrong)).startswith("llm_d_") else user({**LLAMA, **wrong}))
+    assert any("planted" in repr(problem) for problem in found), "there is something to hide"
     shown = json.dumps([[problem.value, problem.reason, problem.fix] for problem in map(redacted, found)]) + explain(found)
     assert "planted" not in shown and "(removed)" in shown, shown
+
+
+def test_a_mistake_about_an_argument_tells_no_word_of_its_value() -> None:
+    assert redacted(Problem("a", "--api-key=planted b-planted", "is wrong.", "Take it out.")).value == "--api-key=(removed)"
 
 
 def test_other_variables_are_not_looked_at() -> None:
@@ -790,6 +799,7 @@ def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Fa
         ),
         ({"x-v": "za\u017c\u00f3\u0142\u0107"}, "x-v", "holds a character that headers cannot hold."),
         ({"x-v": "a "}, "x-v", "has a blank at its beginning or end"),
+        ({"x-v": " b"}, "x-v", "has a blank at its beginning or end"),
     ],
 )
 def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str, said: str) -> None:

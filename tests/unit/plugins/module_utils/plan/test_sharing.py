@@ -116,6 +116,18 @@ def test_beginnings_are_those_from_start_to_end(start: int, end: int) -> None:
     assert len(pattern.pattern) < 200  # of the 4,096 characters that a header match may have
 
 
+def asking(provider: str, header: str) -> Facts:
+    """A file whose shared route asks for a header itself."""
+    given_file = user({"old": 1, "new": 1}, provider)
+    given_file["llm_d_model_services"][0]["route"]["headers"] = {header: "a"}
+    given_file["llm_d_model_services"][1]["route"]["path"] = "/new"
+    return given_file
+
+
+def test_a_header_that_the_rules_of_a_provider_do_not_have_may_be_asked_for() -> None:
+    assert not problems(asking("agentgateway", "x-request-id"))
+
+
 NAMED: Facts = {**service("third", path="/t"), "route": {"path": "/t", "name": "old.new"}}
 
 
@@ -129,6 +141,8 @@ NAMED: Facts = {**service("third", path="/t"), "route": {"path": "/t", "name": "
         (many("agentgateway", headers=16), "[0].route.headers", "has 16 elements", "at most 15 beside weights"),
         (many("agentgateway", variants=16), "[0].route.weights", "has 17 elements", "at most 16 beside weights"),
         (user({"old": 0, "new": 0}), "[0].route.weights", "gives no service any requests", "above 0"),
+        (asking("agentgateway", "X-LLM-D-Service"), "[0].route.headers.X-LLM-D-Service", "that weights need", "another one, or take weights out"),
+        (asking("istio", "x-request-id"), "[0].route.headers.x-request-id", "that weights need", "another one, or take weights out"),
         (user({"old": 1, "other": 1}, "istio", service("other", "another", path="/o")), "[0].route.weights.other", "serves 'another'", "served_name: base"),
         (user({"old": 1, "chain": 1}, "istio", service("chain", path="/c", weights={"chain": 1, "new": 1})), "[0].route.weights.chain", "itself", "Take"),
         (user({"old": 1, "new": 1}, "istio", connection="ext_proc"), "[0].route.weights", "connection: ext_proc", "connection: pool"),
