@@ -53,7 +53,7 @@ class Totals:
         self.example: str | None = None
         self.requests = self.ok = self.good = 0
         self.prompt_tokens = self.output_tokens = self.cached_tokens = self.cacheable_tokens = 0
-        self.chunks = 0
+        self.chunks = self.gap_squares = 0
         self.wall = 0.0
         self.sent: tuple[float, float] | None = None
         self.cpu = 0.0
@@ -103,6 +103,7 @@ class Totals:
         add = self.hist["itl"].add
         for gap in record.gaps:
             add(gap * 1000)
+        self.gap_squares += len(record.gaps) ** 2
         if record.queue_ms is not None:
             self.hist["queue"].add(record.queue_ms)
 
@@ -141,12 +142,17 @@ class Totals:
         self.rates.merge(other.rates)
         for name in ("errors", "servers", "models", "sources"):
             getattr(self, name).update(getattr(other, name))
-        for name in ("requests", "ok", "good", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):
+        for name in ("requests", "ok", "good", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "gap_squares", "cpu"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.example = self.example or other.example
         self.wall = max(self.wall, other.wall)
         both = [each for each in (self.sent, other.sent) if each]
         self.sent = (min(each[0] for each in both), max(each[1] for each in both)) if both else None
+
+    @property
+    def gap_answers(self) -> int:
+        """How many answers of one length say as much of the times between tokens as these, of which the long ones have the most."""
+        return self.hist["itl"].n ** 2 // self.gap_squares if self.gap_squares else 0
 
     def lost(self, metric: str) -> int:
         """How many values of a latency the failed requests count for, each of them infinite."""

@@ -219,9 +219,10 @@ def hist(*values):
     return made
 
 
-def figures(**values):
-    """The intervals of a stage of which only some distributions are known, of a request a second that do not hang together."""
+def figures(lengths=(), **values):
+    """The intervals of a stage of which only some distributions are known, of a request a second that do not hang together. lengths: gaps of each answer."""
     totals = Totals()
+    totals.gap_squares = sum(length**2 for length in lengths)
     for name, each in values.items():
         totals.hist[name] = hist(*each)
     for second in range(len(each)):
@@ -248,9 +249,15 @@ def test_an_interval_of_a_percentile_by_hand():
 
 def test_gaps_count_as_many_times_as_there_are_answers():
     """300 gaps of 30 answers: their 90th percentile is as sure as that of 30 requests. Without pieces there is none."""
-    found = figures(itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
+    found = figures([10] * 30, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
     assert found["itl_p90_ms"]["few"] == "not enough requests (30 of 36 needed)" and found["itl_p50_ms"]["low"] is not None
-    assert "itl_p50_ms" not in figures(itl=[90.0])
+    assert "itl_p50_ms" not in figures([1], itl=[90.0])
+
+
+def test_gaps_of_a_few_long_answers_count_as_few():
+    """Two answers of 135 gaps have nine tenths of 300: 28 others of a gap or two add little."""
+    found = figures([135] * 2 + [1] * 26 + [2] * 2, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
+    assert found["itl_p50_ms"]["few"] == "not enough requests (2 of 6 needed)"
 
 
 def test_a_mean_has_no_interval():
