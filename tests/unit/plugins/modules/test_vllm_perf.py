@@ -455,6 +455,10 @@ def test_what_cannot_be(call, tmp_path, options, said):
         ([{"label": ["rate 1"], "valid": True, "intervals": {}}], "stages[0].label: ['rate 1']; a text is needed"),
         ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": [1, 1, 2]}}], "stages[0].intervals.tpot_p50_ms: [1, 1, 2] is no figure"),
         ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": {"value": "5", "few": "x"}}}], "stages[0].intervals.tpot_p50_ms"),
+        *(
+            ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": figure}}], "stages[0].intervals.tpot_p50_ms")
+            for figure in ({"value": 5, "low": 4, "high": -1, "few": None}, {"value": -5, "low": 4, "high": 6, "few": None}, {"value": 5, "few": ""})
+        ),
     ],
 )
 def test_a_baseline_that_is_none(call, tmp_path, stages, said):

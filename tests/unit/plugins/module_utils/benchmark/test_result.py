@@ -355,6 +355,16 @@ TOO_FEW = (
 )
 
 
+def test_a_load_that_comes_twice_is_compared_in_its_order():
+    """Up and down again: the second time the server is another one, in both runs."""
+    stages = [{"label": label, "valid": True, "intervals": {"tpot_p50_ms": figure(value, value - 1, value + 1)}} for label, value in TWICE]
+    assert [(row["label"], row["found"], row["ratio"], row["verdict"]) for row in result.compare(stages, stages)] == [(*each, 1.0, "same") for each in TWICE]
+    assert [row["ratio"] for row in result.compare(stages[:2], stages)] == [1.0, 1.0]
+
+
+TWICE = (("rate 8", 100), ("rate 16", 300), ("rate 8", 200))
+
+
 def test_nothing_is_no_baseline():
     for theirs, mine in ((0, 1), (1, 0)):
         assert compared(figure(theirs, theirs, 2), figure(mine, mine, 2)) == []
