@@ -125,7 +125,7 @@ class Totals:
         it is unknown, so that nobody can say that the bound was met."""
         for name, bound in self.bounds.items():
             value = _of(record, name)
-            if value is None and (record.output_tokens or 0) < 2:
+            if value is None and record.output_tokens is not None and record.output_tokens < 2:
                 continue
             if value is None or value > bound:
                 return False
@@ -231,9 +231,13 @@ class Totals:
         return late / (due.last - due.first + late) if due.last > due.first else 0.0
 
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
-        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1."""
+        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1. Rates of tokens that nobody counted are None."""
 
-        def per_second(*names: str) -> float:
+        counted = {"prompt": self.input_len.n, "output": self.output_len.n, "good_output": self.output_len.n}
+
+        def per_second(*names: str) -> float | None:
+            if self.ok and not all(counted.get(name, True) for name in names):
+                return None  # nobody counted them
             return round(self.rates.per_second(*names), 3)
 
         return {
