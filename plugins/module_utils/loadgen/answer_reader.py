@@ -102,6 +102,8 @@ class AnswerReader:
         else:
             self._sse = self._sse or sse.SseParser()
             self._events_of(self._sse.feed(piece))
+            if self._sse.dropped:
+                record.fail("too_long", f"an event of more than {sse.MAX_LINE >> 20} MiB")
             if self._sse.idle:
                 self._sse = None
         if record.chunks != before:

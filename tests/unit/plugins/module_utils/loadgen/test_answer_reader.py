@@ -193,3 +193,11 @@ def test_blanks_around_the_data_of_an_event_are_no_part_of_it():
     data = HEAD + body(b"data:  " + event + b"\n\n") + body(b"data:\ndata: " + event + b" \n\n") + body(b"data: [DONE] \n\n") + b"0\r\n\r\n"
     record = read(data, []).record
     assert (record.error, record.chunks, record.text) == (None, 2, "aa")
+
+
+def test_an_event_that_is_too_long_to_be_read_is_no_success():
+    """It may have held the first token."""
+    giant = stream({"prompt_token_ids": [7] * 400_000, **chunk("a")}, done=False)
+    data = HEAD + body(giant) + body(stream(chunk("b"), chunk("", "stop"))) + b"0\r\n\r\n"
+    record = read(data, [100_000, 500_000, 900_000]).record
+    assert (record.error, record.detail) == ("too_long", "an event of more than 1 MiB")
