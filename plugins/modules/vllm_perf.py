@@ -597,7 +597,7 @@ stages:
       description: Successful requests per second while the load lasted, without the drain behind its last request. So are all rates.
       type: float
     output_tokens_per_s:
-      description: Output tokens of successful requests per second.
+      description: Output tokens of successful requests per second. Null, as other rates of tokens, where nobody counted them.
       type: float
     prompt_tokens_per_s:
       description: Prompt tokens of successful requests per second.
@@ -666,7 +666,8 @@ stages:
       description: Events with content.
       type: int
     token_source:
-      description: Requests by the source of their token counts, C(usage) (the server's answer), C(tokenize) (its tokenizer), C(chunks) (number of events).
+      description: Requests by the source of their token counts, C(usage) (the server's answer), C(tokenize) (its tokenizer), C(chunks) (number of events),
+        C(none) (answers that are not streamed, and that nobody counted).
       type: dict
     servers:
       description: Requests per server, where the answers name it in the header C(x-inference-pod).

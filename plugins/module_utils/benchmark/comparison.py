@@ -227,7 +227,7 @@ def _row(found: Facts, rate: float, run: Facts) -> list[str]:
         *(milliseconds(latency[name]) for name in ("p50", "p90", "p99")),
         "-" if ratio is None else f"{ratio:.1f} {mark(found, run, f'{rate:g}')}".rstrip(),
         f"{stage['requests_per_s']:.1f}",
-        f"{stage['output_tokens_per_s']:.0f}",
+        per_second(stage["output_tokens_per_s"]),
         percent(stage["hit_ratio"]),
         percent(stage["largest_share"]),
         str(stage["failed"]),
@@ -239,6 +239,11 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def per_second(value: float | None) -> str:
+    """A rate of tokens as text."""
+    return "-" if value is None else f"{value:.0f}"
 
 
 def percent(value: float | None) -> str:

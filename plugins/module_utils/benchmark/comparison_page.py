@@ -14,7 +14,7 @@ def page(found: Facts) -> str:
     """The page of a comparison, as comparison.results returns it."""
     names = [run["preset"] for run in found["runs"]]
     rates = _rates(found)
-    charts = [*([_ladder(found)] if len(rates) > 1 else []), *(_distribution(found, rate) for rate in rates), _hits(found), _servers(found)]
+    charts = [*([_ladder(found)] if len(rates) > 1 else []), *(_distribution(found, rate) for rate in rates), *_hits(found), _servers(found)]
     warning = "" if found["valid"] else "<p>† The client itself was late in some stages: their numbers say nothing about the servers.</p>"
     parts = [
         html.of(found["about"]),
@@ -55,10 +55,13 @@ def _distribution(found: Facts, rate: float) -> str:
     return html.figure(title, "Of the requests that succeeded, the share that had their first token by then. Further left is better.", chart)
 
 
-def _hits(found: Facts) -> str:
-    bars = [(run["preset"], [(run["total"]["hit_ratio"] or 0) * 100]) for run in found["runs"]]
+def _hits(found: Facts) -> list[str]:
+    """The cache hits of the presets under which servers told them."""
+    bars = [(run["preset"], [] if run["total"]["hit_ratio"] is None else [run["total"]["hit_ratio"] * 100]) for run in found["runs"]]
     title = "Prompt tokens found in the prefix cache"
-    return html.figure(title, "All rates together.", svg.bar_chart(title, bars, svg.Axis("percent", high=100.0), " %", "group"))
+    if not any(values for _preset, values in bars):
+        return []
+    return [html.figure(title, "All rates together.", svg.bar_chart(title, bars, svg.Axis("percent", high=100.0), " %", "group"))]
 
 
 def _servers(found: Facts) -> str:

@@ -60,11 +60,11 @@ def _stage_problems(stage: t.Any) -> list[str]:
 
 def _is_figure(value: t.Any) -> bool:
     def number(found: t.Any) -> bool:
-        return isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found)
+        return isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found) and found >= 0
 
     if not isinstance(value, dict) or not (number(value.get("value")) or value.get("value") is None):
         return False
-    if isinstance(value.get("few"), str):
+    if isinstance(value.get("few"), str) and value["few"]:
         return True
     # an end that is null lies where requests failed
     return value.get("few") is None and all(end in value and (value[end] is None or number(value[end])) for end in ("low", "high"))

@@ -150,7 +150,7 @@ def _latency(stage: Facts) -> Facts:
 
 
 def _throughput(stage: Facts) -> Facts:
-    return {key: {"units": units, "mean": stage[name]} for key, name, units in RATES}
+    return {key: {"units": units, "mean": stage[name]} for key, name, units in RATES if stage[name] is not None}
 
 
 def _series(found: c.Mapping[str, t.Any], stage: Facts) -> Facts:
@@ -165,7 +165,7 @@ def _series(found: c.Mapping[str, t.Any], stage: Facts) -> Facts:
         "time_series": {
             "latency": {"time_to_first_token": {"units": "ms", "series": points("ttft_p50_ms")}},
             "throughput": {
-                "output_token_rate": {"units": "tokens/s", "series": points("output_tokens_per_s")},
+                **({} if stage["output_tokens_per_s"] is None else {"output_token_rate": {"units": "tokens/s", "series": points("output_tokens_per_s")}}),
                 "request_rate": {"units": "queries/s", "series": points("requests_per_s")},
             },
         }

@@ -11,7 +11,7 @@ import typing as t
 from ..common.objects import Facts
 from ..report import html, svg
 from . import result, slo
-from .comparison import milliseconds, percent
+from .comparison import milliseconds, per_second, percent
 
 SHOWN = 7  # stages in one chart, as many as there are colors
 BARS = 16  # servers
@@ -187,7 +187,7 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
             *(shown_time(stage["tpot_ms"][name]) for name in ("p50", "p90")),
             shown_time(stage["e2e_from_schedule_ms"]["p90"]),
             f"{stage['requests_per_s']:.1f}",
-            f"{stage['output_tokens_per_s']:.0f}",
+            per_second(stage["output_tokens_per_s"]),
             percent(stage["goodput_share"]),
             percent(stage["hit_ratio"]),
             f"{stage['failed']} of {stage['requests']}",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import collections.abc as c
 import math
 import typing as t
@@ -136,7 +137,7 @@ def intervals(totals: Totals) -> Facts:
     for name in COMPARED:
         hist, lost = totals.hist[name], totals.lost(name)
         # the gaps of one answer hang together
-        count = min(hist.n, totals.hist["tpot"].n) if name == "itl" else hist.n
+        count = min(totals.gap_answers, totals.hist["tpot"].n) if name == "itl" else hist.n
         # where all failed, nobody knows whether there would have been any time between tokens
         if not count and (totals.ok or name in ("tpot", "itl")):
             continue
@@ -212,14 +213,14 @@ def _load(workload: t.Any) -> t.Any:
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts], other: str = "") -> list[Facts]:
     """[{label, name, baseline, found, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
     confidence of the ratio, of which failures may leave one end open (None); verdict: better, worse, or same where the interval holds 1; unknown where
-    nothing can be said, and `why` says the reason.
+    nothing can be said, and `why` says the reason. A load that comes several times is compared with the same time of the baseline.
 
     other: how the load of the baseline differs from this run's, for which nothing can be compared.
     """
-    before = {entry["label"]: entry for entry in baseline}
+    before = dict(_numbered(baseline))
     rows = []
-    for found in stages:
-        earlier = before.get(found["label"], {})
+    for key, found in _numbered(stages):
+        earlier = before.get(key, {})
         for name, mine in found["intervals"].items():
             theirs = earlier.get("intervals", {}).get(name)
             if theirs and theirs["value"] != 0 != mine["value"]:
@@ -229,6 +230,14 @@ def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Fact
                     row["why"] = "; ".join(_failures(run, entry) for run, entry in (("baseline", earlier), ("this run", found)) if entry.get("failed"))
                 rows.append(row)
     return rows
+
+
+def _numbered(stages: c.Iterable[c.Mapping[str, t.Any]]) -> c.Iterator[tuple[tuple[str, int], c.Mapping[str, t.Any]]]:
+    """((label, how many stages of that label came before), stage) of each."""
+    times: collections.Counter[str] = collections.Counter()
+    for stage in stages:
+        yield (stage["label"], times[stage["label"]]), stage
+        times[stage["label"]] += 1
 
 
 def _incomparable(run: str, entry: c.Mapping[str, t.Any], figure: Facts) -> str | None:

@@ -198,6 +198,8 @@ def _why(rule: Rule, totals: Totals) -> str:
         return "no request succeeded"
     if rule.metric in ABSENT and not totals.hist[rule.metric].n:
         return ABSENT[rule.metric]
+    if rule.metric.endswith("_tokens_per_s"):
+        return ABSENT["ntpot"]
     return f"{totals.failed} of {totals.requests} requests failed, and count as ones that last for ever"
 
 

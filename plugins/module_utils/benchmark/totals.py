@@ -53,7 +53,7 @@ class Totals:
         self.example: str | None = None
         self.requests = self.ok = self.good = 0
         self.prompt_tokens = self.output_tokens = self.cached_tokens = self.cacheable_tokens = 0
-        self.chunks = 0
+        self.chunks = self.gap_squares = 0
         self.wall = 0.0
         self.sent: tuple[float, float] | None = None
         self.cpu = 0.0
@@ -103,6 +103,7 @@ class Totals:
         add = self.hist["itl"].add
         for gap in record.gaps:
             add(gap * 1000)
+        self.gap_squares += len(record.gaps) ** 2
         if record.queue_ms is not None:
             self.hist["queue"].add(record.queue_ms)
 
@@ -124,7 +125,7 @@ class Totals:
         it is unknown, so that nobody can say that the bound was met."""
         for name, bound in self.bounds.items():
             value = _of(record, name)
-            if value is None and (record.output_tokens or 0) < 2:
+            if value is None and record.output_tokens is not None and record.output_tokens < 2:
                 continue
             if value is None or value > bound:
                 return False
@@ -141,12 +142,17 @@ class Totals:
         self.rates.merge(other.rates)
         for name in ("errors", "servers", "models", "sources"):
             getattr(self, name).update(getattr(other, name))
-        for name in ("requests", "ok", "good", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):
+        for name in ("requests", "ok", "good", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "gap_squares", "cpu"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.example = self.example or other.example
         self.wall = max(self.wall, other.wall)
         both = [each for each in (self.sent, other.sent) if each]
         self.sent = (min(each[0] for each in both), max(each[1] for each in both)) if both else None
+
+    @property
+    def gap_answers(self) -> int:
+        """How many answers of one length say as much of the times between tokens as these, of which the long ones have the most."""
+        return self.hist["itl"].n ** 2 // self.gap_squares if self.gap_squares else 0
 
     def lost(self, metric: str) -> int:
         """How many values of a latency the failed requests count for, each of them infinite."""
@@ -225,9 +231,13 @@ class Totals:
         return late / (due.last - due.first + late) if due.last > due.first else 0.0
 
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
-        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1."""
+        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1. Rates of tokens that nobody counted are None."""
 
-        def per_second(*names: str) -> float:
+        counted = {"prompt": self.input_len.n, "output": self.output_len.n, "good_output": self.output_len.n}
+
+        def per_second(*names: str) -> float | None:
+            if self.ok and not all(counted.get(name, True) for name in names):
+                return None  # nobody counted them
             return round(self.rates.per_second(*names), 3)
 
         return {

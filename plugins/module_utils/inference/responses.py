@@ -156,7 +156,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Co
         )
     text, usage, finish, count, done, shaped = "", None, None, 0, False, False
     for event in sse.parse(answer.body):
-        if event.data == "[DONE]":
+        if event.data.strip() == "[DONE]":
             done = True
             break
         count += 1

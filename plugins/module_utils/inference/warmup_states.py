@@ -24,7 +24,7 @@ def reusable(tokens: int, block: int) -> int:
 
 def state(tokens: int | None, cached: int | None, block: int) -> str:
     """The state that the `usage` of an answer shows. `block`: tokens in a KV-cache block."""
-    if tokens is None:
+    if not tokens or (cached or 0) > tokens:  # no prompt has such counts: a usage that nobody filled in
         return UNKNOWN
     if not reusable(tokens, block):
         return SHORT

@@ -102,6 +102,8 @@ class AnswerReader:
         else:
             self._sse = self._sse or sse.SseParser()
             self._events_of(self._sse.feed(piece))
+            if self._sse.dropped:
+                record.fail("too_long", f"an event of more than {sse.MAX_LINE >> 20} MiB")
             if self._sse.idle:
                 self._sse = None
         if record.chunks != before:
@@ -150,12 +152,12 @@ class AnswerReader:
                 return
         if self.record.error:
             return  # nothing after an error counts
-        if data == b"[DONE]":
+        if data.strip() == b"[DONE]":
             self._finished = True
             return
         self._events += 1
         try:
-            text = data.decode()
+            text = data.decode().lstrip()
             value, end = SCAN(text, 0)
             if end != len(text):
                 value = json.loads(text)
@@ -234,7 +236,7 @@ class AnswerReader:
         details = usage.get("prompt_tokens_details")
         self.record.prompt_tokens = _count(usage.get("prompt_tokens"))
         self.record.output_tokens = _count(usage.get("completion_tokens"))
-        self.record.cached_tokens = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+        self.record.cached_tokens = _count(details.get("cached_tokens"), self.record.prompt_tokens) if isinstance(details, dict) else None
         waited = usage.get("queue_time_ms")
         self.record.queue_ms = float(waited) if isinstance(waited, (int, float)) and not isinstance(waited, bool) and 0 <= waited <= MOST else None
 
@@ -263,6 +265,8 @@ class AnswerReader:
         if self._closing is not None and self._closes and record.output_tokens is not None and self._lacks(record.output_tokens - record.chunks):
             record.chunks += 1
             self._stamp(max(self._closing, record.last or 0.0))  # some content may have come after it
+        if self._text and record.output_tokens == 0:
+            record.prompt_tokens = record.output_tokens = record.cached_tokens = None  # a usage that nobody filled in
         if record.status != 200:
             record.fail(f"http_{record.status}", f"answered {record.status}: {excerpt(self._kept.decode('utf-8', 'replace'))!r}")
         elif not self._finished:
@@ -275,5 +279,6 @@ class AnswerReader:
             record.text = "".join(self._texts)
 
 
-def _count(value: t.Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
+def _count(value: t.Any, most: int | None = None) -> int | None:
+    """A number of tokens; None where it cannot be one, as no part is more than the whole, `most`."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= (MOST if most is None else most) else None

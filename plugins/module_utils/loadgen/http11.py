@@ -58,14 +58,18 @@ class ResponseParser:
         if status < 200:
             return True  # an informational response, such as 100 Continue, comes before the answer
         self.status = status
-        self.headers = {name.strip().lower(): value.strip() for name, _colon, value in (line.partition(":") for line in lines)}
+        self.headers = {}
+        for name, _colon, value in (line.partition(":") for line in lines):
+            key, value = name.strip().lower(), value.strip()
+            # a list may stand in several lines
+            self.headers[key] = f"{self.headers[key]}, {value}" if key == "connection" and key in self.headers else value
         self._framing(version)
         return True
 
     def _framing(self, version: str) -> None:
         """Choose how the end of the body is found."""
-        connection = self.headers.get("connection", "").lower()
-        self.keep_alive = connection != "close" and (version != "HTTP/1.0" or connection == "keep-alive")
+        options = [option.strip() for option in self.headers.get("connection", "").lower().split(",")]
+        self.keep_alive = "close" not in options and (version != "HTTP/1.0" or "keep-alive" in options)
         length = self.headers.get("content-length", "")
         if self._method == "HEAD" or self.status in (204, 304):
             self.done = True

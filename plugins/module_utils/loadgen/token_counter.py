@@ -35,7 +35,7 @@ class TokenCounter:
     def put(self, record: Record, call: Call) -> None:
         """Count an answer."""
         if not self._works or record.text is None or self._queue.qsize() >= WAITING:
-            in_chunks(record)
+            in_chunks(record, call)
             self._done(record, call)
         else:
             self._queue.put_nowait((record, call))
@@ -74,7 +74,7 @@ class TokenCounter:
             record.token_source = "tokenize"
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             self._works = False
-            in_chunks(record)
+            in_chunks(record, call)
 
     def _count(self, asked: dict[str, t.Any]) -> int:
         parts = urllib.parse.urlsplit(base_url(self._destination.url))
@@ -98,6 +98,6 @@ class TokenCounter:
         return count
 
 
-def in_chunks(record: Record) -> None:
-    """Take the events with content as tokens: servers send about one token in each."""
-    record.output_tokens, record.token_source = record.chunks, "chunks"
+def in_chunks(record: Record, call: Call) -> None:
+    """Take the events with content as tokens: servers send about one token in each. Nobody knows those of an answer that came as a whole."""
+    record.output_tokens, record.token_source = (record.chunks, "chunks") if call.stream else (None, "none")

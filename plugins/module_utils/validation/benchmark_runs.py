@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..benchmark import page
+from ..benchmark import comparison, page
 from ..benchmark import result as perf_result
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL
@@ -129,7 +129,7 @@ def _cells(stage: Facts) -> list[str]:
         page.shown_time(stage["tpot_ms"]["p90"]),
         page.shown_time(stage["e2e_from_schedule_ms"]["p90"]),
         f"{stage['requests_per_s']:.1f}",
-        f"{stage['output_tokens_per_s']:.0f}",
+        comparison.per_second(stage["output_tokens_per_s"]),
         f"{stage['failed']} of {stage['requests']}",
         f"{sum(each['met'] for each in judged)} of {len(judged)}" if judged else "-",
     ]

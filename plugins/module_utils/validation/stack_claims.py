@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
+from ..benchmark.comparison import per_second
 from ..common.objects import Facts, dicts, get_path, mapping
 from ..common.text import pluralize
 from .claims import Claim, Judged, claim, not_run
@@ -250,4 +251,4 @@ def _performance(result: Facts) -> Claim:
 def _stage(stage: Facts) -> str:
     p90 = stage["ttft_from_schedule_ms"]["p90"]
     first = "" if p90 is None else f", 90 % of first tokens within {p90:.0f} ms"
-    return f"{stage['label']}: {stage['ok']} of {stage['requests']} requests{first}, {stage['output_tokens_per_s']:.0f} output tokens/s"
+    return f"{stage['label']}: {stage['ok']} of {stage['requests']} requests{first}, {per_second(stage['output_tokens_per_s'])} output tokens/s"

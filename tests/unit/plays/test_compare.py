@@ -21,7 +21,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import c
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
-from local_servers import SSE, chunk, serve, stream
+from local_servers import SSE, chunk, closed_port, serve, stream
 
 pytestmark = pytest.mark.rest
 
@@ -99,7 +99,7 @@ class Stack:
 
 @pytest.fixture(name="compare")
 def measure_and_report(root, tmp_path):
-    def run(url, **more):
+    def run(url, play=PLAY, **more):
         user = {"name": "a", "cluster": {"server": url}, "user": {"token": "t"}, "context": {"cluster": "a", "user": "a"}}
         kubeconfig = {"apiVersion": "v1", "kind": "Config", "current-context": "a"}
         for key, value in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
@@ -126,7 +126,7 @@ def measure_and_report(root, tmp_path):
             **more,
         }
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
-        (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+        (tmp_path / "play.yml").write_text(play, encoding="utf-8")
         command = [*plays.command(), "-i", "localhost,", "-c", "local", "play.yml", "-e", "@vars.json"]
         environment = {
             "PATH": os.environ["PATH"],
@@ -140,6 +140,14 @@ def measure_and_report(root, tmp_path):
         return done, tmp_path / "artifacts/compare"
 
     return run
+
+
+def test_a_rate_that_comes_twice_is_refused(compare):
+    """A preset is compared at a rate: two stages of one rate would be one line, with the figures of the one and the ratio of the other."""
+    play = "[{hosts: localhost, gather_facts: false, roles: [llm_d.inference.compare]}]"
+    done, _folder = compare(f"http://127.0.0.1:{closed_port()}", play, compare_stages=[{"rate": rate, "requests": 2} for rate in (4, 8, 4.0)])
+    said = " ".join(done.stdout.split())
+    assert done.returncode and "the rates in compare_stages must be different, since presets are compared by rate, they are 4.0, 8.0, 4.0" in said, done.stdout
 
 
 def test_each_preset_is_sent_the_same_and_kept(compare):

@@ -160,6 +160,7 @@ def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
     assert stage["token_source"] == {source: 5} and stage["output_tokens"] == 10 and stage["prompt_tokens"] == (30 if source == "tokenize" else 0)
+    assert stage["output_tokens_per_s"] > 0 and (stage["prompt_tokens_per_s"] is None) == (stage["total_tokens_per_s"] is None) == (source == "chunks")
 
 
 @pytest.mark.parametrize(("told", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
@@ -179,6 +180,22 @@ def test_answers_that_are_not_streamed(call):
         ][0]
     assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.asked[1] and server.asked[1]["top_p"] == 0.5
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
+
+
+def test_tokens_of_whole_answers_that_nobody_counted_are_unknown(call, tmp_path):
+    """An answer in one piece is one chunk, however many tokens it has: one of each would be a sixteenth of the rate, and a good request of a single token."""
+    said = json.dumps({key: value for key, value in json.loads(whole()).items() if key != "usage"})
+    server = Server(tokenize=False, fail=lambda number: (200, {"Content-Type": JSON}, said))
+    wanted = {"slo": {"output_tokens_per_s_min": 0.1, "error_rate_max": 0}, "goodput": {"tpot_ms": 1000}, "artifacts": str(tmp_path)}
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, stream=False, stages=[{"concurrency": 1, "requests": 5}], **wanted, **OPTIONS)
+    (stage,) = result["stages"]
+    assert stage["ok"] == 5 and stage["token_source"] == {"none": 5} and stage["output_tokens_per_s"] is stage["goodput_tokens_per_s"] is None
+    assert stage["goodput_share"] == 0 and stage["ntpot_ms"]["n"] == 0 and stage["requests_per_s"] > 0
+    assert result["why"] == ["concurrency 1: output_tokens_per_s_min: no value (nobody counted the tokens) misses at least 0.1"]
+    report = json.loads((tmp_path / "benchmark_report_0.json").read_text(encoding="utf-8"))
+    assert list(report["results"]["request_performance"]["aggregate"]["throughput"]) == ["request_rate"]
+    assert "<td>-</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -455,6 +472,10 @@ def test_what_cannot_be(call, tmp_path, options, said):
         ([{"label": ["rate 1"], "valid": True, "intervals": {}}], "stages[0].label: ['rate 1']; a text is needed"),
         ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": [1, 1, 2]}}], "stages[0].intervals.tpot_p50_ms: [1, 1, 2] is no figure"),
         ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": {"value": "5", "few": "x"}}}], "stages[0].intervals.tpot_p50_ms"),
+        *(
+            ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": figure}}], "stages[0].intervals.tpot_p50_ms")
+            for figure in ({"value": 5, "low": 4, "high": -1, "few": None}, {"value": -5, "low": 4, "high": 6, "few": None}, {"value": 5, "few": ""})
+        ),
     ],
 )
 def test_a_baseline_that_is_none(call, tmp_path, stages, said):

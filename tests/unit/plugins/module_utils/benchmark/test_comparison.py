@@ -413,6 +413,13 @@ def test_the_page_needs_no_network_and_escapes_what_it_shows():
     assert "a&lt;script&gt;" in page and "groups 24" in page
 
 
+def test_cache_hits_that_servers_do_not_tell_are_not_none():
+    told, untold = ({**run("queue", measured(8, 800)), "total": {"hit_ratio": hits, "servers": {"a": 1}}} for hits in (0.0, None))
+    chart = "Prompt tokens found in the prefix cache"
+    pages = [comparison_page.page(comparison.results([one, {**other, "preset": "balanced"}], {})) for one, other in ((told, untold), (untold, untold))]
+    assert chart in pages[0] and "queue: 0 %" in pages[0] and "balanced: 0 %" not in pages[0] and chart not in pages[1]
+
+
 def test_every_chart_is_well_formed_and_within_its_frame():
     page = comparison_page.page(comparison.results([BASE, OURS], {}))
     charts = re.findall(r"<svg viewBox=\"0 0 560.*?</svg>", page)
@@ -696,7 +703,7 @@ def test_charts_of_a_comparison_have_its_numbers():
     runs = [entry("a", r4=(100, [90, 110]), r8=(200, [190, 210])), entry("b", r4=(50, [40, 60]), r8=(60, [50, 70]))]
     runs[1]["total"] = {"hit_ratio": None, "servers": {"a": 7}}
     page = comparison_page.page(comparison.results(runs, {}))
-    assert said_by(page, "Prompt tokens found in the prefix cache") == ["a: 12.6 %", "b: 0 %"]
+    assert said_by(page, "Prompt tokens found in the prefix cache") == ["a: 12.6 %"]
     assert said_by(page, "Requests per server") == ["a: 5", "a: 3", "a: 2", "b: 7"]  # the busiest first
     ladder = said_by(page, "Time to first token, 90th percentile, by rate")
     assert set(ladder) == {"a", "b", "a: 4, 100", "a: 8, 200", "b: 4, 50", "b: 8, 60"}

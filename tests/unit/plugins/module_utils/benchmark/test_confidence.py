@@ -218,6 +218,25 @@ def test_gaps_of_one_answer_are_no_requests():
     assert called <= tolerated(tries)
 
 
+def test_gaps_of_answers_of_unequal_length_are_as_many_as_say_as_much():
+    """Each answer has its own time between tokens, and one in ten has most of the tokens."""
+    dice = random.Random("lengths")
+    tries, held = 60, {50: 0, 90: 0}
+    for _dummy in range(tries):
+        totals = Totals({}, open_loop=True)
+        for second in range(300):
+            each, tokens = math.exp(0.5 * dice.gauss(0, 1)) / 100, 400 if dice.random() < 0.1 else 3
+            ends = [second + each * number for number in range(1, tokens + 1)]
+            record = Record(second, 0, float(second), float(second), ends[0], ends[-1], ends[-1], 200, output_tokens=tokens, gaps=[each] * (tokens - 1))
+            totals.add(record)
+        found = result.intervals(totals)
+        for percent in held:
+            truth = 10 * math.exp(0.5 * statistics.NormalDist().inv_cdf(percent / 100))
+            figure = found[f"itl_p{percent}_ms"]
+            held[percent] += bool(figure["few"]) or figure["low"] <= truth <= (math.inf if figure["high"] is None else figure["high"])
+    assert all(times >= 0.9 * tries for times in held.values()), held
+
+
 def test_what_a_late_client_measured_is_not_compared():
     good, late = stage([100.0] * 50), stage([200.0] * 50, sent=0.15)
     for base, found, run in ((good, late, "this run"), (late, good, "baseline")):

@@ -219,9 +219,10 @@ def hist(*values):
     return made
 
 
-def figures(**values):
-    """The intervals of a stage of which only some distributions are known, of a request a second that do not hang together."""
+def figures(lengths=(), **values):
+    """The intervals of a stage of which only some distributions are known, of a request a second that do not hang together. lengths: gaps of each answer."""
     totals = Totals()
+    totals.gap_squares = sum(length**2 for length in lengths)
     for name, each in values.items():
         totals.hist[name] = hist(*each)
     for second in range(len(each)):
@@ -248,9 +249,15 @@ def test_an_interval_of_a_percentile_by_hand():
 
 def test_gaps_count_as_many_times_as_there_are_answers():
     """300 gaps of 30 answers: their 90th percentile is as sure as that of 30 requests. Without pieces there is none."""
-    found = figures(itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
+    found = figures([10] * 30, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
     assert found["itl_p90_ms"]["few"] == "not enough requests (30 of 36 needed)" and found["itl_p50_ms"]["low"] is not None
-    assert "itl_p50_ms" not in figures(itl=[90.0])
+    assert "itl_p50_ms" not in figures([1], itl=[90.0])
+
+
+def test_gaps_of_a_few_long_answers_count_as_few():
+    """Two answers of 135 gaps have nine tenths of 300: 28 others of a gap or two add little."""
+    found = figures([135] * 2 + [1] * 26 + [2] * 2, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
+    assert found["itl_p50_ms"]["few"] == "not enough requests (2 of 6 needed)"
 
 
 def test_a_mean_has_no_interval():
@@ -346,6 +353,16 @@ TOO_FEW = (
     (90, "not enough requests (40 hang together and say as much as 9 of 36 needed)"),
     (99, "the stage is too short (3 of 10 slices of 1 s needed)"),
 )
+
+
+def test_a_load_that_comes_twice_is_compared_in_its_order():
+    """Up and down again: the second time the server is another one, in both runs."""
+    stages = [{"label": label, "valid": True, "intervals": {"tpot_p50_ms": figure(value, value - 1, value + 1)}} for label, value in TWICE]
+    assert [(row["label"], row["found"], row["ratio"], row["verdict"]) for row in result.compare(stages, stages)] == [(*each, 1.0, "same") for each in TWICE]
+    assert [row["ratio"] for row in result.compare(stages[:2], stages)] == [1.0, 1.0]
+
+
+TWICE = (("rate 8", 100), ("rate 16", 300), ("rate 8", 200))
 
 
 def test_nothing_is_no_baseline():

@@ -114,7 +114,7 @@ def test_a_good_request_at_its_bound():
     assert summary(answered(first=0.5, last=0.75), ttft_ms=500, e2e_ms=750)["goodput_share"] == 1
 
 
-@pytest.mark.parametrize(("tokens", "share"), [(None, 1.0), (1, 1.0), (2, 0.0)])
+@pytest.mark.parametrize(("tokens", "share"), [(None, 0.0), (1, 1.0), (2, 0.0)])
 def test_what_came_in_one_piece_has_no_time_between_tokens(tokens, share):
     assert summary(answered(first=0.4, last=0.4, tokens=tokens), tpot_ms=1e6)["goodput_share"] == share
 

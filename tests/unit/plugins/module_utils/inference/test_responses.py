@@ -103,6 +103,7 @@ def test_a_stream_that_is_broken(body, kind):
 
 def test_a_stream_ends_by_its_last_word_or_by_the_reason_of_its_choice():
     assert answers.streamed(answer(body=stream(chunk("To ")), content_type=SSE)).text == "To "
+    assert answers.streamed(answer(body=stream(chunk("To "), done=False) + b"data: [DONE] \n\n", content_type=SSE)).text == "To "
     assert answers.streamed(answer(body=stream(chunk("To ", "length"), done=False), content_type=SSE)).text == "To "
 
 

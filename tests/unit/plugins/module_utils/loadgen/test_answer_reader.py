@@ -171,3 +171,33 @@ def test_counts_that_are_none(told):
     last = b'data: {"choices": [], "usage": {"completion_tokens": ' + told.encode() + b"}}\n\n"
     record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
     assert record.output_tokens is None and record.error is None
+
+
+def test_a_count_of_nothing_beside_a_text_is_none():
+    """Some servers and proxies send a usage that nobody has filled in."""
+    told = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
+    data = HEAD + body(stream(chunk("a"), chunk("b", "stop"), {"choices": [], "usage": told})) + b"0\r\n\r\n"
+    record = read(data, []).record
+    assert (record.prompt_tokens, record.output_tokens, record.cached_tokens, record.error) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("cached", "known"), [(0, 0), (7, 7), (8, None)])
+def test_no_more_tokens_are_cached_than_the_prompt_has(cached, known):
+    told = {"prompt_tokens": 7, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": cached}}
+    record = read(HEAD + body(stream(chunk("a", "stop"), {"choices": [], "usage": told})) + b"0\r\n\r\n", []).record
+    assert (record.prompt_tokens, record.cached_tokens) == (7, known)
+
+
+def test_blanks_around_the_data_of_an_event_are_no_part_of_it():
+    event = json.dumps(chunk("a")).encode()
+    data = HEAD + body(b"data:  " + event + b"\n\n") + body(b"data:\ndata: " + event + b" \n\n") + body(b"data: [DONE] \n\n") + b"0\r\n\r\n"
+    record = read(data, []).record
+    assert (record.error, record.chunks, record.text) == (None, 2, "aa")
+
+
+def test_an_event_that_is_too_long_to_be_read_is_no_success():
+    """It may have held the first token."""
+    giant = stream({"prompt_token_ids": [7] * 400_000, **chunk("a")}, done=False)
+    data = HEAD + body(giant) + body(stream(chunk("b"), chunk("", "stop"))) + b"0\r\n\r\n"
+    record = read(data, [100_000, 500_000, 900_000]).record
+    assert (record.error, record.detail) == ("too_long", "an event of more than 1 MiB")

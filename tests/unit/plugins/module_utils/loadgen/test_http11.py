@@ -87,6 +87,25 @@ def test_a_continue_comes_before_the_answer():
     assert parser.feed(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n") == [] and parser.status == 204 and parser.done
 
 
+@pytest.mark.parametrize(
+    ("first", "lines", "kept"),
+    [
+        ("1.1", ["Upgrade, close"], False),
+        ("1.1", ["Close , TE"], False),
+        ("1.1", ["close", "TE"], False),
+        ("1.1", ["keep-alive, Upgrade"], True),
+        ("1.1", ["closed"], True),
+        ("1.0", ["Upgrade, Keep-Alive"], True),
+        ("1.0", ["TE"], False),
+    ],
+)
+def test_what_a_server_says_of_the_connection_may_be_a_list(first, lines, kept):
+    parser = ResponseParser()
+    said = "".join(f"Connection: {line}\r\n" for line in lines)
+    parser.feed(f"HTTP/{first} 200 OK\r\n{said}Content-Length: 0\r\n\r\n".encode())
+    assert parser.done and parser.keep_alive == kept
+
+
 def test_a_connection_with_bytes_nobody_asked_for_is_not_kept():
     parser = ResponseParser()
     parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n")

@@ -17,7 +17,7 @@ def test_what_stops_the_counting_is_raised_and_not_waited_for() -> None:
         counter = TokenCounter(Destination("http://127.0.0.1:9"), refused)
         answer = type("Answer", (), {"text": "a b", "chunks": 2})
         for _each in range(3):
-            counter.put(answer(), type("Call", (), {"model": "m", "body": "{}"})())
+            counter.put(answer(), type("Call", (), {"model": "m", "body": "{}", "stream": True})())
         try:
             await asyncio.wait_for(counter.drain(), 20)
         finally:

@@ -46,6 +46,9 @@ def test_whole_blocks_before_the_last_token_can_be_kept(tokens, block, count):
         (40, None, "unknown"),
         (None, None, "unknown"),
         (None, 32, "unknown"),
+        (0, 0, "unknown"),
+        (0, None, "unknown"),
+        (40, 900, "unknown"),
     ],
 )
 def test_states(tokens, cached, state):
