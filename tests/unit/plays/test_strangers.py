@@ -50,6 +50,14 @@ IMITATE = [
     {**role("calibrate", tasks_from="imitate"), "vars": {"__calibrate_engine": {"type": "simulator"}}},
 ]
 
+MOVE = [
+    {"llm_d.inference.canary_steps": {"steps": [50], "pause": 0}, "register": "__canary_facts"},
+    {
+        "block": [{**role("canary", tasks_from="step"), "vars": {"__canary_step": "{{ __canary_facts.steps[0] }}"}}],
+        "rescue": [role("canary", tasks_from="back")],
+    },
+]
+
 
 def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple[int, str]:
     """(exit status, output) of a play whose variables are extra variables, as in AWX."""
@@ -99,6 +107,35 @@ def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
     api.kept[f"{SPACE}/services/a"] = there("Service", "a")
     run(api, tmp_path, role("model_service"), llm_d_adopt=True)
     assert api.kept[f"{SPACE}/services/a"]["metadata"]["labels"].items() >= OURS.items()
+
+
+def test_what_another_instance_has_to_restore_is_not_restored(tmp_path: Path) -> None:
+    """As after llm_d_adopt has taken the service over: it is of before that."""
+    api = KeepingApi(ready=True)
+    api.apply(f"{DEPLOYMENTS}/a-epp", "", deployment("a-epp", OURS))
+    old = {**OURS, "app.kubernetes.io/part-of": "old"}
+    point = there("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp", old)])})
+    api.apply(POINT, "", point)
+    before = copy.deepcopy(api.kept)
+    status, said = run(api, tmp_path, role("compare"))
+    assert status and "- ConfigMap llm-d/a-compare (of llm_d_instance old in namespace llm-d)" in said, said
+    assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
+
+
+def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
+    """Its claims hold where another instance serves by the same names."""
+    services = [{**SERVICE, "route": {"weights": {"a": 100, "b": 0}}}, {**SERVICE, "name": "b", "route": {"headers": {"x-variant": "b"}}}]
+    route = there("HTTPRoute", "a", {**OURS, "app.kubernetes.io/part-of": "another"}, spec={"parentRefs": [{"name": "theirs"}]})
+    api, routes = KeepingApi(ready=True), "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/httproutes"
+    for name in ("a", "a.b", "b"):
+        item = copy.deepcopy(route)
+        item["metadata"]["name"] = name
+        api.kept[f"{routes}/{name}"] = {**item, "apiVersion": "gateway.networking.k8s.io/v1"}
+    before = copy.deepcopy(api.kept)
+    gateway = {"provider": "envoy_gateway", "install": False, "create": False, "name": "theirs"}
+    status, said = run(api, tmp_path, *MOVE, llm_d_model_services=services, llm_d_gateway=gateway)
+    assert status and "(of llm_d_instance another in namespace llm-d)" in said and "are back" not in said, said
+    assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
 def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:
