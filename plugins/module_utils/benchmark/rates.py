@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as c
+import math
 
 from .pace import Pace
 
@@ -105,13 +106,20 @@ class Rates:
     def per_second(self, *names: str) -> float:
         """The sums of these names per second; 0 where nothing ended."""
         begin, end = self.window()
+        asked = self._asked(*names)
         if self.as_due:
-            each = sum(self.whole.sums[name] for name in names) / self.due.n
-            return each * (self.due.n - 1) / (end - begin) * self.pace.share
+            return asked * self.pace.share
         span, before = self._span(), self.first[1] if self.first and self.open_loop else {}
         if self.open_loop and (span.n < 2 or end <= begin):  # a single one: nothing ended behind the first
             span, before, begin, end = self.whole, {}, 0.0, self.whole.last
-        return sum(span.sums[name] - before.get(name, 0) for name in names) / (end - begin) if end > begin else 0.0
+        # a few that happen to end together came no faster than they were asked for
+        return min(asked, sum(span.sums[name] - before.get(name, 0) for name in names) / (end - begin)) if end > begin else 0.0
+
+    def _asked(self, *names: str) -> float:
+        """The sums of these names per second in which their requests were due; infinite where these have no times, or a single one."""
+        if not self.open_loop or self.due.last <= self.due.first:
+            return math.inf
+        return sum(self.whole.sums[name] for name in names) / self.due.n * (self.due.n - 1) / (self.due.last - self.due.first)
 
     def _inside(self, sent: float, end: float) -> float:
         """The share of a request that counts while the load lasts: of a closed loop, of its own time."""

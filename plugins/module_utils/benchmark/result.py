@@ -136,7 +136,7 @@ def intervals(totals: Totals) -> Facts:
     for name in COMPARED:
         hist, lost = totals.hist[name], totals.lost(name)
         # the gaps of one answer hang together
-        count = min(hist.n, totals.hist["tpot"].n) if name == "itl" else hist.n
+        count = min(totals.gap_answers, totals.hist["tpot"].n) if name == "itl" else hist.n
         # where all failed, nobody knows whether there would have been any time between tokens
         if not count and (totals.ok or name in ("tpot", "itl")):
             continue

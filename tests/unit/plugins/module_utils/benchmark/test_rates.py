@@ -176,6 +176,12 @@ def test_few_requests_have_a_rate():
     assert rates([(0.0, 5.0), (1.0, 10.0)], 1.0).per_second("ok") == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize("apart", [0.0, 0.001, 0.01])
+def test_two_answers_that_end_together_come_no_faster_than_they_were_asked_for(apart):
+    """Whatever the time between them is: the first answer took a second longer."""
+    assert rates([(0.0, 1.5), (1.0, 1.5 + apart)], 1.0).per_second("ok", "output") <= 5.0
+
+
 @pytest.mark.parametrize("ask", [8.0, 10.0, 20.0])
 def test_two_clients_together_are_one(ask):
     asked = queue(at(ask, 20), 10.0, takes=2.0)
