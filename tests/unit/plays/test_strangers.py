@@ -102,6 +102,20 @@ def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: s
     assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
+def test_the_gpu_operator_by_itself_refuses_the_configuration_of_others(tmp_path: Path) -> None:
+    """As with --tags gpu_operator, where no preflight comes before. Their namespace alone is used, and stays theirs."""
+    api, place = KeepingApi(ready=True), "/api/v1/namespaces/gpu-operator"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}, "status": {"phase": "Active"}}
+    api.kept[place], name = copy.deepcopy(namespace), f"{place}/configmaps/llm-d-device-plugin"
+    pool = {"name": "a", "node_selector": {"x": "y"}, "sharing": "time_slicing", "replicas": 4}
+    given = {"llm_d_scope": "cluster", "llm_d_charts": {"gpu_operator": "/charts"}, "llm_d_gpus": {"operator": "nvidia_helm", "pools": [pool]}}
+    api.kept[name] = theirs = there("ConfigMap", "llm-d-device-plugin")
+    theirs["metadata"]["namespace"] = "gpu-operator"
+    status, said = run(api, tmp_path, role("gpu_operator"), **given)
+    assert status and "- ConfigMap gpu-operator/llm-d-device-plugin (of shop)" in said and "Helm" not in said, said
+    assert api.kept[name] is theirs and api.kept[place] == namespace
+
+
 def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
     api = KeepingApi(ready=True)
     api.kept[f"{SPACE}/services/a"] = there("Service", "a")
