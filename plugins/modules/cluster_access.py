@@ -101,7 +101,7 @@ found:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.client import FIRST_TIMEOUT, Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError, not_an_api_server
 from ..module_utils.k8s.related_objects import Observer, references
 
@@ -110,7 +110,7 @@ def account_name(cluster: Cluster) -> str:
     """The name of the account; empty when the API server is too old to return it."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        answer = cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body)
+        answer = cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body, timeout=FIRST_TIMEOUT)
     except ApiError as exc:
         if exc.status == 401:
             raise

@@ -112,6 +112,7 @@ problems:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.labels import has_labels, whose
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.platform import free_accelerators
@@ -142,6 +143,9 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
         for test in tests:
             metadata = test["pod"]["metadata"]
             root = f"/api/v1/namespaces/{metadata['namespace']}/pods"
+            if (there := cluster.find(f"{root}/{metadata['name']}")) and not has_labels(there, metadata["labels"]):
+                remedy = f"write another name for the pool {test['pool']} under llm_d_gpus.pools, or have it deleted"
+                raise ClusterError(f"the test pod cannot be made: there is a Pod {metadata['namespace']}/{metadata['name']} {whose(there)}; {remedy}")
             remove(cluster, f"{root}/{metadata['name']}")  # left by a run that was killed
             cluster.request("POST", root, body=test["pod"])
             paths[f"{root}/{metadata['name']}"] = test

@@ -21,16 +21,28 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def server(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> str:
     """The URL of the API server that modules of this collection reach with these options; empty where it is not known."""
+    return _shown(text(_cluster(kubeconfig, context, environment).get("server")))
+
+
+def way(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> tuple[str, ...]:
+    """The same for the same cluster: its URL, and what may make another cluster of one URL; empty where it is not known."""
+    found = _cluster(kubeconfig, context, environment)
+    url = _shown(text(found.get("server")))
+    return (url, text(found.get("proxy-url")), text(found.get("tls-server-name"))) if url else ()
+
+
+def _cluster(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> Facts:
+    """The entry of a kubeconfig for the cluster that these options name; empty where it is not known."""
     if environment.get("K8S_AUTH_HOST"):
-        return _shown(environment["K8S_AUTH_HOST"])
+        return {"server": environment["K8S_AUTH_HOST"]}
     named = kubeconfig or environment.get("K8S_AUTH_KUBECONFIG") or environment.get("KUBECONFIG")
     files = [_read(path) for path in (named or os.path.join("~", ".kube", "config")).split(os.pathsep) if path]
     if not any(files):
         host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT", "443")
-        return "" if named or not host else f"https://{f'[{host}]' if ':' in host else host}:{port}"
+        return {} if named or not host else {"server": f"https://{f'[{host}]' if ':' in host else host}:{port}"}
     chosen = context or environment.get("K8S_AUTH_CONTEXT") or next((text(each["current-context"]) for each in files if each.get("current-context")), "")
     cluster = text(get_path(_named(files, "contexts", chosen), "context", "cluster"))
-    return _shown(text(get_path(_named(files, "clusters", cluster), "cluster", "server")))
+    return mapping(_named(files, "clusters", cluster).get("cluster"))
 
 
 def folder(url: str) -> str:

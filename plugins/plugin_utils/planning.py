@@ -45,7 +45,7 @@ TEMPLATES = (
     "model_service/templates/servers.yml.j2",
 )
 PROMPTS = "model_service/templates/prompts.yml.j2"
-_PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_scope")
+_PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_name_suffix", "llm_d_scope")
 _TAKEN = (".", "..", "benchmark", "calibrate", "compare", "conformance", "diagnose", "export", "fleet", "mirror", "performance")
 _HERE = ("localhost", "127.0.0.1", "::1")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
@@ -129,13 +129,13 @@ def fleet(variables: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def same_place(variables: t.Mapping[str, t.Any]) -> list[Problem]:
-    """A problem where another host of the inventory has the same kubeconfig, context, namespace and instance: both would deploy over each other."""
+    """A problem where another host of the inventory has the same cluster, namespace and instance: both would deploy over each other."""
     others, own = variables.get("hostvars") or {}, _place(variables, str(variables.get("inventory_hostname", "")))
     found = [name for name in fleet(variables) if own and name != variables["inventory_hostname"] and _place(variables, name) == own]
     if not others or not found:
         return []
-    why = f"{own[2]!r} of the same cluster is also the namespace of {', '.join(found)} in the inventory, and both would deploy over each other."
-    return [Problem("llm_d_namespace", own[2], why, "Write another llm_d_kubeconfig, llm_d_context, llm_d_namespace or llm_d_instance for each of them.")]
+    why = f"{own[0]!r} of the same cluster is also the namespace of {', '.join(found)} in the inventory, and both would deploy over each other."
+    return [Problem("llm_d_namespace", own[0], why, "Write another llm_d_kubeconfig, llm_d_context, llm_d_namespace or llm_d_instance for each of them.")]
 
 
 def _place(variables: t.Mapping[str, t.Any], host: str) -> tuple[str, ...]:
@@ -144,7 +144,10 @@ def _place(variables: t.Mapping[str, t.Any], host: str) -> tuple[str, ...]:
         theirs = variables["hostvars"][host]
         if theirs.get("ansible_connection") != "local":
             return ()
-        return tuple(str(_absolute(name, plain(theirs.get(name, VARIABLES[name].default)))) for name in _PLACE)
+        kubeconfig, context, namespace, instance, suffix, scope = (_absolute(name, plain(theirs.get(name)) or VARIABLES[name].default) for name in _PLACE)
+        # Kubeconfigs and contexts of any name may lead to one cluster.
+        way = cluster_server.way(kubeconfig, context, os.environ) or (kubeconfig, context)
+        return tuple(map(str, (namespace, f"{instance}{suffix or ''}", scope, *way)))
     except Exception:  # a template of the user can raise anything; their own host tells of it
         return ()
 

@@ -44,6 +44,7 @@ UNVERIFIED = (
 )
 FIELD_MANAGER = "llm_d.inference"
 CONNECT_TIMEOUT, READ_TIMEOUT, WHOLE_TIMEOUT = 10.0, 60.0, 300.0  # seconds: to connect, between two bytes, for a whole response
+FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first answer, which shows whether anything answers; not for modules that wait
 MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of all pods may be large; bytes that are read at once
 THREADS = 6
 PAGE = "500"  # objects per page of a list
@@ -197,7 +198,9 @@ class Cluster:
             body = json.dumps(body).encode()
         url = self.server.rstrip("/") + path + ("?" + urlencode(query) if query else "")
         reading = _Reading(f"{method} {path}", self.server, options)
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, reading.within), read=min(options.get("timeout") or READ_TIMEOUT, reading.within))
+        known = self._reached or method != "GET" or self.clock.now() < self._patient_until
+        late = options.get("timeout") or (READ_TIMEOUT if known else FIRST_TIMEOUT)
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, reading.within), read=min(late, reading.within))
         try:
             # Read for each request, since tokens of exec plugins and of pods are renewed.
             for setting in self._configuration.auth_settings().values():

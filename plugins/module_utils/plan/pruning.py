@@ -63,8 +63,9 @@ def searched(user: Facts, gateway: Facts, labels: dict[str, str]) -> list[Facts]
     # Elsewhere, and elsewhere's objects here, may be those of another file with this instance.
     places = {**dict.fromkeys((gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)), f"{HOME_LABEL}={home}"), home: f"!{HOME_LABEL}"}
     kinds = [kind for kind in _KINDS if kind != _CLAIMS or user[VARIABLE]["claims"]]
-    # What the file says is applied: there is nothing left that an interrupted comparison has to restore.
-    ended = {"api_version": "v1", "kind": "ConfigMap", "namespace": home, "label_selector": f"{ours},{RESTORES}"}
+    # What the file says is applied: there is nothing left that an interrupted comparison has to restore. A service that stays as it is has that left.
+    restored = RESTORES if user[VARIABLE]["services"] else f"{RESTORES} in ({','.join(names)})"
+    ended = {"api_version": "v1", "kind": "ConfigMap", "namespace": home, "label_selector": f"{ours},{restored}"}
     return [
         *(
             {"api_version": version, "kind": kind, "namespace": place, "label_selector": f"{ours},{whose},{of}"}

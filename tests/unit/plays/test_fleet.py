@@ -176,6 +176,21 @@ def test_two_hosts_in_one_place_are_refused_and_others_go_on(fleet: Fleet) -> No
 
 
 @pytest.mark.rest
+def test_two_hosts_with_kubeconfigs_of_one_cluster_are_in_one_place(fleet: Fleet, tmp_path: Path) -> None:
+    """Whatever the files are called, and whoever they log in; a suffix is part of the instance, and a value left empty the default."""
+    one, copy, other = (
+        {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / name, f"https://10.0.0.{number}:6443", name), "llm_d_namespace": "same"}
+        for name, number in (("one", 1), ("copy", 1), ("other", 2))
+    )
+    apart = {**copy, "llm_d_name_suffix": "-blue"}
+    fleet.inventory({"a": one, "b": {**copy, "llm_d_instance": None}, "c": other, "d": apart, "e": {**one, "llm_d_instance": "llm-d-blue"}})
+    status, said = fleet.judge(dict.fromkeys("abcde", True), "--forks", "5")
+    assert status and fleet.states() == {"a": "refused", "b": "refused", "c": "ok", "d": "refused", "e": "refused"}, said
+    told = " ".join(said.split())
+    assert "'same' of the same cluster is also the namespace of b in the inventory" in told and "the namespace of e in the inventory" in told
+
+
+@pytest.mark.rest
 def test_a_play_that_connects_by_other_ways_tells_its_hosts_apart_itself(fleet: Fleet) -> None:
     fleet.inventory(dict.fromkeys("ab", {"llm_d_namespace": "same"}))
     assert fleet.judge(dict.fromkeys("ab", True), environment={"K8S_AUTH_CONTEXT": "{{ inventory_hostname }}"})[0] == 0

@@ -44,11 +44,18 @@ def test_each_play_names_its_first_task(playbook: str) -> None:
         ("list_images", "Show images, charts and CRDs", "start at Compute the plan"),
         ("canary", "llm_d.inference.canary : Show the steps", "start at llm_d.inference.canary : Compute the steps"),
         ("canary", "llm_d.inference.canary : Take the steps", "start at llm_d.inference.canary : Compute the steps"),
+        ("watch", "llm_d.inference.prerequisites : Compute what to deploy", "start at llm_d.inference.diagnose : Compute what to diagnose"),
     ],
 )
 def test_a_playbook_that_starts_behind_it_says_so(playbook: str, task: str, first: str) -> None:
     done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "--start-at-task", task)
     assert done.returncode == 2 and first in " ".join((done.stdout + done.stderr).split()), done.stdout
+
+
+@pytest.mark.rest
+def test_tags_that_skip_the_look_for_drift_are_refused() -> None:
+    done = plays.run("-i", "inventories/local", "playbooks/watch.yml", "--tags", "model_service")
+    assert done.returncode == 2 and "nothing was compared: leave out --tags" in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
 def test_a_play_that_starts_behind_it_says_so(tmp_path: Path) -> None:

@@ -50,6 +50,14 @@ IMITATE = [
     {**role("calibrate", tasks_from="imitate"), "vars": {"__calibrate_engine": {"type": "simulator"}}},
 ]
 
+MOVE = [
+    {"llm_d.inference.canary_steps": {"steps": [50], "pause": 0}, "register": "__canary_facts"},
+    {
+        "block": [{**role("canary", tasks_from="step"), "vars": {"__canary_step": "{{ __canary_facts.steps[0] }}"}}],
+        "rescue": [role("canary", tasks_from="back")],
+    },
+]
+
 
 def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple[int, str]:
     """(exit status, output) of a play whose variables are extra variables, as in AWX."""
@@ -94,11 +102,54 @@ def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: s
     assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
+def test_the_gpu_operator_by_itself_refuses_the_configuration_of_others(tmp_path: Path) -> None:
+    """As with --tags gpu_operator, where no preflight comes before. Their namespace alone is used, and stays theirs."""
+    api, place = KeepingApi(ready=True), "/api/v1/namespaces/gpu-operator"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}, "status": {"phase": "Active"}}
+    api.kept[place], name = copy.deepcopy(namespace), f"{place}/configmaps/llm-d-device-plugin"
+    pool = {"name": "a", "node_selector": {"x": "y"}, "sharing": "time_slicing", "replicas": 4}
+    given = {"llm_d_scope": "cluster", "llm_d_charts": {"gpu_operator": "/charts"}, "llm_d_gpus": {"operator": "nvidia_helm", "pools": [pool]}}
+    api.kept[name] = theirs = there("ConfigMap", "llm-d-device-plugin")
+    theirs["metadata"]["namespace"] = "gpu-operator"
+    status, said = run(api, tmp_path, role("gpu_operator"), **given)
+    assert status and "- ConfigMap gpu-operator/llm-d-device-plugin (of shop)" in said and "Helm" not in said, said
+    assert api.kept[name] is theirs and api.kept[place] == namespace
+
+
 def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
     api = KeepingApi(ready=True)
     api.kept[f"{SPACE}/services/a"] = there("Service", "a")
     run(api, tmp_path, role("model_service"), llm_d_adopt=True)
     assert api.kept[f"{SPACE}/services/a"]["metadata"]["labels"].items() >= OURS.items()
+
+
+def test_what_another_instance_has_to_restore_is_not_restored(tmp_path: Path) -> None:
+    """As after llm_d_adopt has taken the service over: it is of before that."""
+    api = KeepingApi(ready=True)
+    api.apply(f"{DEPLOYMENTS}/a-epp", "", deployment("a-epp", OURS))
+    old = {**OURS, "app.kubernetes.io/part-of": "old"}
+    point = there("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp", old)])})
+    api.apply(POINT, "", point)
+    before = copy.deepcopy(api.kept)
+    status, said = run(api, tmp_path, role("compare"))
+    assert status and "- ConfigMap llm-d/a-compare (of llm_d_instance old in namespace llm-d)" in said, said
+    assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
+
+
+def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
+    """Its claims hold where another instance serves by the same names."""
+    services = [{**SERVICE, "route": {"weights": {"a": 100, "b": 0}}}, {**SERVICE, "name": "b", "route": {"headers": {"x-variant": "b"}}}]
+    route = there("HTTPRoute", "a", {**OURS, "app.kubernetes.io/part-of": "another"}, spec={"parentRefs": [{"name": "theirs"}]})
+    api, routes = KeepingApi(ready=True), "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/httproutes"
+    for name in ("a", "a.b", "b"):
+        item = copy.deepcopy(route)
+        item["metadata"]["name"] = name
+        api.kept[f"{routes}/{name}"] = {**item, "apiVersion": "gateway.networking.k8s.io/v1"}
+    before = copy.deepcopy(api.kept)
+    gateway = {"provider": "envoy_gateway", "install": False, "create": False, "name": "theirs"}
+    status, said = run(api, tmp_path, *MOVE, llm_d_model_services=services, llm_d_gateway=gateway)
+    assert status and "(of llm_d_instance another in namespace llm-d)" in said and "are back" not in said, said
+    assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
 def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:

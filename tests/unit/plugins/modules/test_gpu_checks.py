@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of GPUs are looked for on each node of a pool, wherever the exporters are."""
+"""Metrics of GPUs are looked for on each node of a pool, wherever the exporters are. A test pod takes no place of somebody else's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import urllib.parse
 import kubernetes
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
-from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import missing_metrics
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import missing_metrics, run
 from local_servers import serve
 
 PAGE = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="gpu-1"} 3\n'
@@ -56,3 +57,19 @@ def test_each_node_of_a_pool_has_metrics(namespace, pool, cut, words):
     with serve(answer) as url:
         found = missing_metrics(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
     assert (not found) if words is None else (len(found) == 1 and words in found[0])
+
+
+def test_a_pod_of_others_with_the_name_of_a_test_pod_stays():
+    def theirs(_handler, method, path, _body):
+        asked.append(method)
+        return (
+            200,
+            {},
+            json.dumps({"kind": "Pod", "metadata": {"name": "gpu-test-a-gpu", "namespace": "llm-d", "labels": {"app.kubernetes.io/part-of": "shop"}}}),
+        )
+
+    asked = []
+    pod = {"metadata": {"name": "gpu-test-a-gpu", "namespace": "llm-d", "labels": {"app.kubernetes.io/part-of": "llm-d"}}}
+    with serve(theirs) as url, pytest.raises(ClusterError, match="there is a Pod llm-d/gpu-test-a-gpu of shop; write another name for the pool a"):
+        run(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), [{"pool": "a", "resource": "nvidia.com/gpu", "pod": pod}], 0.0)
+    assert set(asked) == {"GET"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import typing as t
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, explain, plan, problems, redacted
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import references
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Problem
@@ -407,6 +409,22 @@ def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> N
     assert proxy["image"] == "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1"
     deployments = {item["metadata"]["name"]: item["spec"] for item in definitions(planned) if item["kind"] == "Deployment"}
     assert [deployments[f"sim-{role}"]["replicas"] for role in ("decode", "prefill")] == [3, 2]
+
+
+def test_a_comparison_reads_beforehand_whatever_another_preset_changes() -> None:
+    """Else it could not restore that."""
+    scaled = {"provider": "keda", "min": 1, "max": 3, "metrics": {"queue": 5}, "prometheus": "http://prometheus:9090"}
+    warmed = {"schedule": "@hourly", "prompts": ["You answer in one word, and you never say why."]}
+    monitored = {"scrape": True, "alerts": True, "dashboards": ["grafana", "perses"]}
+    for more in ({"replicas": 2}, {"autoscaling": scaled, "warmup": warmed}):
+        made = {}
+        for preset in ("round_robin", "prefix_aware", "precise_prefix", "disaggregated"):
+            service = {**SIMULATOR, **more, "scheduler": {"preset": preset}}
+            planned = plan(user(service, llm_d_release="scheduler-0.7", llm_d_monitoring=monitored))
+            made[preset] = {json.dumps(reference): item for item in definitions(planned) for reference in references([item])}
+        switched = {json.dumps(item) for item in planned["services"][0]["switched"]}
+        for one, other in itertools.combinations(made.values(), 2):
+            assert {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)} <= switched
 
 
 def test_each_stage_has_a_service_and_routes_lead_to_the_decode_servers() -> None:

@@ -137,6 +137,14 @@ def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
     assert {item["metadata"]["name"] for item in definitions(planned)}.isdisjoint({point["metadata"]["name"]})
 
 
+def test_what_a_comparison_of_a_service_that_stays_has_to_restore_stays() -> None:
+    """Nobody has applied that service since: it runs as the interrupted comparison has left it."""
+    (point,) = [service["restore_point"] for service in plan(user(SIMULATOR))["services"]]
+    another = {**SIMULATOR, "name": "another"}
+    assert pruned([point], plan(user(another, llm_d_prune={"services": False}))) == [] and pruned([point], plan(user(another)))
+    assert pruned([point], plan(user(SIMULATOR, llm_d_prune={"services": False})))
+
+
 def test_a_file_that_does_not_speak_of_services_prunes_none() -> None:
     """As with the wrong inventory. An empty list is said."""
     there = definitions(plan(user(SIMULATOR)))
