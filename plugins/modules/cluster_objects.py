@@ -174,8 +174,8 @@ objects:
       sample: ""
     untried:
       description:
-        - In check mode V(kind) or V(namespace), where the API server could not be asked since that does not exist yet; V(answer) where it refused for a
-          reason that may be gone when the object is applied. Else empty.
+        - In check mode V(kind), V(namespace) or V(reference), where the API server could not be asked since its kind, its namespace or an object that it
+          refers to does not exist yet; V(answer) where it refused for a reason that may be gone when the object is applied. Else empty.
       returned: always
       type: str
       sample: ""

@@ -36,8 +36,8 @@ class Change:
 
     action: created, changed, unchanged, deleted, absent, foreign (left alone), kept (for what is in it) or refused; before, after: the parts that differ;
     generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused or kept, or whose it is;
-    untried: kind or namespace where check mode could not ask the API server about it, since that does not exist yet, or answer where what it answered is not
-    about the object.
+    untried: kind, namespace or reference where check mode could not ask the API server about it, since its kind, its namespace or an object that it refers to
+    does not exist yet, or answer where what it answered is not about the object.
     """
 
     definition: Facts
@@ -127,13 +127,13 @@ def holds_values(definition: Facts) -> bool:
 def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
     shown = hide_environment(hide_secret_values(definition), HIDDEN)
     if item.get("error"):
-        problem, unknown_kind, no_namespace, passing = _problem(mapping(item.get("error")), _told(definition))
-        if state == "absent" and (unknown_kind or no_namespace):
+        problem, untried = _problem(mapping(item.get("error")), _told(definition))
+        if state == "absent" and untried in ("kind", "namespace"):
             return Change(definition, "absent", {}, {})
-        if check_mode and (unknown_kind or no_namespace):
-            # On a new cluster an earlier step, which check mode skips, creates the kind or the namespace.
-            return Change(definition, "created", {}, shown, untried="namespace" if no_namespace else "kind")
-        return Change(definition, "refused", {}, {}, problem=problem, untried="answer" if check_mode and passing else "")
+        if check_mode and untried in ("kind", "namespace", "reference"):
+            # On a new cluster an earlier step, which check mode skips, creates what is missing.
+            return Change(definition, "created", {}, shown, untried=untried)
+        return Change(definition, "refused", {}, {}, problem=problem, untried=untried if check_mode else "")
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
     number, uid = generation(mapping(item.get("result"))), text(get_path(item, "result", "metadata", "uid"))
@@ -172,8 +172,8 @@ def _told(definition: Facts) -> list[str]:
     return sorted((value for value in written if len(value) >= SHORTEST), key=len, reverse=True)
 
 
-def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool, bool]:
-    """(what the API server refuses and what to do, whether the kind is unknown, whether the namespace is missing, whether the refusal may pass by itself).
+def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, str]:
+    """(what the API server refuses and what to do, what a dry run could not ask it about: see Change.untried).
 
     hidden: values to mask.
     """
@@ -181,23 +181,25 @@ def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool, bo
     unknown = re.search(r"Failed to find exact match for (\S+)\.(\w+) by", message)
     if unknown:
         words = f"the API server knows no {unknown.group(2)} in {unknown.group(1)}; install its CustomResourceDefinition (prerequisites)"
-        return words, True, False, False
+        return words, "kind"
     if "404 page not found" in message:
         # The client caches discovery on disk, perhaps of another cluster that had this address.
-        return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", True, False, False
+        return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", "kind"
     status = _status(message)
     words = text(status.get("message")) or re.sub(r"^Failed to \w+ (requested )?object: ", "", message)
     for value in hidden:
         words = words.replace(value, HIDDEN)
     words = shorten(words, 400)
-    no_namespace = status.get("reason") == "NotFound" and re.search(r'namespaces "[^"]+" not found', words) is not None
-    if no_namespace:
-        words += "; create the namespace first"
-    elif status.get("reason") == "Conflict":
+    if status.get("reason") == "NotFound":
+        if re.search(r'namespaces "[^"]+" not found', words):
+            return f"{words}; create the namespace first", "namespace"
+        # Such as the Role of a RoleBinding, where an account may give only permissions that it has. Kubernetes says that the RoleBinding is not found.
+        return words, "reference"
+    if status.get("reason") == "Conflict":
         words += f"; {FIELDS_TAKEN}"
     elif failure := refusal_failure(words):
         words += f"; {failure.remedy}"
-    return words, False, no_namespace, _passes(status, words)
+    return words, "answer" if _passes(status, words) else ""
 
 
 def _passes(status: Facts, words: str) -> bool:

@@ -18,6 +18,7 @@ from .monitoring import VARIABLE as MONITORING
 from .monitoring import switched as switched_monitoring
 from .names import name_suffix, scheduler_namespace
 from .pod_spec import labels_in
+from .warmup_job import SUFFIX as WARMUP
 
 _GATEWAY_V1 = f"{GROUP}/v1"
 
@@ -136,5 +137,6 @@ def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
     kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
     kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill"))]
     kinds += switched_monitoring(name, user[MONITORING])
+    kinds += [("v1", "ConfigMap", f"{name}{WARMUP}")] if (service["warmup"] or {}).get("schedule") else []  # it names the servers
     places = dict.fromkeys((f"{name}-epp", events_service(service)), scheduler_namespace(user))
     return [_definition(version, kind, each, places.get(each) or user["llm_d_namespace"], user) for version, kind, each in kinds]

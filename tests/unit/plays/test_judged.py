@@ -45,8 +45,16 @@ def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -
 
 
 @pytest.mark.rest
-def test_what_another_moment_may_take_does_not(tmp_path: Path) -> None:
-    status, said = prerequisites(KeepingApi(judges={"Deployment": (503, "the server is currently unable to handle the request")}), tmp_path)
+@pytest.mark.parametrize(
+    ("kind", "code", "message"),
+    [
+        ("Deployment", 503, "the server is currently unable to handle the request"),
+        # The Role, which the dry run did not create, for an account that may bind only permissions of its own.
+        ("RoleBinding", 404, 'rolebindings.rbac.authorization.k8s.io "a-epp" not found'),
+    ],
+)
+def test_what_another_moment_may_take_does_not(tmp_path: Path, kind: str, code: int, message: str) -> None:
+    status, said = prerequisites(KeepingApi(judges={kind: (code, message)}), tmp_path)
     assert status == 0, said
 
 

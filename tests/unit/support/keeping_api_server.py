@@ -111,7 +111,7 @@ class KeepingApi:
             return 422, {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422, "message": f"Invalid value: {json.dumps(item)}"}
         if "dryRun" in query and item["kind"] in self.judges:
             code, message = self.judges[item["kind"]]
-            return code, {"kind": "Status", "status": "Failure", "reason": "x", "code": code, "message": message}
+            return code, {"kind": "Status", "status": "Failure", "reason": "NotFound" if code == 404 else "x", "code": code, "message": message}
         managed = [{"manager": "llm_d.inference", "operation": "Apply", "fieldsV1": {f"f:{key}": {} for key in item if key not in ("apiVersion", "kind")}}]
         made = {**item, "metadata": {**item["metadata"], "uid": path, "resourceVersion": "1", "generation": 1, "managedFields": managed}}
         if "dryRun" not in query:

@@ -141,6 +141,14 @@ def test_a_dry_run_that_another_moment_may_take(item):
     assert one(item, check=True).untried == "answer" and one(item).untried == ""
 
 
+def test_a_binding_whose_role_a_dry_run_did_not_create_is_not_judged():
+    """A restricted account may bind what it has itself, for which the API server reads the Role."""
+    missing = status(404, "NotFound", 'rolebindings.rbac.authorization.k8s.io "sim-epp" not found')
+    tried, applied = one(missing, check=True), one(missing)
+    assert (tried.action, tried.untried) == ("created", "reference")
+    assert applied.action == "refused" and '"sim-epp" not found' in applied.problem and not applied.untried
+
+
 def test_forbidden_is_never_taken_for_a_fresh_cluster():
     assert one(status(403, "Forbidden", 'namespaces "t" not found'), check=True).action == "refused"
 
