@@ -228,7 +228,8 @@ def test_an_endpoint_picker_that_does_not_start(tmp_path: Path) -> None:
 @pytest.mark.rest
 def test_an_endpoint_picker_that_is_planned_and_not_there(tmp_path: Path) -> None:
     code, claims, shown = validate(tmp_path, llm_d_scheduler_overrides={"table": {"replicas": 2}})
-    assert code != 0 and failed(claims) == {"table/scraped"} and "1 of 2 endpoint pickers" in claims["table/scraped"]["evidence"], shown
+    assert code != 0 and failed(claims) == {"table/picker", "table/scraped"}, shown
+    assert "spec.replicas is 1, 2 planned" in claims["table/picker"]["evidence"] and "1 of 2 endpoint pickers" in claims["table/scraped"]["evidence"]
 
 
 @pytest.mark.rest

@@ -103,11 +103,11 @@ class ProbeTraffic:
         dice = random.Random(f"{self._nonce} {which}")
         return " ".join([self._nonce, which, *(dice.choice(_WORDS) for _word in range(self._words))]) + "."
 
-    def _send(self, prompt: str, servers: dict[str, int]) -> Reply | None:
-        """The reply; None, with a recorded failure, where the request failed."""
+    def _send(self, prompt: str, servers: dict[str, int], queued: float = 0.0) -> Reply | None:
+        """The reply; None, with a recorded failure, where the request failed. queued: seconds that it may wait behind others of this validation."""
         self.seen["sent"] += 1
         try:
-            reply = self._complete(prompt)
+            reply = self._complete(prompt, queued=queued)
         except ExchangeError as trouble:
             self.seen["failures"].append({"request": self.seen["sent"], "evidence": str(trouble), "remedy": trouble.remedy})
             return None
@@ -119,10 +119,9 @@ class ProbeTraffic:
                 counts[server] = counts.get(server, 0) + 1
         return reply
 
-    def _complete(self, prompt: str, model: str | None = None) -> Reply:
-        return self._client.complete(
-            model or self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions", timeout=self._limits.request_timeout
-        )
+    def _complete(self, prompt: str, model: str | None = None, queued: float = 0.0) -> Reply:
+        timeout = self._limits.request_timeout + queued
+        return self._client.complete(model or self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions", timeout=timeout)
 
     def _read(self) -> dict[str, t.Any] | None:
         if self._counters is None:

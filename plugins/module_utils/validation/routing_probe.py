@@ -243,7 +243,8 @@ class Prober(ProbeTraffic):
             self._clock.sleep(self._limits.noticing if waiting else 0)
             while waiting and len(went) < self._limits.avoid and len(ended) < QUEUED and not any(server == busy.name for _sent, server in went):
                 answered, sent = dict[str, int](), self._clock.now()
-                self._send(f"{self._nonce} avoid {len(went)}", answered)  # short, since the queue empties soon
+                # Short, since the queue empties soon. One that reaches the queue waits for those before it, and shows that: it is no failure.
+                self._send(f"{self._nonce} avoid {len(went)}", answered, queued=self._limits.request_timeout)
                 went.append((sent, next(iter(answered), "")))
         # The queue is empty once QUEUED requests have ended. What was sent just before may have been scheduled after that.
         end = sorted(ended)[QUEUED - 1] - self._limits.edge

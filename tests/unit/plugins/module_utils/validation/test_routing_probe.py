@@ -369,7 +369,7 @@ class Behind:
         return self.status, {"Content-Type": JSON}, whole()
 
 
-def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, clock=None, **knobs):
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, clock=None, limits=LIMITS, **knobs):
     """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
     with contextlib.ExitStack() as stack:
         labels = {"llm-d.ai/role": role}
@@ -388,7 +388,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
             "promises": promises or ["spread", "follow" if role == "decode" else "split"],
         }
         seen = Prober(
-            service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers, clock or FakeClock()
+            service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), limits, servers, clock or FakeClock()
         ).run()
     found, skipped = routing_claims.judge_service(seen)
     assert all(entry["ok"] or entry["remedy"] for entry in found)
@@ -531,6 +531,24 @@ def test_new_prompts_stay_away_from_a_queue(monkeypatch):
     assert seen["avoid"]["waiting"] >= 1 and found["counted"]["ok"]  # what a server is asked directly is not counted
     found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"], clock=SYSTEM)
     assert not found["avoid"]["ok"] and " new prompts went to pod-a while" in found["avoid"]["evidence"]
+
+
+class Queues(InferenceGateway):
+    """It sends prompts to a busy server, where they wait longer than a request may take that has no queue before it."""
+
+    def __call__(self, handler, method, path, body):
+        answer = super().__call__(handler, method, path, body)
+        if b" avoid " in body and answer[1]["x-inference-pod"] == "pod-a":
+            time.sleep(1.5)
+        return answer
+
+
+@pytest.mark.timing
+def test_a_prompt_that_waits_in_the_queue_is_no_failure(monkeypatch):
+    gateway, limits = Queues(sticky=False, blind=True), ProbeLimits(request_timeout=1.0)
+    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], busy=0.9, clock=SYSTEM, limits=limits)
+    assert not found["avoid"]["ok"] and " new prompts went to pod-a while" in found["avoid"]["evidence"]
+    assert found["serving"]["ok"] and not seen["failures"]
 
 
 @pytest.mark.timing
