@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from ..module_utils.common.objects import Facts
-from ..module_utils.common.scalars import blank
+from ..module_utils.common.scalars import blank, words
 from ..module_utils.schema.fields import Field, Kind, Problem, complete, suggest
 from ..module_utils.schema.variables import VARIABLES
 from .planning import ROLES, Template, plain
@@ -176,7 +176,7 @@ def _parts(text: str, field: Field) -> t.Any:
             return json.loads(text)
         except ValueError:
             return text
-    return text if field.type == "dict" or _structured(field) else [part.strip() for part in text.split(",") if part.strip()]
+    return text if field.type == "dict" or _structured(field) else words(text)
 
 
 def _without_blanks(value: t.Any) -> t.Any:
