@@ -26,6 +26,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ..module_utils.benchmark.bundle import bundle
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
+from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
@@ -63,13 +64,19 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
             value, wrong = _templated(variables[name], template, str(name))
             user[str(name)] = value
             found += wrong
-    user.setdefault("llm_d_artifacts_dir", VARIABLES["llm_d_artifacts_dir"].default)
+    if _left_out(user.get("llm_d_artifacts_dir")):
+        user["llm_d_artifacts_dir"] = VARIABLES["llm_d_artifacts_dir"].default
     if isinstance(user["llm_d_artifacts_dir"], str) and (folder := _folder(variables, user)):
         user["llm_d_artifacts_dir"] = os.path.join(user["llm_d_artifacts_dir"], folder)
     user = {name: _absolute(name, value) for name, value in user.items()}
     if isinstance(user["llm_d_artifacts_dir"], str):
         user["llm_d_artifacts_dir"] = results_folder(user["llm_d_artifacts_dir"])
     return user, found
+
+
+def _left_out(value: t.Any) -> bool:
+    """Whether the user gives none: an empty text is what a question of a survey gives that nobody has answered."""
+    return value is None or blank(value)
 
 
 def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
@@ -79,7 +86,7 @@ def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
     """
     default = VARIABLES["llm_d_instance"].default
     instance = f"{user.get('llm_d_instance') or default}{user.get('llm_d_name_suffix') or ''}"
-    if variables.get("llm_d_artifacts_dir") is None and len(fleet(variables)) < 2 and (cluster := _cluster_folder(variables, user)):
+    if _left_out(variables.get("llm_d_artifacts_dir")) and len(fleet(variables)) < 2 and (cluster := _cluster_folder(variables, user)):
         namespace = str(user.get("llm_d_namespace") or VARIABLES["llm_d_namespace"].default)
         return os.path.join(cluster, _file_name(instance if namespace == instance else f"{instance}@{namespace}"))
     return os.path.join(host_folder(variables), "" if instance == default else _file_name(instance)).rstrip(os.sep)

@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from ..module_utils.common.objects import Facts
-from ..module_utils.common.scalars import blank
+from ..module_utils.common.scalars import blank, words
 from ..module_utils.schema.fields import Field, Kind, Problem, complete, suggest
 from ..module_utils.schema.variables import VARIABLES
 from .planning import ROLES, Template, plain
@@ -129,10 +129,26 @@ def _wrong(name: str, value: t.Any, field: Field, checked: bool, template: Templ
     if checked and isinstance(value, str) and not blank(value) and _structured(field):
         why = "is one text, and Ansible splits a text at its commas before the role can read a list of mappings."
         return [Problem(name, value, why, f"Write it as a list, on a command line all of it in JSON: -e '{{\"{name}\": [...]}}'.")]
-    if checked and blank(value) and (field.choices or field.type in ("bool", "int", "float", "dict", "map") or _structured(field)):
-        why = "is empty, and Ansible refuses an empty text for this option of a role before the role can leave it out."
-        return [Problem(name, "", why, "Leave it out; in a survey, give the question a default answer.")]
+    empty = _empty(value, field, name) if checked else []
+    if empty:
+        why = f"is empty, and Ansible refuses an empty {'value' if value is None else 'text'} for this option of a role before the role can leave it out."
+        return [Problem(path, "", why, "Leave it out; in a survey, give the question a default answer.") for path in empty]
     return [] if _internal(field) or (field.type in ("str", "any") and not field.choices) else _meant(value, field, name)[1]
+
+
+def _empty(value: t.Any, field: Field, path: str) -> list[str]:
+    """The paths of what is empty in a value and refused by Ansible: a text that is no word, and null where there is a default or a choice."""
+    if value is None or blank(value):
+        typed = field.type in ("bool", "int", "float", "dict", "map") or _structured(field)
+        refused = typed if value is not None else field.default is not None and (typed or field.type == "list")
+        return [path] if refused or field.choices else []
+    if isinstance(value, str) and field.type in ("dict", "list"):
+        value = _parts(value, field)
+    if isinstance(value, dict):
+        return [each for name, option in (field.options or {}).items() if name in value for each in _empty(value[name], option, f"{path}.{name}")]
+    if isinstance(value, list) and field.elements:
+        return [each for index, item in enumerate(value) for each in _empty(item, field.elements, f"{path}[{index}]")]
+    return []
 
 
 def _structured(field: Field) -> bool:
@@ -160,7 +176,7 @@ def _parts(text: str, field: Field) -> t.Any:
             return json.loads(text)
         except ValueError:
             return text
-    return text if field.type == "dict" or _structured(field) else [part.strip() for part in text.split(",") if part.strip()]
+    return text if field.type == "dict" or _structured(field) else words(text)
 
 
 def _without_blanks(value: t.Any) -> t.Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import typing as t
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ from job_cluster import kubeconfig
 from local_servers import JSON, SSE, chunk, serve, stream
 from module_calls import call_module, clock_of_the_system
 from stack_objects import CRDS, EPP_METRICS, KINDS, NAMESPACE, StackServer, healthy
+
+from .gateway_cases import CASES, STANDALONE, case
 
 __all__ = ["call_module", "clock_of_the_system"]
 
@@ -262,6 +265,20 @@ def test_a_measurement_as_a_job(call: t.Any, monkeypatch: pytest.MonkeyPatch, tm
     # It goes with its Job, which owns it.
     assert [(asked.verb, asked.resource) for asked in api.refused] == [("delete", "secrets")]
     assert not allows(rules(planned("envoy_gateway", "namespace")), request("POST", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"))
+
+
+@pytest.mark.parametrize("name", {**CASES, **STANDALONE})
+def test_the_file_grants_what_our_roles_grant(name: str) -> None:
+    """Kubernetes lets an account grant only what it has itself."""
+    made, defined = case(name)
+    held = rules(made)
+    for role in (item for item in defined if item["kind"] == "Role"):
+        wanted = [
+            Request(verb, group, resource, role["metadata"]["namespace"], object_name)
+            for rule in role["rules"]
+            for verb, group, resource, object_name in product(rule["verbs"], rule["apiGroups"], rule["resources"], rule.get("resourceNames", [""]))
+        ]
+        assert wanted and not [asked for asked in wanted if not allows(held, asked)], role["metadata"]["name"]
 
 
 def request(method: str, path: str) -> Request:

@@ -29,3 +29,8 @@ def scalar(value: t.Any, kind: str) -> t.Any:
 def blank(value: t.Any) -> bool:
     """Whether it is a text without anything in it, as a question of a survey that nobody has answered gives it."""
     return isinstance(value, str) and not value.strip()
+
+
+def words(text: str) -> list[str]:
+    """The elements of a list that is given as one text, with commas or a line for each."""
+    return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]

@@ -76,7 +76,7 @@ def _scaled_by(planned: Facts) -> set[str]:
 
 def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
     """The permissions of an endpoint picker: an account can grant only those that it has."""
-    rules = planned["release"]["rules"] if planned["services"] else []
+    rules = [rule for service in planned["services"] for rule in service["scheduler"]["rules"]]
     home = planned["namespace"]
     return [(verb, group, resource, home) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
 

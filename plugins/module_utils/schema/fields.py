@@ -12,7 +12,7 @@ import math
 import re
 import typing as t
 
-from ..common.scalars import blank, scalar
+from ..common.scalars import blank, scalar, words
 
 Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map", "any"]
 REDACTED = "(not shown)"
@@ -232,7 +232,7 @@ def from_text(value: t.Any, field: Field) -> t.Any:
         return value
     if blank(value):
         return None
-    return [part.strip() for part in value.split(",") if part.strip()] if field.type == "list" else scalar(value, field.type)
+    return words(value) if field.type == "list" else scalar(value, field.type)
 
 
 def separable(field: Field) -> bool:

@@ -56,6 +56,17 @@ def pin(folder: Path, *arguments: str, **more: str) -> t.Any:
 
 
 @pytest.mark.rest
+def test_a_list_of_hosts_has_no_folder_for_the_digests(tmp_path: Path) -> None:
+    with registry() as host:
+        given = json.dumps({"llm_d_image_registry": host, "llm_d_model_services": [SERVICE]})
+        refused = plays.run("-i", "localhost,", "playbooks/pin_images.yml", "-e", given)
+        assert refused.returncode != 0 and "write -e pin_images_file=PATH" in refused.stdout, refused.stdout
+        assert not (plays.ROOT / "None").exists() and not (plays.ROOT / "playbooks/None").exists()
+        done = plays.run("-i", "localhost,", "playbooks/pin_images.yml", "-e", given, "-e", f"pin_images_file={tmp_path / 'lock.yml'}")
+    assert done.returncode == 0 and (tmp_path / "lock.yml").exists(), done.stdout
+
+
+@pytest.mark.rest
 def test_every_image_is_pinned_by_the_digest_that_its_registry_names(tmp_path: Path) -> None:
     with registry() as host:
         lock = inventory(tmp_path, host)

@@ -170,6 +170,21 @@ def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> No
     assert play.run({**FILE}, "-e", "validation_wait=").returncode == 0
 
 
+def test_what_is_empty_in_an_option_and_null_are_refused_at_once_too(play: Play) -> None:
+    given = {
+        "validation_wait": None,
+        "validation_timeout": None,
+        "compare_workload": {"groups": "", "seed": None},
+        "compare_stages": [{"rate": "2", "requests": " "}],
+        "compare_warmup": '{"rate": ""}',
+    }
+    roles = ["llm_d.inference.inputs", "llm_d.inference.validation", "llm_d.inference.compare"]
+    done = play.run({**FILE}, "-e", json.dumps(given), roles=roles)
+    empty = [("validation_wait", "value"), *((path, "text") for path in ("compare_workload.groups", "compare_stages[0].requests", "compare_warmup.rate"))]
+    lines = [f"  - {path}: is empty, and Ansible refuses an empty {word} for this option of a role" for path, word in empty]
+    assert "4 mistakes in your variables" in done.stdout and [line for line in lines if line not in done.stdout] == [], done.stdout
+
+
 def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) -> None:
     done = play.run({**FILE, "llm_d_state": "gone"}, roles=["llm_d.inference.inputs", "llm_d.inference.gaie_scheduler", "llm_d.inference.model_service"])
     assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import typing as t
+from pathlib import Path
 
 import plays
 import pytest
@@ -47,6 +48,16 @@ def test_clusters_and_instances_share_no_folder_of_artifacts(variables: dict[str
     assert not wrong
     assert user["llm_d_artifacts_dir"] == folder
     assert planning.fleet_folder(variables, user) == "/out/fleet"
+
+
+@pytest.mark.parametrize("nothing", ["", " ", None])
+def test_an_empty_folder_of_artifacts_is_the_default_one(nothing: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A survey gives an empty text where nobody has answered, and /mirror is at the top of the file system."""
+    monkeypatch.chdir(tmp_path)
+    host = {"groups": {"all": ["one"]}, "inventory_hostname": "one"}
+    default, _wrong = read(host, as_it_is)
+    user, wrong = read({"llm_d_artifacts_dir": nothing, **host}, as_it_is)
+    assert not wrong and user["llm_d_artifacts_dir"] == default["llm_d_artifacts_dir"] == str(tmp_path / "artifacts/one/llm-d")
 
 
 def test_no_host_or_instance_has_the_folder_of_a_result() -> None:

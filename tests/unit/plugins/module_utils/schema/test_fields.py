@@ -229,3 +229,11 @@ def test_every_default_and_example_of_the_schema_is_valid() -> None:
 
     for name, field in VARIABLES.items():
         walk(field, name)
+
+
+def test_a_list_is_taken_from_lines_too() -> None:
+    """What a question of a survey with several lines gives."""
+    names = Field("list", "", elements=Field("str", "", format="dns_label"))
+    assert complete("a\r\nb\n, c,\n", names, "x") == (["a", "b", "c"], [])
+    assert complete("1\n2.5\n", Field("list", "", elements=Field("float", "")), "x") == ([1, 2.5], [])
+    assert complete("a b", names, "x")[1], "a blank divides nothing"
