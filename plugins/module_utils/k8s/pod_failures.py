@@ -37,19 +37,26 @@ class Failure:
 
 
 # Why a container waits, where its image is not there.
-PULL_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"})
+PULL_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+)
+# Names of images and digests, which hold anything, also 403 and tls.
+_NAMES = re.compile(r'"[^"]*"|sha256:[0-9a-f]+')
 _PULL = (
+    (r"no space left on device", "F34", "free space on the node's disk for images", False),
+    (r"no match for platform|no matching manifest|no image found in (image index|manifest list)", "F34", "use an image for the node's processor", True),
+    (r"SignatureValidationFailed|signature validation failed|Source image rejected", "F34", "sign the image, or let the node's policy accept it", True),
     (
         r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist",
         "F34",
         "correct the image's name and tag, or push it to the registry",
         True,
     ),
-    (r"unauthorized|denied|forbidden|authentication required|403", "F34", "give the pod a pull secret that may read this image", True),
-    (r"toomanyrequests|rate limit|429", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
-    (r"x509|certificate|tls|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
+    (r"unauthorized|denied|forbidden|authentication required|\b403\b", "F34", "give the pod a pull secret that may read this image", True),
+    (r"toomanyrequests|rate limit|\b429\b", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
+    (r"x509|certificate|tls:|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
     (
-        r"no such host|connection refused|timeout|i/o|unreachable|dial tcp",
+        r"no such host|connection refused|connection reset|timeout|i/o|unreachable|dial tcp|deadline exceeded|EOF",
         "F34",
         "the node cannot reach the registry: check its name, network and proxy",
         False,
@@ -218,16 +225,19 @@ def pull_failure(reason: str, message: str, image: str) -> Failure:
     if reason == "ErrImageNeverPull":
         what = f"image {image} is not on the node and may not be pulled"
         return Failure("F34", what, "load it on the node, or change the pull policy", True)
+    said = _NAMES.sub("", message.replace(image, "") if image else message)
     for pattern, code, remedy, terminal in _PULL:
-        if re.search(pattern, message, re.IGNORECASE):
-            return Failure(code, f"image {image} cannot be pulled: {_core(message)}", remedy, terminal)
+        if re.search(pattern, said, re.IGNORECASE):
+            return Failure(code, f"image {image} cannot be pulled: {_core(message, pattern)}", remedy, terminal)
     what = f"image {image} cannot be pulled: {_core(message) or reason}"
     return Failure("F34", what, "check the image's name, the pull secret and the registry")
 
 
-def _core(message: str) -> str:
-    """The last clause of a message of the container runtime; the others repeat the image."""
-    return shorten(message.rpartition(": ")[2]).strip(' ."')
+def _core(message: str, pattern: str = "") -> str:
+    """The last clause of a message of the container runtime that has the pattern; the others repeat the image, or say nothing."""
+    clauses = message.removesuffix(": unknown").split(": ")
+    telling = [clause for clause in clauses if pattern and re.search(pattern, clause, re.IGNORECASE)]
+    return shorten((telling or clauses)[-1]).strip(' ."')
 
 
 def command_error(message: str) -> str:
@@ -236,6 +246,10 @@ def command_error(message: str) -> str:
         r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
     )
     return found.group(0) if found else ""
+
+
+# What the kubelet says until it has read Secrets, ConfigMaps and Services; it tries again.
+_SYNCING = r"failed to sync (secret|configmap) cache|services have not yet been read"
 
 
 def _create(name: str, reason: str, message: str) -> Failure:
@@ -251,6 +265,8 @@ def _create(name: str, reason: str, message: str) -> Failure:
         what = f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}"
         return Failure("F16", what, f"add the key {key.group(1)}, or name the right one", True)
     what = f"container {name} cannot be created: {shorten(message) or reason}"
+    if re.search(_SYNCING, message):
+        return Failure("create", what, "check the node's connection to the API server")
     return Failure("create", what, "correct what the message names", reason == "CreateContainerConfigError")
 
 

@@ -37,6 +37,36 @@ def test_images(reason, message, said, terminal):
     assert trouble.code == "F34" and said in trouble.what and trouble.terminal is terminal and trouble.remedy
 
 
+HEAD = 'failed to pull and unpack image "r/mtls-proxy:1"'
+NO_ROOM = HEAD + ": failed to extract layer sha256:ab403bce: write /var/lib/containerd/io.x/a: no space left on device: unknown"
+OTHER = 'choosing image instance: no image found in image index for architecture "arm64", variant "v8", OS "linux"'
+DIGEST = 'failed to resolve reference "r/x@sha256:ab403bce": failed to do request: Head "https://r/v2/x/manifests/sha256:ab429": dial tcp: i/o timeout'
+REJECTED = "image pull failed for r/x because the signature validation failed: Source image rejected: A signature was required, but no signature exists"
+
+
+@pytest.mark.parametrize(
+    "reason, message, said, remedy, terminal",
+    [
+        ("ErrImagePull", NO_ROOM, "no space left on device", "free space on the node's disk", False),
+        ("ErrImagePull", HEAD + ": no match for platform in manifest: not found", "no match for platform in manifest", "the node's processor", True),
+        ("ErrImagePull", OTHER, 'no image found in image index for architecture "arm64"', "the node's processor", True),
+        ("ErrImagePull", DIGEST, "i/o timeout", "cannot reach the registry", False),
+        ("ErrImagePull", HEAD + ': failed to do request: Head "https://r/v2": net/http: TLS handshake timeout', "TLS handshake timeout", "cannot reach", False),
+        ("ErrImagePull", HEAD + ": read tcp 10.0.0.1:443: connection reset by peer", "connection reset by peer", "cannot reach the registry", False),
+        ("SignatureValidationFailed", REJECTED, "rejected", "sign the image", True),
+        ("RegistryUnavailable", "image pull failed for r/x because the registry is unavailable", "unavailable", "registry", False),
+    ],
+)
+def test_an_image_that_cannot_be_pulled_has_its_own_cause_whatever_names_and_digests_hold(reason, message, said, remedy, terminal):
+    trouble = pod_failure(changed(waiting(reason, message), "status.containerStatuses.0.image", "r/mtls-proxy:1"))
+    assert trouble.code == "F34" and said in trouble.what and remedy in trouble.remedy and trouble.terminal is terminal
+
+
+@pytest.mark.parametrize("message", ["failed to sync secret cache: timed out waiting for the condition", "services have not yet been read at least once"])
+def test_a_kubelet_that_has_not_read_secrets_yet_tries_again(message):
+    assert not pod_failure(waiting("CreateContainerConfigError", message)).terminal
+
+
 @pytest.mark.parametrize(
     "message, what, remedy",
     [
