@@ -149,7 +149,7 @@ def pod_failure(pod: Facts, restarts: dict[str, int] | None = None, again: dict[
         return None
     status = mapping(pod.get("status"))
     if status.get("phase") == "Failed":
-        return _failed(status)
+        return _failed(pod, status)
     for entry in containers(pod):
         failure = _again(entry, (again or {}).get(container_key(pod, entry), "")) or container_failure(pod, entry, restarts or {}) or _endless(pod, entry)
         if failure:
@@ -175,13 +175,26 @@ def container_key(pod: Facts, entry: Facts) -> str:
     return f"{text(get_path(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
 
 
-def _failed(status: Facts) -> Failure:
+def unreplaced(pods: list[Facts]) -> list[Facts]:
+    """The pods of a workload without those that have failed and in whose place it has a later one, which a node has taken or none takes."""
+    later = [
+        text(get_path(pod, "metadata", "creationTimestamp"))
+        for pod in pods
+        if get_path(pod, "status", "phase") != "Failed"
+        and (get_path(pod, "status", "startTime") or condition(pod.get("status"), "PodScheduled").get("status") == "False")
+    ]
+    newest = max(later, default="")
+    return [pod for pod in pods if get_path(pod, "status", "phase") != "Failed" or text(get_path(pod, "metadata", "creationTimestamp")) >= newest]
+
+
+def _failed(pod: Facts, status: Facts) -> Failure:
     reason, message = text(status.get("reason")), shorten(text(status.get("message")))
     if reason == "UnexpectedAdmissionError":
         return Failure("F37", f"the node refused the pod: {message}", "request what one shared device may give (usually 1), then delete the failed pod", True)
     if reason == "Evicted":
         return Failure("evicted", f"evicted: {message}", "the node is short of memory or disk: free some, or lower the requests")
-    return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", True)
+    of_job = any(entry.get("kind") == "Job" for entry in dicts(get_path(pod, "metadata", "ownerReferences")))
+    return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", not of_job)  # whether it tries again, the Job says
 
 
 def container_failure(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:

@@ -86,6 +86,8 @@ def pod_prospect(pod: Facts, around: Around) -> Hopeless | None:
     failure = pod_failures.pod_failure(pod, around.restarts, around.again)
     if failure and failure.terminal:
         return Hopeless(failure.what, failure.remedy)
+    if get_path(pod, "status", "phase") == "Failed":
+        return None  # its controller makes another one
     for entry in pod_failures.containers(pod):
         if entry.get("ready") is True or get_path(entry, "state", "terminated", "exitCode") == 0:
             continue

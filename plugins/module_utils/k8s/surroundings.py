@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..common.objects import Context, Facts, condition, dicts, get_path, mapping, text
 from .errors import ApiError
-from .pod_failures import container_key, containers, pod_failure
+from .pod_failures import container_key, containers, pod_failure, unreplaced
 from .pod_prospects import Around
 from .readiness.gateway import GROUP
 from .related_objects import LOG_LINES, Observer
@@ -26,7 +26,7 @@ class Surroundings:
 
     def of(self, obj: Facts, context: Context) -> Around:
         """What is around an object. context: with the pods of its current revision."""
-        unready = [pod for pod in context.pods if condition(pod.get("status"), "Ready").get("status") != "True"]
+        unready = [pod for pod in unreplaced(context.pods) if condition(pod.get("status"), "Ready").get("status") != "True"]
         pods = sorted(unready, key=lambda pod: pod_failure(pod) is None)[:PODS]
         claims = {name: claim for pod in pods for name, claim in self._claims(pod).items()}
         watched = [*pods, *(claim for claim in claims.values() if claim)]

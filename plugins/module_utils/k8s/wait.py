@@ -213,7 +213,7 @@ class Wait:
         lines: list[str] = []
         said: list[str] = []
         remedy = ""
-        pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
+        pods = [pod for pod in pod_failures.unreplaced(self.observer.pods(obj)) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
             name = text(get_path(pod, "metadata", "name"))
             failure = pod_failures.pod_failure(pod, self._restarts, self._again)

@@ -644,6 +644,44 @@ def test_one_of_many_pods_that_cannot_run_is_found_among_those_that_start():
     assert waited == 3 and "unknown flag: --nonsense" in said
 
 
+def failed_pod(pod, reason, born):
+    """A pod that has ended for good, as the one of a node that was shut down; its controller leaves it there."""
+    gone = changed(changed(pod, "metadata.uid", "gone"), "status", {"phase": "Failed", "reason": reason, "message": "said by the kubelet"})
+    gone["metadata"].update(name="gone", creationTimestamp=ago(born))
+    return gone
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize("reason", ["Terminated", "NodeShutdown", "OutOfcpu", "UnexpectedAdmissionError"])
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_failed_pod_in_whose_place_there_is_another_is_no_failure(reason, patient):
+    api = in_state({"running": {"startedAt": ago(60)}})
+    pod_of(api)["metadata"]["creationTimestamp"] = pod_of(api)["status"]["startTime"] = ago(60)
+    api.table["/api/v1/namespaces/objects-try/pods"]["items"].insert(1, failed_pod(pod_of(api), reason, 900))
+    done, waited, said = verdict(api, seconds=20, patient=patient)
+    assert waited == 20 and "failed:" not in said and "refused" not in said, "the new one loads its model"
+    items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
+    items[:] = [items[0], failed_pod(items[2], reason, 5), items[2]]
+    done, waited, said = verdict(api, seconds=20, patient=patient)
+    assert waited == 3 and "said by the kubelet" in said, "the newest one has failed"
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_job_tries_again_what_has_failed(patient):
+    api, path = Api(), "/api/v1/namespaces/n/pods"
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"uid": "j", "name": "stage", "namespace": "n"}, "status": {"failed": 1}}
+    job["spec"] = {"backoffLimit": 6, "selector": {"matchLabels": {"job-name": "stage"}}}
+    api.table["/apis/batch/v1"] = {"resources": [{"name": "jobs", "kind": "Job", "namespaced": True}]}
+    api.table["/apis/batch/v1/namespaces/n/jobs/stage"] = job
+    ended = {"name": "c", "restartCount": 0, "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}
+    pod = {"metadata": {"uid": "p", "name": "stage-1", "namespace": "n", "ownerReferences": [{"kind": "Job", "uid": "j"}]}}
+    api.table[path] = {"items": [{**pod, "status": {"phase": "Failed", "containerStatuses": [ended]}}]}
+    assert verdict(api, Ref("batch/v1", "Job", "n", "stage"), seconds=20, patient=patient)[1] == 20
+    job["status"] = {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}
+    assert verdict(api, Ref("batch/v1", "Job", "n", "stage"), seconds=20, patient=patient)[1] == 3
+
+
 @pytest.mark.usefixtures("server_clock")
 def test_an_account_that_may_read_the_objects_only():
     api = in_state({"waiting": {"reason": "ErrImagePull", "message": "x: not found"}})
