@@ -30,6 +30,8 @@ SAID, AGAIN = 30, 2  # lines at the end of the log of a program that runs, and h
 _REFUSED = re.compile(r"statuscode: (?:400|401|403|404|405|406|410|501)\b")
 _PORT = re.compile(r":([0-9]{1,5})(?:/|\"|: connect)")
 _CLOSED = re.compile(r"connection refused|failed to connect service")
+# A CSI driver that takes longer than its provisioner waits for an answer goes on, and is asked again.
+_SLOW = re.compile(r"code = (?:DeadlineExceeded|Aborted|Unavailable)\b")
 _ABSENT = re.compile(r"(secret|configmap) \"[^\"]{1,260}\" not found|non-existent (secret|config) key|RuntimeClass \"?[^ \"]{1,260}\"? not found")
 
 
@@ -171,6 +173,9 @@ def _probe(pod: Facts, entry: Facts, since: str, around: Around) -> Failure | No
 def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     """A pod that no node takes, unless nodes, room or volumes are coming."""
     entry, status = condition(pod.get("status"), "PodScheduled"), mapping(pod.get("status"))
+    claims = [_claim(name, claim, around) for name, claim in around.claims.items()]
+    if not entry and True in claims:
+        return None  # the scheduler has chosen a node, and waits for the volume there
     if not entry and not get_path(pod, "spec", "nodeName"):
         name = text(get_path(pod, "spec", "schedulerName")) or "default-scheduler"
         failure = Failure("unschedulable", f"no scheduler has taken the pod up (schedulerName {name})", "check that this scheduler runs")
@@ -181,7 +186,6 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     scaled = around.of(pod, "TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
     if scaled and scaled[-1].get("reason") != "NotTriggerScaleUp" and (around.age(event_time(scaled[-1])) or 0.0) < NODES:
         return None
-    claims = [_claim(name, claim, around) for name, claim in around.claims.items()]
     lost = next((claim for claim in claims if isinstance(claim, Hopeless)), None)
     if lost or True in claims:
         return lost
@@ -196,7 +200,8 @@ def _claim(name: str, claim: Facts | None, around: Around) -> Hopeless | bool:
     events = around.of(claim, "ProvisioningFailed", "FailedBinding", "Provisioning", "ExternalProvisioning")
     if get_path(claim, "status", "phase") == "Bound" or not events:
         return False
-    if events[-1].get("reason") in ("ProvisioningFailed", "FailedBinding"):
+    slow = _SLOW.search(text(events[-1].get("message")))
+    if events[-1].get("reason") in ("ProvisioningFailed", "FailedBinding") and not slow:
         words = shorten(text(events[-1].get("message")))
         return Hopeless(f"PersistentVolumeClaim {name} gets no volume: {words}", "check its storage class, its size and its access modes")
     return (around.age(events[0].get("firstTimestamp") or event_time(events[0])) or 0.0) < VOLUMES

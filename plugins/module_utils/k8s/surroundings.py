@@ -38,7 +38,7 @@ class Surroundings:
 
     def _claims(self, pod: Facts) -> dict[str, Facts | None]:
         """The claims of a pod that no node takes."""
-        if condition(pod.get("status"), "PodScheduled").get("status") != "False":
+        if condition(pod.get("status"), "PodScheduled").get("status") == "True" or get_path(pod, "spec", "nodeName"):
             return {}
         namespace = text(get_path(pod, "metadata", "namespace"))
         names = [name for volume in dicts(get_path(pod, "spec", "volumes")) if (name := text(get_path(volume, "persistentVolumeClaim", "claimName")))]

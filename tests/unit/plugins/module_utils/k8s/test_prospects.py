@@ -251,6 +251,26 @@ def test_a_volume_that_is_made_is_waited_for(reason, seconds, under_way):
     assert (found is None) == under_way and (found is None or "volume" in found.what)
 
 
+@pytest.mark.parametrize(
+    ("code", "seconds", "under_way"), [("DeadlineExceeded", 60, True), ("Aborted", 60, True), ("DeadlineExceeded", HOUR, False), ("InvalidArgument", 60, False)]
+)
+def test_a_driver_that_is_slow_is_asked_again(code, seconds, under_way):
+    pod = unscheduled(60, "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.")
+    why = f'failed to provision volume with StorageClass "filestore": rpc error: code = {code} desc = said by the driver'
+    begun = {"reason": "Provisioning", "message": "External provisioner is provisioning", "firstTimestamp": ago(seconds), "lastTimestamp": ago(30)}
+    obj, events = claim("Pending", begun, {"reason": "ProvisioningFailed", "message": why, "firstTimestamp": ago(9), "lastTimestamp": ago(9)})
+    found = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
+    assert (found is None) == under_way
+
+
+def test_a_pod_whose_volume_is_made_on_its_node_has_no_condition_yet():
+    pod = changed(recorded("pod_unsched"), "status.conditions", [])
+    pod["metadata"]["creationTimestamp"] = ago(60)
+    obj, events = claim("Pending", {"reason": "ExternalProvisioning", "message": "waiting", "firstTimestamp": ago(50), "lastTimestamp": ago(1)})
+    assert pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj})) is None
+    assert pod_prospect(pod, Around(NOW.timestamp(), [pod], {}, claims={"n/weights": obj}))
+
+
 def test_a_claim_that_does_not_exist_is_the_end():
     pod = unscheduled(1, 'persistentvolumeclaim "weights" not found')
     found = of_pod(pod, claims={"n/weights": None})

@@ -683,6 +683,22 @@ def test_a_job_tries_again_what_has_failed(patient):
 
 
 @pytest.mark.usefixtures("server_clock")
+def test_claims_are_read_for_a_pod_without_a_condition():
+    api = in_state({"waiting": {"reason": "ContainerCreating"}})
+    pod = pod_of(api)
+    pod["spec"].pop("nodeName", None)
+    pod["spec"]["volumes"] = [{"persistentVolumeClaim": {"claimName": "weights"}}]
+    pod["status"] = {"phase": "Pending"}
+    pod["metadata"]["creationTimestamp"] = ago(60)
+    weights = {"metadata": {"uid": "w", "name": "weights", "namespace": "objects-try"}, "status": {"phase": "Pending"}}
+    api.table["/api/v1/namespaces/objects-try/persistentvolumeclaims/weights"] = weights
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": [{"reason": "Provisioning", "firstTimestamp": ago(50), "lastTimestamp": ago(50)}]}
+    assert verdict(api, seconds=30)[1] == 30
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": []}
+    assert verdict(api, seconds=30)[1] == 3
+
+
+@pytest.mark.usefixtures("server_clock")
 def test_an_account_that_may_read_the_objects_only():
     api = in_state({"waiting": {"reason": "ErrImagePull", "message": "x: not found"}})
     for path in ("pods", "events"):
