@@ -51,7 +51,7 @@ class Around:
     now: seconds since the epoch by the clock of the API server; pods: those of the object that are not ready; events: of the object, of these pods and of their
     claims, by uid; logs: of containers, by pod_failures.container_key: the end of the run that ended last, or of the one that runs; claims: the
     PersistentVolumeClaims that the pods name, by `namespace/name`, None where there is none; absent: other objects that it names and that do not exist;
-    restarts, again: see common.objects.Context.
+    restarts, again, leaving: see common.objects.Context.
     """
 
     now: float
@@ -62,6 +62,7 @@ class Around:
     absent: list[str] = dataclasses.field(default_factory=list)
     restarts: dict[str, int] = dataclasses.field(default_factory=dict)
     again: dict[str, str] = dataclasses.field(default_factory=dict)
+    leaving: bool = False
 
     def age(self, stamp: object) -> float | None:
         """Seconds since a time of the API; None for anything else."""
@@ -190,6 +191,8 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     if lost or True in claims:
         return lost
     failure = pod_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
+    if around.leaving and failure.code in ("F13", "F35"):
+        return None
     return lasting(failure, UNSCHEDULED, around.age(entry.get("lastTransitionTime")))
 
 

@@ -47,7 +47,7 @@ def _refused(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
     if not message and events and events[-1].get("reason") == "FailedCreate":
         message = text(events[-1].get("message"))
     known = creation_failure(message) if message else None
-    return Hopeless(known.what, known.remedy) if known else None
+    return Hopeless(known.what, known.remedy) if known and not (around.leaving and known.code == "quota") else None
 
 
 def _pods(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:

@@ -34,7 +34,7 @@ class Surroundings:
         if creators := self._observer.creators(obj):
             events[_uid(obj)] = [event for each in creators for event in self._observer.events(each)]
         logs = {container_key(pod, entry): self._log(pod, entry) for pod in pods for entry in containers(pod) if entry.get("ready") is not True}
-        return Around(self._cluster.server_time(), pods, events, logs, claims, self._absent(obj), context.restarts, context.again)
+        return Around(self._cluster.server_time(), pods, events, logs, claims, self._absent(obj), context.restarts, context.again, context.leaving)
 
     def _claims(self, pod: Facts) -> dict[str, Facts | None]:
         """The claims of a pod that no node takes."""

@@ -69,7 +69,7 @@ def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> V
     failure = condition(obj.get("status"), "ReplicaFailure")
     if failure.get("status") == "True":
         reason = creation_failure(text(failure.get("message")))
-        return Verdict(False, f"{count} ({reason.what})", reason.remedy, reason.terminal)
+        return Verdict(False, f"{count} ({reason.what})", reason.remedy, reason.terminal and not (context.leaving and reason.code == "quota"))
     return _pods(count, context)
 
 

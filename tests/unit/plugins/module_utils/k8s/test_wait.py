@@ -682,6 +682,36 @@ def test_a_job_tries_again_what_has_failed(patient):
     assert verdict(api, Ref("batch/v1", "Job", "n", "stage"), seconds=20, patient=patient)[1] == 3
 
 
+QUOTA = 'pods "crash-2" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=8, limited: 8'
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_quota_that_pods_that_leave_still_use_up(patient):
+    api = in_state({"running": {"startedAt": ago(60)}})
+    deployment, items = api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"], api.table["/api/v1/namespaces/objects-try/pods"]["items"]
+    deployment["status"].setdefault("conditions", []).append({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA})
+    items[:] = [changed(items[0], "metadata.deletionTimestamp", ago(20))]
+    done, waited, said = verdict(api, seconds=20, patient=patient)
+    assert waited == 20 and "quota" in said
+    del items[0]["metadata"]["deletionTimestamp"]
+    assert verdict(api, seconds=20, patient=patient)[1] == 3
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_devices_that_pods_that_leave_still_hold():
+    api = in_state({"waiting": {"reason": "ContainerCreating"}}, born=60)
+    items, pod = api.table["/api/v1/namespaces/objects-try/pods"]["items"], pod_of(api)
+    pod["spec"].pop("nodeName", None)
+    pod["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": ago(60)}]}
+    pod["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    assert verdict(api, seconds=20)[1] == 3
+    items[0]["metadata"]["deletionTimestamp"] = ago(20)
+    assert verdict(api, seconds=20)[1] == 20
+    pod["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+    assert verdict(api, seconds=20)[1] == 3
+
+
 @pytest.mark.usefixtures("server_clock")
 def test_claims_are_read_for_a_pod_without_a_condition():
     api = in_state({"waiting": {"reason": "ContainerCreating"}})
