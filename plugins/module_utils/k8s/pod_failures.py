@@ -303,6 +303,18 @@ def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     return Failure("crash", what + (f": {message}" if message else ""), remedy, lasting)
 
 
+# Taints that Kubernetes sets while something is the matter with a node, and what to do instead of tolerating them.
+_TAINTS = {
+    "node.kubernetes.io/unschedulable": "the node was cordoned: uncordon it (kubectl uncordon)",
+    "node.kubernetes.io/disk-pressure": "free space on the node's disk",
+    "node.kubernetes.io/memory-pressure": "free memory on the node",
+    "node.kubernetes.io/pid-pressure": "the node runs too many processes: find out which",
+    "node.kubernetes.io/": "the node is not ready: check its kubelet and its network",
+    "node.cloudprovider.kubernetes.io/uninitialized": "the node is not initialized: check the cloud controller manager",
+}
+_ANY_TAINT = "see the taints of the nodes (kubectl describe nodes), and tolerate the one that is meant"
+
+
 def unscheduled_failure(message: str) -> Failure:
     """Why no node takes a pod, from the message of its condition PodScheduled."""
     short = shorten(message)
@@ -312,9 +324,13 @@ def unscheduled_failure(message: str) -> Failure:
         return Failure("F13", f"no node has {short_of.group(1)} free: {short}", remedy)
     if short_of:
         return Failure("F35", f"no node has enough {short_of.group(1)}: {short}", "lower the requests or the replicas, or add a node")
-    taint = re.search(r"untolerated taint\(?s?\)? ?\{?([^}]*)", message)
+    if "Too many pods" in message:
+        return Failure("F35", f"no node has room for another pod: {short}", "lower the replicas, or add a node")
+    taint = re.search(r"untolerated taint(?:\(s\))?(?: \{([^}]*)\})?", message)
     if taint:
-        return Failure("F14", f"every node has a taint: {short}", f"tolerate the taint {taint.group(1).strip()}")
+        name = (taint.group(1) or "").strip()
+        does = next((remedy for key, remedy in _TAINTS.items() if name.startswith(key)), f"tolerate the taint {name}" if name else _ANY_TAINT)
+        return Failure("F14", f"every node has a taint: {short}", does)
     if "volume" in message or "persistentvolumeclaim" in message.lower():
         return Failure("F20", f"its volume is not there: {short}", "check the PersistentVolumeClaim and its storage class")
     return Failure("unschedulable", f"no node takes it: {short}", "check node selector, affinity and the nodes' conditions")
@@ -329,6 +345,7 @@ ACTIVITIES = {
     "FailedCreatePodSandBox": "no network for the pod",
     "FailedScheduling": "not scheduled",
     "FailedCreate": "pod refused",
+    "NodeNotReady": "its node is not ready",
 }
 
 

@@ -16,8 +16,8 @@ from .pod_failures import Failure, container_key, event_time
 # Seconds for which a failure has to be observed in any case, since a Secret, a pod or a rule may be on its way.
 GRACE = 3.0
 # Seconds after which there is no hope: a registry that does not answer; a pod that no node takes; a program that runs, and says or answers what is wrong;
-# a pod that no scheduler has taken up.
-REGISTRY, UNSCHEDULED, RUNS, UNNOTICED = 10.0, 6.0, 6.0, 15.0
+# a pod that no scheduler has taken up; a node that does not answer.
+REGISTRY, UNSCHEDULED, RUNS, UNNOTICED, LOST = 10.0, 6.0, 6.0, 15.0, 15.0
 # The same for volumes and networks of pods, by the reason of the event: a volume can follow a pod from another node.
 SET_UP = {"FailedMount": 30.0, "FailedAttachVolume": 120.0, "FailedCreatePodSandBox": 60.0}
 # Seconds that new nodes, or new volumes, may take.
@@ -97,7 +97,7 @@ def pod_prospect(pod: Facts, around: Around) -> Hopeless | None:
         found = _pull(pod, entry, around) or _crash(pod, entry, around) or _running(pod, entry, around)
         if found:
             return found
-    return _scheduling(pod, around) or _set_up(pod, around)
+    return _scheduling(pod, around) or _set_up(pod, around) or _lost(pod, around)
 
 
 def _pull(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
@@ -224,3 +224,13 @@ def _set_up(pod: Facts, around: Around) -> Hopeless | None:
         return Hopeless(message, "create what the message names, or name the right one")
     failure = Failure("set_up", message, "check the volume, its claim and its storage class, or the network of the node")
     return lasting(failure, SET_UP[text(last.get("reason"))], around.age(last.get("firstTimestamp") or event_time(last)))
+
+
+def _lost(pod: Facts, around: Around) -> Hopeless | None:
+    """A pod whose node does not answer any more: its latest event says so, and its containers are as they were then."""
+    events = around.of(pod)
+    if not events or events[-1].get("reason") != "NodeNotReady":
+        return None
+    node = text(get_path(pod, "spec", "nodeName"))
+    failure = Failure("node", f"its node {node} is not ready", "check the node: its kubelet, its network, and that it runs")
+    return lasting(failure, LOST, around.age(event_time(events[-1])))

@@ -99,6 +99,24 @@ def test_scheduling_is_never_final(message, code, said):
 
 
 @pytest.mark.parametrize(
+    "why, remedy",
+    [
+        ("2 node(s) had untolerated taint {nvidia.com/gpu: present}", "tolerate the taint nvidia.com/gpu: present"),
+        ("2 node(s) had untolerated taint(s)", "see the taints of the nodes (kubectl describe nodes), and tolerate the one that is meant"),
+        ("2 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: }", "free space on the node's disk"),
+        ("2 node(s) had untolerated taint {node.kubernetes.io/unschedulable: }", "the node was cordoned: uncordon it (kubectl uncordon)"),
+        ("2 node(s) had untolerated taint {node.kubernetes.io/unreachable: }", "the node is not ready: check its kubelet and its network"),
+        ("2 Too many pods", "lower the replicas, or add a node"),
+    ],
+)
+def test_what_keeps_pods_off_a_node_has_its_own_remedy(why, remedy):
+    message = f"0/2 nodes are available: {why}. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    pod = recorded("pod_unsched")
+    next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
+    assert pod_failure(pod).remedy == remedy
+
+
+@pytest.mark.parametrize(
     "ended, said",
     [
         ({"exitCode": 137, "reason": "OOMKilled"}, "raise its memory limit"),
@@ -160,6 +178,7 @@ def test_what_a_pod_does():
         {"reason": "Started", "lastTimestamp": "2026-11-21T09:00:01Z", "involvedObject": {"uid": running["metadata"]["uid"]}},
     ]
     assert pod_activity(running, events) == "its probe fails"
+    assert pod_activity(running, [{**events[0], "reason": "NodeNotReady"}]) == "its node is not ready"
     assert pod_activity(changed(recorded("pod_crash"), STATE, {"running": {}}), []) == "starting again after 4 restarts"
 
 

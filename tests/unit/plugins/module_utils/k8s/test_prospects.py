@@ -198,6 +198,15 @@ def test_a_probe_that_asks_the_wrong_place(message):
 # nodes and volumes
 
 
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_pod_whose_node_is_lost_does_not_come_back_by_itself(ready):
+    pod = changed(container({"running": {"startedAt": ago(HOUR)}}, ready=ready), "spec.nodeName", "n1")
+    lost = event(pod, "NodeNotReady", "Node is not ready", 30)
+    assert of_pod(pod, [lost])[0] == "its node n1 is not ready"
+    assert of_pod(pod, [event(pod, "NodeNotReady", "Node is not ready", 5)]) is None, "it may answer again"
+    assert of_pod(pod, [lost, event(pod, "Pulled", "Container image is present", 2)]) is None, "it is back"
+
+
 def unscheduled(seconds, message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu."):
     pod = recorded("pod_unsched")
     condition(pod["status"], "PodScheduled").update(lastTransitionTime=ago(seconds), message=message)
