@@ -101,6 +101,13 @@ def _condition(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
     return lasting(failure, limit, min(ages, default=None))
 
 
+def _unassigned(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
+    """A Service that no load balancer has given an address."""
+    if obj.get("kind") != "Service":
+        return None
+    return lasting(Hopeless(verdict.reason, verdict.remedy), PENDING, around.age(get_path(obj, "metadata", "creationTimestamp")))
+
+
 def _of_gateway(obj: Facts) -> bool:
     return text(obj.get("apiVersion")).startswith(_GATEWAYS)
 
@@ -111,4 +118,4 @@ def _conditions(status: object) -> c.Iterator[Facts]:
         yield from dicts(holder.get("conditions"))
 
 
-_RULES = (_absent, _refused, _pods, _stuck, _overlooked, _condition)
+_RULES = (_absent, _refused, _pods, _stuck, _overlooked, _condition, _unassigned)

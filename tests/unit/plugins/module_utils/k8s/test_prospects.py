@@ -417,6 +417,13 @@ def test_an_address_may_take_minutes():
     assert gateway("Pending", 56 * 365 * 24 * HOUR, "Unknown")
 
 
+def test_a_service_without_the_address_of_a_load_balancer():
+    obj = {"apiVersion": "v1", "kind": "Service", "metadata": {"creationTimestamp": ago(60)}, "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {}}}
+    assert of(obj) is None, "it may take minutes"
+    obj["metadata"]["creationTimestamp"] = ago(HOUR)
+    assert of(obj)[1:] == ("no load balancer address yet", GRACE)
+
+
 def test_a_route_that_nobody_takes_up():
     obj = changed(recorded("httproute"), "status.parents", [])
     obj["metadata"]["creationTimestamp"] = ago(10)
