@@ -134,7 +134,8 @@ def headline(found: Facts) -> str:
     *others, last = (f"p{each}" for each in sorted(known))
     rest = ", ".join(f"p{each}" for each in sorted(PERCENTS) if each not in known)
     compared = f"{', '.join(others)} or {last}" if others else last
-    return f"No preset beats {found['baseline']} in time to first token at {compared} by more than chance{f'; {rest} cannot be compared' if rest else ''}."
+    none = f"No preset beats {found['baseline']} in time to first token at {compared} by more than chance{f'; {rest} cannot be compared' if rest else ''}"
+    return f"{none}.{_behind(pairs, known)}"
 
 
 def _best(pairs: c.Iterable[_Pair], percent: int) -> _Pair:
@@ -150,6 +151,23 @@ def _sooner(found: Facts, pair: _Pair, percent: int) -> str:
     if math.isinf(pair.gain(percent)):
         return f"with {found['baseline']} {pair.base['failed']} of {pair.base['requests']} requests failed"
     return f"{pair.gain(percent):.1f} times sooner than with {found['baseline']} ({milliseconds(first_token(pair.base, percent))})"
+
+
+def _behind(pairs: c.Sequence[_Pair], percents: c.Sequence[int]) -> str:
+    """The preset that is furthest behind the baseline by more than chance, as a sentence; empty where none is."""
+
+    def times(pair: _Pair, percent: int) -> float:
+        mine, theirs = first_token(pair.stage, percent), first_token(pair.base, percent)
+        return math.inf if mine is None or not theirs else mine / theirs
+
+    later = [(times(pair, percent), -place, pair, percent) for pair in pairs for place, percent in enumerate(percents) if pair.later(percent)]
+    if not later:
+        return ""
+    _times, _place, pair, percent = max(later, key=lambda each: each[:2])
+    if first_token(pair.stage, percent) is None:
+        return f" Worse: {pair.run['preset']} at {pair.rate} requests/s, {pair.stage['failed']} of {pair.stage['requests']} requests failed."
+    values = f"{milliseconds(first_token(pair.stage, percent))} against {milliseconds(first_token(pair.base, percent))}"
+    return f" Later: {pair.run['preset']} at p{percent} at {pair.rate} requests/s, {values}."
 
 
 def _beside(found: Facts, best: _Pair, percent: int, pairs: c.Sequence[_Pair]) -> str:

@@ -32,12 +32,14 @@ class Context:
 
     pods: pods of the object's current revision; events: events of the object and of those pods;
     restarts: restart counts at the start of the wait, by 'pod uid/container'; again: the error with which a container ended twice, by the same.
+    leaving: whether pods of an earlier revision are being deleted, which hold their devices and their share of a quota until they are gone.
     """
 
     pods: list[Facts] = field(default_factory=list)
     events: list[Facts] = field(default_factory=list)
     restarts: dict[str, int] = field(default_factory=dict)
     again: dict[str, str] = field(default_factory=dict)
+    leaving: bool = False
 
 
 def get_path(value: t.Any, *keys: str) -> t.Any:

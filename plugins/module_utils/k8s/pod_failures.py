@@ -37,19 +37,26 @@ class Failure:
 
 
 # Why a container waits, where its image is not there.
-PULL_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"})
+PULL_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+)
+# Names of images and digests, which hold anything, also 403 and tls.
+_NAMES = re.compile(r'"[^"]*"|sha256:[0-9a-f]+')
 _PULL = (
+    (r"no space left on device", "F34", "free space on the node's disk for images", False),
+    (r"no match for platform|no matching manifest|no image found in (image index|manifest list)", "F34", "use an image for the node's processor", True),
+    (r"SignatureValidationFailed|signature validation failed|Source image rejected", "F34", "sign the image, or let the node's policy accept it", True),
     (
         r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist",
         "F34",
         "correct the image's name and tag, or push it to the registry",
         True,
     ),
-    (r"unauthorized|denied|forbidden|authentication required|403", "F34", "give the pod a pull secret that may read this image", True),
-    (r"toomanyrequests|rate limit|429", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
-    (r"x509|certificate|tls|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
+    (r"unauthorized|denied|forbidden|authentication required|\b403\b", "F34", "give the pod a pull secret that may read this image", True),
+    (r"toomanyrequests|rate limit|\b429\b", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
+    (r"x509|certificate|tls:|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
     (
-        r"no such host|connection refused|timeout|i/o|unreachable|dial tcp",
+        r"no such host|connection refused|connection reset|timeout|i/o|unreachable|dial tcp|deadline exceeded|EOF",
         "F34",
         "the node cannot reach the registry: check its name, network and proxy",
         False,
@@ -142,7 +149,7 @@ def pod_failure(pod: Facts, restarts: dict[str, int] | None = None, again: dict[
         return None
     status = mapping(pod.get("status"))
     if status.get("phase") == "Failed":
-        return _failed(status)
+        return _failed(pod, status)
     for entry in containers(pod):
         failure = _again(entry, (again or {}).get(container_key(pod, entry), "")) or container_failure(pod, entry, restarts or {}) or _endless(pod, entry)
         if failure:
@@ -168,13 +175,26 @@ def container_key(pod: Facts, entry: Facts) -> str:
     return f"{text(get_path(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
 
 
-def _failed(status: Facts) -> Failure:
+def unreplaced(pods: list[Facts]) -> list[Facts]:
+    """The pods of a workload without those that have failed and in whose place it has a later one, which a node has taken or none takes."""
+    later = [
+        text(get_path(pod, "metadata", "creationTimestamp"))
+        for pod in pods
+        if get_path(pod, "status", "phase") != "Failed"
+        and (get_path(pod, "status", "startTime") or condition(pod.get("status"), "PodScheduled").get("status") == "False")
+    ]
+    newest = max(later, default="")
+    return [pod for pod in pods if get_path(pod, "status", "phase") != "Failed" or text(get_path(pod, "metadata", "creationTimestamp")) >= newest]
+
+
+def _failed(pod: Facts, status: Facts) -> Failure:
     reason, message = text(status.get("reason")), shorten(text(status.get("message")))
     if reason == "UnexpectedAdmissionError":
         return Failure("F37", f"the node refused the pod: {message}", "request what one shared device may give (usually 1), then delete the failed pod", True)
     if reason == "Evicted":
         return Failure("evicted", f"evicted: {message}", "the node is short of memory or disk: free some, or lower the requests")
-    return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", True)
+    of_job = any(entry.get("kind") == "Job" for entry in dicts(get_path(pod, "metadata", "ownerReferences")))
+    return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", not of_job)  # whether it tries again, the Job says
 
 
 def container_failure(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
@@ -218,16 +238,19 @@ def pull_failure(reason: str, message: str, image: str) -> Failure:
     if reason == "ErrImageNeverPull":
         what = f"image {image} is not on the node and may not be pulled"
         return Failure("F34", what, "load it on the node, or change the pull policy", True)
+    said = _NAMES.sub("", message.replace(image, "") if image else message)
     for pattern, code, remedy, terminal in _PULL:
-        if re.search(pattern, message, re.IGNORECASE):
-            return Failure(code, f"image {image} cannot be pulled: {_core(message)}", remedy, terminal)
+        if re.search(pattern, said, re.IGNORECASE):
+            return Failure(code, f"image {image} cannot be pulled: {_core(message, pattern)}", remedy, terminal)
     what = f"image {image} cannot be pulled: {_core(message) or reason}"
     return Failure("F34", what, "check the image's name, the pull secret and the registry")
 
 
-def _core(message: str) -> str:
-    """The last clause of a message of the container runtime; the others repeat the image."""
-    return shorten(message.rpartition(": ")[2]).strip(' ."')
+def _core(message: str, pattern: str = "") -> str:
+    """The last clause of a message of the container runtime that has the pattern; the others repeat the image, or say nothing."""
+    clauses = message.removesuffix(": unknown").split(": ")
+    telling = [clause for clause in clauses if pattern and re.search(pattern, clause, re.IGNORECASE)]
+    return shorten((telling or clauses)[-1]).strip(' ."')
 
 
 def command_error(message: str) -> str:
@@ -236,6 +259,10 @@ def command_error(message: str) -> str:
         r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
     )
     return found.group(0) if found else ""
+
+
+# What the kubelet says until it has read Secrets, ConfigMaps and Services; it tries again.
+_SYNCING = r"failed to sync (secret|configmap) cache|services have not yet been read"
 
 
 def _create(name: str, reason: str, message: str) -> Failure:
@@ -251,6 +278,8 @@ def _create(name: str, reason: str, message: str) -> Failure:
         what = f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}"
         return Failure("F16", what, f"add the key {key.group(1)}, or name the right one", True)
     what = f"container {name} cannot be created: {shorten(message) or reason}"
+    if re.search(_SYNCING, message):
+        return Failure("create", what, "check the node's connection to the API server")
     return Failure("create", what, "correct what the message names", reason == "CreateContainerConfigError")
 
 
@@ -274,6 +303,18 @@ def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     return Failure("crash", what + (f": {message}" if message else ""), remedy, lasting)
 
 
+# Taints that Kubernetes sets while something is the matter with a node, and what to do instead of tolerating them.
+_TAINTS = {
+    "node.kubernetes.io/unschedulable": "the node was cordoned: uncordon it (kubectl uncordon)",
+    "node.kubernetes.io/disk-pressure": "free space on the node's disk",
+    "node.kubernetes.io/memory-pressure": "free memory on the node",
+    "node.kubernetes.io/pid-pressure": "the node runs too many processes: find out which",
+    "node.kubernetes.io/": "the node is not ready: check its kubelet and its network",
+    "node.cloudprovider.kubernetes.io/uninitialized": "the node is not initialized: check the cloud controller manager",
+}
+_ANY_TAINT = "see the taints of the nodes (kubectl describe nodes), and tolerate the one that is meant"
+
+
 def unscheduled_failure(message: str) -> Failure:
     """Why no node takes a pod, from the message of its condition PodScheduled."""
     short = shorten(message)
@@ -283,9 +324,13 @@ def unscheduled_failure(message: str) -> Failure:
         return Failure("F13", f"no node has {short_of.group(1)} free: {short}", remedy)
     if short_of:
         return Failure("F35", f"no node has enough {short_of.group(1)}: {short}", "lower the requests or the replicas, or add a node")
-    taint = re.search(r"untolerated taint\(?s?\)? ?\{?([^}]*)", message)
+    if "Too many pods" in message:
+        return Failure("F35", f"no node has room for another pod: {short}", "lower the replicas, or add a node")
+    taint = re.search(r"untolerated taint(?:\(s\))?(?: \{([^}]*)\})?", message)
     if taint:
-        return Failure("F14", f"every node has a taint: {short}", f"tolerate the taint {taint.group(1).strip()}")
+        name = (taint.group(1) or "").strip()
+        does = next((remedy for key, remedy in _TAINTS.items() if name.startswith(key)), f"tolerate the taint {name}" if name else _ANY_TAINT)
+        return Failure("F14", f"every node has a taint: {short}", does)
     if "volume" in message or "persistentvolumeclaim" in message.lower():
         return Failure("F20", f"its volume is not there: {short}", "check the PersistentVolumeClaim and its storage class")
     return Failure("unschedulable", f"no node takes it: {short}", "check node selector, affinity and the nodes' conditions")
@@ -300,6 +345,7 @@ ACTIVITIES = {
     "FailedCreatePodSandBox": "no network for the pod",
     "FailedScheduling": "not scheduled",
     "FailedCreate": "pod refused",
+    "NodeNotReady": "its node is not ready",
 }
 
 

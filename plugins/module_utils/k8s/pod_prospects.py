@@ -16,8 +16,8 @@ from .pod_failures import Failure, container_key, event_time
 # Seconds for which a failure has to be observed in any case, since a Secret, a pod or a rule may be on its way.
 GRACE = 3.0
 # Seconds after which there is no hope: a registry that does not answer; a pod that no node takes; a program that runs, and says or answers what is wrong;
-# a pod that no scheduler has taken up.
-REGISTRY, UNSCHEDULED, RUNS, UNNOTICED = 10.0, 6.0, 6.0, 15.0
+# a pod that no scheduler has taken up; a node that does not answer.
+REGISTRY, UNSCHEDULED, RUNS, UNNOTICED, LOST = 10.0, 6.0, 6.0, 15.0, 15.0
 # The same for volumes and networks of pods, by the reason of the event: a volume can follow a pod from another node.
 SET_UP = {"FailedMount": 30.0, "FailedAttachVolume": 120.0, "FailedCreatePodSandBox": 60.0}
 # Seconds that new nodes, or new volumes, may take.
@@ -30,6 +30,8 @@ SAID, AGAIN = 30, 2  # lines at the end of the log of a program that runs, and h
 _REFUSED = re.compile(r"statuscode: (?:400|401|403|404|405|406|410|501)\b")
 _PORT = re.compile(r":([0-9]{1,5})(?:/|\"|: connect)")
 _CLOSED = re.compile(r"connection refused|failed to connect service")
+# A CSI driver that takes longer than its provisioner waits for an answer goes on, and is asked again.
+_SLOW = re.compile(r"code = (?:DeadlineExceeded|Aborted|Unavailable)\b")
 _ABSENT = re.compile(r"(secret|configmap) \"[^\"]{1,260}\" not found|non-existent (secret|config) key|RuntimeClass \"?[^ \"]{1,260}\"? not found")
 
 
@@ -49,7 +51,7 @@ class Around:
     now: seconds since the epoch by the clock of the API server; pods: those of the object that are not ready; events: of the object, of these pods and of their
     claims, by uid; logs: of containers, by pod_failures.container_key: the end of the run that ended last, or of the one that runs; claims: the
     PersistentVolumeClaims that the pods name, by `namespace/name`, None where there is none; absent: other objects that it names and that do not exist;
-    restarts, again: see common.objects.Context.
+    restarts, again, leaving: see common.objects.Context.
     """
 
     now: float
@@ -60,6 +62,7 @@ class Around:
     absent: list[str] = dataclasses.field(default_factory=list)
     restarts: dict[str, int] = dataclasses.field(default_factory=dict)
     again: dict[str, str] = dataclasses.field(default_factory=dict)
+    leaving: bool = False
 
     def age(self, stamp: object) -> float | None:
         """Seconds since a time of the API; None for anything else."""
@@ -86,13 +89,15 @@ def pod_prospect(pod: Facts, around: Around) -> Hopeless | None:
     failure = pod_failures.pod_failure(pod, around.restarts, around.again)
     if failure and failure.terminal:
         return Hopeless(failure.what, failure.remedy)
+    if get_path(pod, "status", "phase") == "Failed":
+        return None  # its controller makes another one
     for entry in pod_failures.containers(pod):
         if entry.get("ready") is True or get_path(entry, "state", "terminated", "exitCode") == 0:
             continue
         found = _pull(pod, entry, around) or _crash(pod, entry, around) or _running(pod, entry, around)
         if found:
             return found
-    return _scheduling(pod, around) or _set_up(pod, around)
+    return _scheduling(pod, around) or _set_up(pod, around) or _lost(pod, around)
 
 
 def _pull(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
@@ -169,6 +174,9 @@ def _probe(pod: Facts, entry: Facts, since: str, around: Around) -> Failure | No
 def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     """A pod that no node takes, unless nodes, room or volumes are coming."""
     entry, status = condition(pod.get("status"), "PodScheduled"), mapping(pod.get("status"))
+    claims = [_claim(name, claim, around) for name, claim in around.claims.items()]
+    if not entry and True in claims:
+        return None  # the scheduler has chosen a node, and waits for the volume there
     if not entry and not get_path(pod, "spec", "nodeName"):
         name = text(get_path(pod, "spec", "schedulerName")) or "default-scheduler"
         failure = Failure("unschedulable", f"no scheduler has taken the pod up (schedulerName {name})", "check that this scheduler runs")
@@ -179,11 +187,12 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     scaled = around.of(pod, "TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
     if scaled and scaled[-1].get("reason") != "NotTriggerScaleUp" and (around.age(event_time(scaled[-1])) or 0.0) < NODES:
         return None
-    claims = [_claim(name, claim, around) for name, claim in around.claims.items()]
     lost = next((claim for claim in claims if isinstance(claim, Hopeless)), None)
     if lost or True in claims:
         return lost
     failure = pod_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
+    if around.leaving and failure.code in ("F13", "F35"):
+        return None
     return lasting(failure, UNSCHEDULED, around.age(entry.get("lastTransitionTime")))
 
 
@@ -194,7 +203,8 @@ def _claim(name: str, claim: Facts | None, around: Around) -> Hopeless | bool:
     events = around.of(claim, "ProvisioningFailed", "FailedBinding", "Provisioning", "ExternalProvisioning")
     if get_path(claim, "status", "phase") == "Bound" or not events:
         return False
-    if events[-1].get("reason") in ("ProvisioningFailed", "FailedBinding"):
+    slow = _SLOW.search(text(events[-1].get("message")))
+    if events[-1].get("reason") in ("ProvisioningFailed", "FailedBinding") and not slow:
         words = shorten(text(events[-1].get("message")))
         return Hopeless(f"PersistentVolumeClaim {name} gets no volume: {words}", "check its storage class, its size and its access modes")
     return (around.age(events[0].get("firstTimestamp") or event_time(events[0])) or 0.0) < VOLUMES
@@ -214,3 +224,13 @@ def _set_up(pod: Facts, around: Around) -> Hopeless | None:
         return Hopeless(message, "create what the message names, or name the right one")
     failure = Failure("set_up", message, "check the volume, its claim and its storage class, or the network of the node")
     return lasting(failure, SET_UP[text(last.get("reason"))], around.age(last.get("firstTimestamp") or event_time(last)))
+
+
+def _lost(pod: Facts, around: Around) -> Hopeless | None:
+    """A pod whose node does not answer any more: its latest event says so, and its containers are as they were then."""
+    events = around.of(pod)
+    if not events or events[-1].get("reason") != "NodeNotReady":
+        return None
+    node = text(get_path(pod, "spec", "nodeName"))
+    failure = Failure("node", f"its node {node} is not ready", "check the node: its kubelet, its network, and that it runs")
+    return lasting(failure, LOST, around.age(event_time(events[-1])))

@@ -47,7 +47,7 @@ def _refused(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
     if not message and events and events[-1].get("reason") == "FailedCreate":
         message = text(events[-1].get("message"))
     known = creation_failure(message) if message else None
-    return Hopeless(known.what, known.remedy) if known else None
+    return Hopeless(known.what, known.remedy) if known and not (around.leaving and known.code == "quota") else None
 
 
 def _pods(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
@@ -101,6 +101,13 @@ def _condition(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
     return lasting(failure, limit, min(ages, default=None))
 
 
+def _unassigned(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
+    """A Service that no load balancer has given an address."""
+    if obj.get("kind") != "Service":
+        return None
+    return lasting(Hopeless(verdict.reason, verdict.remedy), PENDING, around.age(get_path(obj, "metadata", "creationTimestamp")))
+
+
 def _of_gateway(obj: Facts) -> bool:
     return text(obj.get("apiVersion")).startswith(_GATEWAYS)
 
@@ -111,4 +118,4 @@ def _conditions(status: object) -> c.Iterator[Facts]:
         yield from dicts(holder.get("conditions"))
 
 
-_RULES = (_absent, _refused, _pods, _stuck, _overlooked, _condition)
+_RULES = (_absent, _refused, _pods, _stuck, _overlooked, _condition, _unassigned)

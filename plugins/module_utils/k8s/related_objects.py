@@ -161,6 +161,13 @@ class Observer:
             return [pod for pod in pods if get_path(pod, "metadata", "labels", "controller-revision-hash") == revision]
         return [pod for pod in pods if owned(pod, obj)]
 
+    def leaving(self, obj: Facts) -> bool:
+        """Whether pods of a workload, of any revision, are being deleted."""
+        selector, namespace = selector_text(mapping(get_path(obj, "spec", "selector"))), text(get_path(obj, "metadata", "namespace"))
+        if not selector or not namespace:
+            return False
+        return any(get_path(pod, "metadata", "deletionTimestamp") for pod in self._list(f"/api/v1/namespaces/{namespace}/pods", selector))
+
     def _group_pods(self, obj: Facts, namespace: str) -> list[Facts]:
         """Leaders and workers of the current revision, which is a label of the StatefulSet of the leaders, named like the LeaderWorkerSet."""
         if number(get_path(obj, "status", "observedGeneration")) < generation(obj):

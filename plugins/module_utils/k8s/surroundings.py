@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..common.objects import Context, Facts, condition, dicts, get_path, mapping, text
 from .errors import ApiError
-from .pod_failures import container_key, containers, pod_failure
+from .pod_failures import container_key, containers, pod_failure, unreplaced
 from .pod_prospects import Around
 from .readiness.gateway import GROUP
 from .related_objects import LOG_LINES, Observer
@@ -26,7 +26,7 @@ class Surroundings:
 
     def of(self, obj: Facts, context: Context) -> Around:
         """What is around an object. context: with the pods of its current revision."""
-        unready = [pod for pod in context.pods if condition(pod.get("status"), "Ready").get("status") != "True"]
+        unready = [pod for pod in unreplaced(context.pods) if condition(pod.get("status"), "Ready").get("status") != "True"]
         pods = sorted(unready, key=lambda pod: pod_failure(pod) is None)[:PODS]
         claims = {name: claim for pod in pods for name, claim in self._claims(pod).items()}
         watched = [*pods, *(claim for claim in claims.values() if claim)]
@@ -34,11 +34,11 @@ class Surroundings:
         if creators := self._observer.creators(obj):
             events[_uid(obj)] = [event for each in creators for event in self._observer.events(each)]
         logs = {container_key(pod, entry): self._log(pod, entry) for pod in pods for entry in containers(pod) if entry.get("ready") is not True}
-        return Around(self._cluster.server_time(), pods, events, logs, claims, self._absent(obj), context.restarts, context.again)
+        return Around(self._cluster.server_time(), pods, events, logs, claims, self._absent(obj), context.restarts, context.again, context.leaving)
 
     def _claims(self, pod: Facts) -> dict[str, Facts | None]:
         """The claims of a pod that no node takes."""
-        if condition(pod.get("status"), "PodScheduled").get("status") != "False":
+        if condition(pod.get("status"), "PodScheduled").get("status") == "True" or get_path(pod, "spec", "nodeName"):
             return {}
         namespace = text(get_path(pod, "metadata", "namespace"))
         names = [name for volume in dicts(get_path(pod, "spec", "volumes")) if (name := text(get_path(volume, "persistentVolumeClaim", "claimName")))]

@@ -157,7 +157,10 @@ class Wait:
                 self._note_end(pod, entry, first=not self._contexts.get(ref))
         unready = [pod for pod in pods if condition(pod.get("status"), "Ready").get("status") != "True"]
         events = self.observer.events(unready[0]) if unready else []
-        context = Context(pods, events, self._restarts, self._again)
+        short = condition(obj.get("status"), "ReplicaFailure").get("status") == "True" or any(
+            condition(pod.get("status"), "PodScheduled").get("status") == "False" for pod in unready
+        )
+        context = Context(pods, events, self._restarts, self._again, short and self.observer.leaving(obj))
         self._contexts[ref] = (self.elapsed, context)
         return context
 
@@ -213,7 +216,7 @@ class Wait:
         lines: list[str] = []
         said: list[str] = []
         remedy = ""
-        pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
+        pods = [pod for pod in pod_failures.unreplaced(self.observer.pods(obj)) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
             name = text(get_path(pod, "metadata", "name"))
             failure = pod_failures.pod_failure(pod, self._restarts, self._again)

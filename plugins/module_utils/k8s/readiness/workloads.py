@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...common.objects import Context, Facts, Verdict, condition, dicts, generation, get_path, mapping, number, text, unmet
 from ...common.text import shorten
-from ..pod_failures import creation_failure, pod_activity, pod_failure
+from ..pod_failures import creation_failure, pod_activity, pod_failure, unreplaced
 
 
 def deployment(obj: Facts, context: Context) -> Verdict:
@@ -69,13 +69,13 @@ def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> V
     failure = condition(obj.get("status"), "ReplicaFailure")
     if failure.get("status") == "True":
         reason = creation_failure(text(failure.get("message")))
-        return Verdict(False, f"{count} ({reason.what})", reason.remedy, reason.terminal)
+        return Verdict(False, f"{count} ({reason.what})", reason.remedy, reason.terminal and not (context.leaving and reason.code == "quota"))
     return _pods(count, context)
 
 
 def _pods(count: str, context: Context) -> Verdict:
     """Not ready, with the worst failure of the pods, else what the first unready pod does."""
-    waiting = [pod for pod in context.pods if condition(mapping(pod).get("status"), "Ready").get("status") != "True"]
+    waiting = [pod for pod in unreplaced(context.pods) if condition(mapping(pod).get("status"), "Ready").get("status") != "True"]
     failures = [failure for failure in (pod_failure(pod, context.restarts, context.again) for pod in waiting) if failure]
     if failures:
         worst = max(failures, key=lambda failure: failure.terminal)

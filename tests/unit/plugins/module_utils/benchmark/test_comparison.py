@@ -577,6 +577,16 @@ def test_the_headline_says_which_percentile_and_looks_at_all_of_the_table(others
     assert comparison.results([ROUND_ROBIN, *others], {})["headline"] == said
 
 
+def test_a_headline_without_a_gain_names_the_preset_that_is_furthest_behind():
+    base = of("balanced", p50=(28.0, [20, 40]), p90=(800.0, [780, 830]), p99=UNKNOWN)
+    mine, third = of("queue", p50=(779.0, [700, 800]), p90=(900.0, [880, 930]), p99=UNKNOWN), of("third", p50=(29.0, [20, 40]), p90=UNKNOWN, p99=UNKNOWN)
+    said = comparison.results([base, third, mine], {})["headline"]
+    assert said.endswith("p99 cannot be compared. Later: queue at p50 at 8 requests/s, 779 ms against 28 ms.")
+    lost = comparison.results([run("balanced", failing(100, 300)), run("queue", failing(100, 1))], {})["headline"]
+    assert lost.endswith(" Worse: queue at 8 requests/s, 200 of 200 requests failed.")
+    assert "Later" not in comparison.results([base, third], {})["headline"]
+
+
 def test_the_headline_looks_at_the_99th_percentile_where_it_is_known():
     base, mine = (of(name, p50=(20.0, [19, 21]), p90=(30.0, [29, 31]), p99=(p99, [p99 - 9, p99 + 9])) for name, p99 in (("queue", 900.0), ("balanced", 90.0)))
     found = comparison.results([base, mine], {})

@@ -37,6 +37,36 @@ def test_images(reason, message, said, terminal):
     assert trouble.code == "F34" and said in trouble.what and trouble.terminal is terminal and trouble.remedy
 
 
+HEAD = 'failed to pull and unpack image "r/mtls-proxy:1"'
+NO_ROOM = HEAD + ": failed to extract layer sha256:ab403bce: write /var/lib/containerd/io.x/a: no space left on device: unknown"
+OTHER = 'choosing image instance: no image found in image index for architecture "arm64", variant "v8", OS "linux"'
+DIGEST = 'failed to resolve reference "r/x@sha256:ab403bce": failed to do request: Head "https://r/v2/x/manifests/sha256:ab429": dial tcp: i/o timeout'
+REJECTED = "image pull failed for r/x because the signature validation failed: Source image rejected: A signature was required, but no signature exists"
+
+
+@pytest.mark.parametrize(
+    "reason, message, said, remedy, terminal",
+    [
+        ("ErrImagePull", NO_ROOM, "no space left on device", "free space on the node's disk", False),
+        ("ErrImagePull", HEAD + ": no match for platform in manifest: not found", "no match for platform in manifest", "the node's processor", True),
+        ("ErrImagePull", OTHER, 'no image found in image index for architecture "arm64"', "the node's processor", True),
+        ("ErrImagePull", DIGEST, "i/o timeout", "cannot reach the registry", False),
+        ("ErrImagePull", HEAD + ': failed to do request: Head "https://r/v2": net/http: TLS handshake timeout', "TLS handshake timeout", "cannot reach", False),
+        ("ErrImagePull", HEAD + ": read tcp 10.0.0.1:443: connection reset by peer", "connection reset by peer", "cannot reach the registry", False),
+        ("SignatureValidationFailed", REJECTED, "rejected", "sign the image", True),
+        ("RegistryUnavailable", "image pull failed for r/x because the registry is unavailable", "unavailable", "registry", False),
+    ],
+)
+def test_an_image_that_cannot_be_pulled_has_its_own_cause_whatever_names_and_digests_hold(reason, message, said, remedy, terminal):
+    trouble = pod_failure(changed(waiting(reason, message), "status.containerStatuses.0.image", "r/mtls-proxy:1"))
+    assert trouble.code == "F34" and said in trouble.what and remedy in trouble.remedy and trouble.terminal is terminal
+
+
+@pytest.mark.parametrize("message", ["failed to sync secret cache: timed out waiting for the condition", "services have not yet been read at least once"])
+def test_a_kubelet_that_has_not_read_secrets_yet_tries_again(message):
+    assert not pod_failure(waiting("CreateContainerConfigError", message)).terminal
+
+
 @pytest.mark.parametrize(
     "message, what, remedy",
     [
@@ -66,6 +96,24 @@ def test_scheduling_is_never_final(message, code, said):
     next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
     trouble = pod_failure(pod)
     assert trouble.code == code and said in trouble.what and not trouble.terminal
+
+
+@pytest.mark.parametrize(
+    "why, remedy",
+    [
+        ("2 node(s) had untolerated taint {nvidia.com/gpu: present}", "tolerate the taint nvidia.com/gpu: present"),
+        ("2 node(s) had untolerated taint(s)", "see the taints of the nodes (kubectl describe nodes), and tolerate the one that is meant"),
+        ("2 node(s) had untolerated taint {node.kubernetes.io/disk-pressure: }", "free space on the node's disk"),
+        ("2 node(s) had untolerated taint {node.kubernetes.io/unschedulable: }", "the node was cordoned: uncordon it (kubectl uncordon)"),
+        ("2 node(s) had untolerated taint {node.kubernetes.io/unreachable: }", "the node is not ready: check its kubelet and its network"),
+        ("2 Too many pods", "lower the replicas, or add a node"),
+    ],
+)
+def test_what_keeps_pods_off_a_node_has_its_own_remedy(why, remedy):
+    message = f"0/2 nodes are available: {why}. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    pod = recorded("pod_unsched")
+    next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
+    assert pod_failure(pod).remedy == remedy
 
 
 @pytest.mark.parametrize(
@@ -130,6 +178,7 @@ def test_what_a_pod_does():
         {"reason": "Started", "lastTimestamp": "2026-11-21T09:00:01Z", "involvedObject": {"uid": running["metadata"]["uid"]}},
     ]
     assert pod_activity(running, events) == "its probe fails"
+    assert pod_activity(running, [{**events[0], "reason": "NodeNotReady"}]) == "its node is not ready"
     assert pod_activity(changed(recorded("pod_crash"), STATE, {"running": {}}), []) == "starting again after 4 restarts"
 
 

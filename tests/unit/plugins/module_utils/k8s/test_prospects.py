@@ -198,6 +198,15 @@ def test_a_probe_that_asks_the_wrong_place(message):
 # nodes and volumes
 
 
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_pod_whose_node_is_lost_does_not_come_back_by_itself(ready):
+    pod = changed(container({"running": {"startedAt": ago(HOUR)}}, ready=ready), "spec.nodeName", "n1")
+    lost = event(pod, "NodeNotReady", "Node is not ready", 30)
+    assert of_pod(pod, [lost])[0] == "its node n1 is not ready"
+    assert of_pod(pod, [event(pod, "NodeNotReady", "Node is not ready", 5)]) is None, "it may answer again"
+    assert of_pod(pod, [lost, event(pod, "Pulled", "Container image is present", 2)]) is None, "it is back"
+
+
 def unscheduled(seconds, message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu."):
     pod = recorded("pod_unsched")
     condition(pod["status"], "PodScheduled").update(lastTransitionTime=ago(seconds), message=message)
@@ -249,6 +258,26 @@ def test_a_volume_that_is_made_is_waited_for(reason, seconds, under_way):
     obj, events = claim("Pending", {"reason": reason, "message": "why", "firstTimestamp": ago(seconds), "lastTimestamp": ago(1)})
     found = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
     assert (found is None) == under_way and (found is None or "volume" in found.what)
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds", "under_way"), [("DeadlineExceeded", 60, True), ("Aborted", 60, True), ("DeadlineExceeded", HOUR, False), ("InvalidArgument", 60, False)]
+)
+def test_a_driver_that_is_slow_is_asked_again(code, seconds, under_way):
+    pod = unscheduled(60, "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.")
+    why = f'failed to provision volume with StorageClass "filestore": rpc error: code = {code} desc = said by the driver'
+    begun = {"reason": "Provisioning", "message": "External provisioner is provisioning", "firstTimestamp": ago(seconds), "lastTimestamp": ago(30)}
+    obj, events = claim("Pending", begun, {"reason": "ProvisioningFailed", "message": why, "firstTimestamp": ago(9), "lastTimestamp": ago(9)})
+    found = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
+    assert (found is None) == under_way
+
+
+def test_a_pod_whose_volume_is_made_on_its_node_has_no_condition_yet():
+    pod = changed(recorded("pod_unsched"), "status.conditions", [])
+    pod["metadata"]["creationTimestamp"] = ago(60)
+    obj, events = claim("Pending", {"reason": "ExternalProvisioning", "message": "waiting", "firstTimestamp": ago(50), "lastTimestamp": ago(1)})
+    assert pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj})) is None
+    assert pod_prospect(pod, Around(NOW.timestamp(), [pod], {}, claims={"n/weights": obj}))
 
 
 def test_a_claim_that_does_not_exist_is_the_end():
@@ -386,6 +415,13 @@ def test_an_address_may_take_minutes():
     assert gateway("Invalid", 30)
     assert gateway("Pending", 56 * 365 * 24 * HOUR, "Unknown", created=20) is None, "a new one has conditions of 1970, of its CRD"
     assert gateway("Pending", 56 * 365 * 24 * HOUR, "Unknown")
+
+
+def test_a_service_without_the_address_of_a_load_balancer():
+    obj = {"apiVersion": "v1", "kind": "Service", "metadata": {"creationTimestamp": ago(60)}, "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {}}}
+    assert of(obj) is None, "it may take minutes"
+    obj["metadata"]["creationTimestamp"] = ago(HOUR)
+    assert of(obj)[1:] == ("no load balancer address yet", GRACE)
 
 
 def test_a_route_that_nobody_takes_up():

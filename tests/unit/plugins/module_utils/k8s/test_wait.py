@@ -644,6 +644,90 @@ def test_one_of_many_pods_that_cannot_run_is_found_among_those_that_start():
     assert waited == 3 and "unknown flag: --nonsense" in said
 
 
+def failed_pod(pod, reason, born):
+    """A pod that has ended for good, as the one of a node that was shut down; its controller leaves it there."""
+    gone = changed(changed(pod, "metadata.uid", "gone"), "status", {"phase": "Failed", "reason": reason, "message": "said by the kubelet"})
+    gone["metadata"].update(name="gone", creationTimestamp=ago(born))
+    return gone
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize("reason", ["Terminated", "NodeShutdown", "OutOfcpu", "UnexpectedAdmissionError"])
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_failed_pod_in_whose_place_there_is_another_is_no_failure(reason, patient):
+    api = in_state({"running": {"startedAt": ago(60)}})
+    pod_of(api)["metadata"]["creationTimestamp"] = pod_of(api)["status"]["startTime"] = ago(60)
+    api.table["/api/v1/namespaces/objects-try/pods"]["items"].insert(1, failed_pod(pod_of(api), reason, 900))
+    done, waited, said = verdict(api, seconds=20, patient=patient)
+    assert waited == 20 and "failed:" not in said and "refused" not in said, "the new one loads its model"
+    items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
+    items[:] = [items[0], failed_pod(items[2], reason, 5), items[2]]
+    done, waited, said = verdict(api, seconds=20, patient=patient)
+    assert waited == 3 and "said by the kubelet" in said, "the newest one has failed"
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_job_tries_again_what_has_failed(patient):
+    api, path = Api(), "/api/v1/namespaces/n/pods"
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"uid": "j", "name": "stage", "namespace": "n"}, "status": {"failed": 1}}
+    job["spec"] = {"backoffLimit": 6, "selector": {"matchLabels": {"job-name": "stage"}}}
+    api.table["/apis/batch/v1"] = {"resources": [{"name": "jobs", "kind": "Job", "namespaced": True}]}
+    api.table["/apis/batch/v1/namespaces/n/jobs/stage"] = job
+    ended = {"name": "c", "restartCount": 0, "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}
+    pod = {"metadata": {"uid": "p", "name": "stage-1", "namespace": "n", "ownerReferences": [{"kind": "Job", "uid": "j"}]}}
+    api.table[path] = {"items": [{**pod, "status": {"phase": "Failed", "containerStatuses": [ended]}}]}
+    assert verdict(api, Ref("batch/v1", "Job", "n", "stage"), seconds=20, patient=patient)[1] == 20
+    job["status"] = {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}
+    assert verdict(api, Ref("batch/v1", "Job", "n", "stage"), seconds=20, patient=patient)[1] == 3
+
+
+QUOTA = 'pods "crash-2" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=8, limited: 8'
+
+
+@pytest.mark.usefixtures("server_clock")
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_quota_that_pods_that_leave_still_use_up(patient):
+    api = in_state({"running": {"startedAt": ago(60)}})
+    deployment, items = api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"], api.table["/api/v1/namespaces/objects-try/pods"]["items"]
+    deployment["status"].setdefault("conditions", []).append({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA})
+    items[:] = [changed(items[0], "metadata.deletionTimestamp", ago(20))]
+    done, waited, said = verdict(api, seconds=20, patient=patient)
+    assert waited == 20 and "quota" in said
+    del items[0]["metadata"]["deletionTimestamp"]
+    assert verdict(api, seconds=20, patient=patient)[1] == 3
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_devices_that_pods_that_leave_still_hold():
+    api = in_state({"waiting": {"reason": "ContainerCreating"}}, born=60)
+    items, pod = api.table["/api/v1/namespaces/objects-try/pods"]["items"], pod_of(api)
+    pod["spec"].pop("nodeName", None)
+    pod["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": ago(60)}]}
+    pod["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    assert verdict(api, seconds=20)[1] == 3
+    items[0]["metadata"]["deletionTimestamp"] = ago(20)
+    assert verdict(api, seconds=20)[1] == 20
+    pod["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+    assert verdict(api, seconds=20)[1] == 3
+
+
+@pytest.mark.usefixtures("server_clock")
+def test_claims_are_read_for_a_pod_without_a_condition():
+    api = in_state({"waiting": {"reason": "ContainerCreating"}})
+    pod = pod_of(api)
+    pod["spec"].pop("nodeName", None)
+    pod["spec"]["volumes"] = [{"persistentVolumeClaim": {"claimName": "weights"}}]
+    pod["status"] = {"phase": "Pending"}
+    pod["metadata"]["creationTimestamp"] = ago(60)
+    weights = {"metadata": {"uid": "w", "name": "weights", "namespace": "objects-try"}, "status": {"phase": "Pending"}}
+    api.table["/api/v1/namespaces/objects-try/persistentvolumeclaims/weights"] = weights
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": [{"reason": "Provisioning", "firstTimestamp": ago(50), "lastTimestamp": ago(50)}]}
+    assert verdict(api, seconds=30)[1] == 30
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": []}
+    assert verdict(api, seconds=30)[1] == 3
+
+
 @pytest.mark.usefixtures("server_clock")
 def test_an_account_that_may_read_the_objects_only():
     api = in_state({"waiting": {"reason": "ErrImagePull", "message": "x: not found"}})
