@@ -90,12 +90,14 @@ def _container(item: Facts, name: str) -> Facts:
 
 
 def _model(server: Facts) -> str:
-    """The name by which a server offers its model, else what it loads; empty where neither is known."""
+    """What a server loads, and the name by which it offers that where it is another one; empty where neither is known."""
     arguments = [text(argument) for argument in server.get("args") or []]
     flags = flags_of(arguments)
-    named = next((flags[name] for name in (*_NAMED, *_LOADED) if flags.get(name)), None)
-    loaded = next((argument for argument in arguments[:1] if not argument.startswith("-")), "")
-    return named or loaded or next((text(each.get("value")) for each in dicts(server.get("env")) if each.get("name") == NAME_VARIABLE), "")
+    variable = next((text(each.get("value")) for each in dicts(server.get("env")) if each.get("name") == NAME_VARIABLE), "")
+    named = next((flags[name] for name in _NAMED if flags.get(name)), None) or variable
+    first = next((argument for argument in arguments[:1] if not argument.startswith("-")), "")
+    loaded = next((flags[name] for name in _LOADED if flags.get(name)), None) or first
+    return f"{loaded}, served as {named}" if named and loaded and named != loaded else named or loaded
 
 
 def line_of(image: str) -> str:
