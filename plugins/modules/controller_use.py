@@ -37,6 +37,10 @@ options:
         description: Names of the classes that it creates itself, each with its C(controllerName).
         type: dict
         default: {}
+      mesh:
+        description: Labels, each of which says that the controller serves the pods of a namespace.
+        type: dict
+        default: {}
       kinds:
         description: For a controller that serves no Gateways, the kinds that it serves.
         type: list
@@ -167,6 +171,7 @@ def main() -> None:
         "namespace": {"type": "str"},
         "class_name": {"type": "str"},
         "classes": {"type": "dict", "default": {}},
+        "mesh": {"type": "dict", "default": {}},
         "kinds": {"type": "list", "elements": "dict", "default": [], "options": kind},
         "installed": {"type": "bool", "default": False},
     }

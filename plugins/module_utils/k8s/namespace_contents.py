@@ -21,13 +21,13 @@ Key = tuple[str, str, str]  # API group, kind, name
 _CONFIG_MAP, _ACCOUNT, _SECRET, _CLAIM = ("", "ConfigMap"), ("", "ServiceAccount"), ("", "Secret"), ("", "PersistentVolumeClaim")
 _BINDING = ("rbac.authorization.k8s.io", "RoleBinding")
 _SERVICE_CA: Key = (*_CONFIG_MAP, "openshift-service-ca.crt")
-# What controllers of the cluster put into every namespace; the last two names are those of Istio and of GKE.
+# What controllers of the cluster put into every namespace; the last names are those of Istio, of OpenShift's own Istio, of OpenShift AI and of GKE.
 _EVERYWHERE: tuple[Key, ...] = (
     (*_ACCOUNT, "default"),
     (*_CONFIG_MAP, "kube-root-ca.crt"),
     _SERVICE_CA,
     *((*_BINDING, f"system:{name}") for name in ("image-pullers", "image-builders", "deployers")),
-    *((*_CONFIG_MAP, name) for name in ("istio-ca-root-cert", "istio-ca-crl")),
+    *((*_CONFIG_MAP, name) for name in ("istio-ca-root-cert", "istio-ca-crl", "openshift-gw-ca-root-cert", "odh-trusted-ca-bundle")),
     ("", "ResourceQuota", "gke-resource-quotas"),
 )
 # On OpenShift, all but the first two by OpenShift Pipelines.
@@ -36,7 +36,8 @@ _OPENSHIFT: tuple[Key, ...] = (
     *((*_CONFIG_MAP, f"config-{name}-cabundle") for name in ("service", "trusted")),
     *((*_BINDING, name) for name in ("openshift-pipelines-edit", "pipelines-scc-rolebinding")),
 )
-_COPIED = "olm.copiedFrom"  # a label of ClusterServiceVersions that OLM copies into every namespace
+# Labels of what is copied into many namespaces: ClusterServiceVersions by OLM, bundles of certificates by trust-manager, bindings of a project by Rancher.
+_COPIED = {"olm.copiedFrom", "trust.cert-manager.io/bundle", "authz.cluster.cattle.io/rtb-owner-updated"}
 _LEADER = "control-plane.alpha.kubernetes.io/leader"  # an annotation of the ConfigMap by which replicas elect a leader
 # Objects that go with another one which they name without ownerReferences: kind, label or annotation with the name of the other, and its kind.
 _FOLLOWS = (
@@ -140,7 +141,7 @@ class _Judge:
     def _itself(self, item: Facts) -> bool:
         metadata, name = mapping(item.get("metadata")), key(item)
         labels, notes = mapping(metadata.get("labels")), mapping(metadata.get("annotations"))
-        if name in self._everywhere or _COPIED in labels or (name[:2] == _CONFIG_MAP and _LEADER in notes):
+        if name in self._everywhere or _COPIED & set(labels) or (name[:2] == _CONFIG_MAP and _LEADER in notes):
             return True
         if name in self._going and has_labels(item, self._ours.labels):  # no other one of the name
             return True

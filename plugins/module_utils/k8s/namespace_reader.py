@@ -107,8 +107,11 @@ def _there(cluster: Cluster, name: str) -> bool:
 
 
 def _contents(cluster: Cluster, namespace: str, answers: c.Mapping[Kind, list[Facts] | ApiError], failed: c.Mapping[str, str]) -> Contents:
-    # Two groups may serve the same object: one of each uid.
-    items = {_uid(item) or f"{kind.title} {index}": item for kind, found in answers.items() if isinstance(found, list) for index, item in enumerate(found)}
+    # Two groups may serve the same object, as OpenShift does with RoleBindings: that of the first, since those of Kubernetes come before others.
+    items: dict[str, Facts] = {}
+    for kind, answer in answers.items():
+        for index, item in enumerate(answer if isinstance(answer, list) else ()):
+            items.setdefault(_uid(item) or f"{kind.title} {index}", item)
     forbidden = [kind.title for kind, found in answers.items() if isinstance(found, ApiError) and found.status == 403]
     broken = {kind.title: _why(found) for kind, found in answers.items() if isinstance(found, ApiError) and found.status != 403}
     found = list(items.values())

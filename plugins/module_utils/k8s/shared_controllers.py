@@ -29,7 +29,7 @@ def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, ow
     """{used: names of controllers in use, classes, namespaces: names that must stay, made: GatewayClasses to prune, lines: why each stays}.
 
     controllers: {name, namespace or None, class_name: the class we use, classes: the classes it creates itself, with the controller that serves each,
-    installed: whether its release is ours if its namespace is}.
+    mesh: labels of namespaces whose pods it serves, installed: whether its release is ours if its namespace is}.
     own_namespace: Gateways of ours there are about to be deleted and need nothing; empty when none is. home: the namespace of the file, by which objects
     with these labels are ours; empty where other kinds of ours stay.
     """
@@ -63,6 +63,8 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
         if _server(item) == controller["name"] and not made and not has_labels(item, labels):
             found.append(f"{title_with_instance(item)} is another's")
     for item in namespaces:
+        marks = [f"{name}={value}" for name, value in controller["mesh"].items() if has_labels(item, {name: value}) and not has_labels(item, labels)]
+        found += [f"{title_with_instance(item)} has its pods served ({marks[0]})"] if marks else []
         if get_path(item, "metadata", "name") == controller["namespace"] and not has_labels(item, labels):
             if mapping(get_path(item, "metadata", "labels")).get(MANAGED_BY) == labels.get(MANAGED_BY):
                 found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")

@@ -86,7 +86,8 @@ def gateway(user: Facts, labels: Facts) -> Facts:
 def shared(facts: Facts) -> list[Facts]:
     """A provider's controller as the module controller_use takes it, once for each namespace that it needs."""
     namespaces = dict.fromkeys([facts["namespace"], *(each["namespace"] for each in controllers(facts))])
-    return [{"name": facts["controller_name"], "namespace": namespace, "classes": dict(facts["default_classes"])} for namespace in namespaces]
+    serves = {"name": facts["controller_name"], "classes": dict(facts["default_classes"]), "mesh": dict(facts["mesh"])}
+    return [{**serves, "namespace": namespace} for namespace in namespaces]
 
 
 def _extension(user: Facts, row: Facts) -> Facts:

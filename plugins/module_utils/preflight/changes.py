@@ -40,6 +40,7 @@ def _differences(before: Facts, after: Facts, removes: bool, unread: t.Container
         else:
             yield from _picker(name, old[name], new[name], known and before["release"] != after["release"])
             yield from _servers(name, old[name]["servers"], new[name]["servers"], _GROUPS in unread)
+            yield from _arguments(name, old[name], new[name])
     if new and "Gateway" not in unread:
         yield from _line("gateway", _gateways(before), _gateways(after))
 
@@ -65,6 +66,15 @@ def _servers(name: str, old: Facts, new: Facts, unread: bool) -> t.Iterator[str]
             yield from _line(f"{name}: servers {server}", str(before), str(after))
         for key in ("model", "image") if here and there else ():
             yield from _line(f"{name}: {key} of {server}", here[key], there[key])
+
+
+def _arguments(name: str, old: Facts, new: Facts) -> t.Iterator[str]:
+    """Flags whose values differ, without these. Another model or image has flags of its own: these are no further differences."""
+    for server in sorted({*old["servers"]} & {*new["servers"]}):
+        before, after = old["flags"][server], new["flags"][server]
+        differ = sorted(flag for flag in {*before, *after} if before.get(flag) != after.get(flag))
+        if differ and all(old["servers"][server][key] == new["servers"][server][key] for key in ("model", "image")):
+            yield f"{name}: other arguments of {server}: {', '.join(f'--{flag}' for flag in differ)}"
 
 
 def _gateways(deployment: Facts) -> str:

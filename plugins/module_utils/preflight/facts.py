@@ -57,7 +57,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     if needs["collector"]:
         jobs["collector"] = functools.partial(_collector, cluster, needs["collector"])
     if needs.get("planned"):
-        jobs["running"] = lambda: deployed(cluster, needs["namespaces"], needs["labels"][PART_OF])
+        jobs["running"] = lambda: deployed(cluster, needs["namespaces"], needs["labels"][PART_OF], home, needs["gateway"]["namespace"])
     if needs["leader_worker_set"]:
         jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
     if needs["gpu_operator"]:
@@ -98,8 +98,11 @@ def survey(cluster: Cluster, namespace: str = "") -> Facts:
     }
 
 
-def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "") -> Facts:
-    """{objects, unread}: objects of ours by which preflight/running.py knows a deployment; kinds that the account may not list. namespaces: [""] for all."""
+def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", home: str = "", edge: str = "") -> Facts:
+    """{objects, unread}: objects of ours by which preflight/running.py knows a deployment; kinds that the account may not list. namespaces: [""] for all.
+
+    home, edge: the namespaces where servers and Gateways have to be read, elsewhere nothing of them is missed; empty for any.
+    """
     ours = f"{MANAGED_BY}={MANAGER}" + (f",{PART_OF}={instance}" if instance else "")
 
     def listed(place: tuple[str, str, str]) -> t.Any:
@@ -113,7 +116,7 @@ def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "") 
     found = list(zip(places, cluster.parallel(listed, places), strict=True))
     return {
         "objects": [item for _place, items in found if items is not _UNREAD for item in items],
-        "unread": sorted({place[1] for place, items in found if items is _UNREAD}),
+        "unread": sorted({kind for (_version, kind, place), items in found if items is _UNREAD and (edge if kind == "Gateway" else home) in ("", place)}),
     }
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import typing as t
 
 from ..common.flags import flags_of
@@ -42,8 +43,9 @@ _LOADED = [name for row in ENGINE_DEFAULTS.values() for name in row["flags"].get
 def running(objects: t.Iterable[Facts]) -> list[Facts]:
     """The deployments that these objects make up, by namespace and instance: {instance, namespace, release, services, gateways}.
 
-    release: a line, empty where images do not say it. services: by name {servers: {name: {replicas, image, model}}, image, config, scorers, proxy}; replicas:
-    None where an autoscaler sets it; config: the text; proxy: whether one is beside the endpoint picker. gateways: {NAMESPACE/NAME: class}.
+    release: a line, empty where images do not say it. services: by name {servers: {name: {replicas, image, model}}, flags, image, config, scorers, proxy};
+    replicas: None where an autoscaler sets it; flags: by server, each with a checksum of its value, which may be a secret; config: the text; proxy: whether
+    one is beside the endpoint picker. gateways: {NAMESPACE/NAME: class}.
     """
     found: dict[tuple[str, str], Facts] = {}
     for item in objects:
@@ -70,7 +72,7 @@ def _add(deployment: Facts, item: Facts, labels: Facts) -> None:
     picker = labels.get("app.kubernetes.io/name") == "endpoint-picker"
     if not of or kind not in ("Deployment", "ConfigMap", LEADER_WORKER_SET["kind"]) or not (picker or ROLE_LABEL in labels):
         return
-    service = deployment["services"].setdefault(of, {"servers": {}, "image": "", "config": "", "scorers": "", "proxy": False})
+    service = deployment["services"].setdefault(of, {"servers": {}, "flags": {}, "image": "", "config": "", "scorers": "", "proxy": False})
     if kind == "ConfigMap":
         service["config"] = next((text(value) for value in mapping(item.get("data")).values() if "EndpointPickerConfig" in text(value)), service["config"])
     elif picker:
@@ -79,6 +81,7 @@ def _add(deployment: Facts, item: Facts, labels: Facts) -> None:
     else:
         server = _container(item, "server")
         service["servers"][name] = {"replicas": get_path(item, "spec", "replicas"), "image": text(server.get("image")), "model": _model(server)}
+        service["flags"][name] = _flags(server)
 
 
 def _container(item: Facts, name: str) -> Facts:
@@ -90,12 +93,20 @@ def _container(item: Facts, name: str) -> Facts:
 
 
 def _model(server: Facts) -> str:
-    """The name by which a server offers its model, else what it loads; empty where neither is known."""
+    """What a server loads, and the name by which it offers that where it is another one; empty where neither is known."""
     arguments = [text(argument) for argument in server.get("args") or []]
     flags = flags_of(arguments)
-    named = next((flags[name] for name in (*_NAMED, *_LOADED) if flags.get(name)), None)
-    loaded = next((argument for argument in arguments[:1] if not argument.startswith("-")), "")
-    return named or loaded or next((text(each.get("value")) for each in dicts(server.get("env")) if each.get("name") == NAME_VARIABLE), "")
+    variable = next((text(each.get("value")) for each in dicts(server.get("env")) if each.get("name") == NAME_VARIABLE), "")
+    named = next((flags[name] for name in _NAMED if flags.get(name)), None) or variable
+    first = next((argument for argument in arguments[:1] if not argument.startswith("-")), "")
+    loaded = next((flags[name] for name in _LOADED if flags.get(name)), None) or first
+    return f"{loaded}, served as {named}" if named and loaded and named != loaded else named or loaded
+
+
+def _flags(server: Facts) -> dict[str, str]:
+    """The flags of a server but those of its model, each with a checksum of its value."""
+    found = flags_of([text(argument) for argument in server.get("args") or []])
+    return {name: hashlib.sha256(str(value).encode()).hexdigest()[:12] for name, value in found.items() if name not in (*_NAMED, *_LOADED)}
 
 
 def line_of(image: str) -> str:

@@ -274,6 +274,30 @@ def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
     assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", *HOOKS} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
 
 
+def test_a_move_away_takes_no_gateway_that_others_use(teardown, api, monkeypatch):
+    """Nor one in another namespace, whose objects name the file's."""
+    monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
+    gateway, route = f"{ROOT}/namespaces/edge/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
+    api.kept |= {
+        gateway: {"metadata": {"namespace": "edge", "name": "llm-d-gateway", "labels": {**labels("llm-d"), "llm-d.ai/namespace": "llm-d"}}},
+        route: {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": [{"namespace": "edge", "name": "llm-d-gateway"}]}},
+    }
+    moved = {
+        "roles": ["gateway_provider"],
+        "gateway_provider_state": "prune",
+        "llm_d_state": "present",
+        "llm_d_scope": "namespace",
+        "llm_d_gateway": {"provider": "istio", "namespace": "edge", "service_type": "ClusterIP", "install": False},
+    }
+    for arguments in (["--check"], []):
+        rc, said, _helm = teardown(**moved, arguments=arguments)
+        assert rc != 0 and gateway in api.kept, said
+        assert "HTTPRoute shop/search leads through the Gateway edge/llm-d-gateway" in " ".join(said.split()) and "llm_d_force_removal" in said
+    del api.kept[route]
+    rc, said, _helm = teardown(**moved)
+    assert rc == 0 and gateway not in api.kept, said
+
+
 def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(teardown, api, root):
     """The roles of playbooks/teardown.yml itself, in their order; when the others are gone, the operator goes."""
     home = f"{NAMESPACES}/gpu-operator"

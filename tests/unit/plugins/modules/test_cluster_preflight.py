@@ -175,6 +175,17 @@ def test_a_stack_that_may_not_be_listed_is_no_change(call, api, monkeypatch):
     assert found["changes"] == []
 
 
+@pytest.mark.parametrize("api", [("/apis/apps/v1/namespaces/edge/deployments", "/api/v1/namespaces/edge/configmaps")], indirect=True)
+def test_the_namespace_of_the_gateway_hides_no_change_of_the_servers(call, api, monkeypatch):
+    """It is another team's, where the account has no permissions for workloads, and nothing of ours but the Gateway is there."""
+    edge = {"llm_d_gateway": {"service_type": "ClusterIP", "namespace": "edge"}}
+    for path, found in answers(stack(llm_d_release="router-0.9", **edge)).items():
+        monkeypatch.setitem(ANSWERS, path, found)
+    needs = plan({**FILE, **edge})["preflight"]
+    found = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=needs, planned=planned(llm_d_release="router-0.10", **edge))
+    assert found["changes"] == ["release line: from router-0.9 to router-0.10"]
+
+
 def test_no_secret_is_shown(call, api):
     assert "c2VjcmV0LXZhbHVl" not in json.dumps(look(call, api))
 

@@ -9,8 +9,10 @@ import json
 import urllib.parse
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.modules import controller_use
 from local_servers import serve
+from survey_cases import CHARTS
 
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
@@ -144,6 +146,28 @@ def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
     found = look({**ENVOY, "installed": True})
     told = "Namespace envoy-gateway-system is not ours, so that the release in it may be of others (helm list -n envoy-gateway-system)"
     assert found["used"] == [ENVOY["name"]] and told in found["lines"][0]
+
+
+def test_a_mesh_of_others_keeps_its_control_plane(look):
+    """Their sidecars get certificates and configuration from the istiod that we have installed, without any Gateway."""
+    mesh = {**ISTIO, "mesh": {"istio-injection": "enabled", "istio.io/rev": "default"}}
+    ours, theirs = ({"metadata": {"name": name, "labels": {**more, "istio-injection": "enabled"}}} for name, more in (("a", OURS), ("shop", {})))
+    other = {"metadata": {"name": "other", "labels": {"istio-injection": "disabled", "istio.io/rev": "stable"}}}
+    look.lists["/api/v1/namespaces"] += [ours, other]
+    assert look(mesh)["used"] == []
+    look.lists["/api/v1/namespaces"].append(theirs)
+    found = look(mesh)
+    assert found["used"] == [ISTIO["name"]] and found["namespaces"] == ["istio-system"] and found["made"] == []
+    assert found["lines"] == [
+        "the controller istio.io/gateway-controller stays, and with it what it needs: Namespace shop has its pods served (istio-injection=enabled)"
+    ]
+
+
+def test_the_plan_says_which_namespaces_are_of_a_mesh():
+    """Also that of a provider which the file had before."""
+    now, before = (plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}}) for provider in ("istio", "standalone"))
+    for found in (now["gateway"]["shared"], before["prune"]["shared"]):
+        assert [each["mesh"]["istio-injection"] for each in found if each["name"] == ISTIO["name"]] == ["enabled"]
 
 
 def test_a_gateway_of_another_file_with_our_instance_counts(look):

@@ -114,6 +114,14 @@ def test_an_object_that_two_groups_serve_is_one(look, api):
     assert kept["lines"] == ["the namespace llm-d stays: Deployment llm-d/notebook", FORCE]
 
 
+def test_what_openshift_serves_under_a_group_of_its_own_too_is_what_kubernetes_calls_it(look, api):
+    """Its RoleBindings are views of those of Kubernetes, with the same uid."""
+    for version in ("rbac.authorization.k8s.io/v1", "authorization.openshift.io/v1"):
+        api.kinds[version] = kinds(rolebindings="RoleBinding")
+        api.lists[f"/apis/{version}/namespaces/llm-d/rolebindings"] = [named("system:image-pullers"), named("system:deployers")]
+    assert look()["kept"] == []
+
+
 def test_an_owner_outside_of_the_namespace_is_asked_for(look, api):
     api.kinds["nvidia.com/v1"] = [{**kinds(clusterpolicies="ClusterPolicy")[0], "namespaced": False}]
     policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "policy", "uid": "uid-policy"}

@@ -97,8 +97,13 @@ def test_what_kubernetes_and_openshift_put_everywhere_goes() -> None:
         *(item("RoleBinding", f"system:{name}", RBAC) for name in ("image-pullers", "image-builders", "deployers")),
         item("ClusterServiceVersion", "somebodys.v1", OLM, labels={"olm.copiedFrom": "openshift-operators"}),
     ]
+    copied = [
+        *(item("ConfigMap", name) for name in ("openshift-gw-ca-root-cert", "odh-trusted-ca-bundle")),
+        item("ConfigMap", "company-ca", owner="bundle", labels={"trust.cert-manager.io/bundle": "company-ca"}),
+        item("RoleBinding", "rb-x1", RBAC, labels={"authz.cluster.cattle.io/rtb-owner-updated": "p-x1_prtb-x1"}),
+    ]
     mesh = [item("ConfigMap", "istio-ca-root-cert"), item("ConfigMap", "leader", annotations={"control-plane.alpha.kubernetes.io/leader": "{}"})]
-    assert kept(*kubernetes, *tokens, *openshift, *mesh) == []
+    assert kept(*kubernetes, *tokens, *openshift, *copied, *mesh, owners={"bundle": item("Bundle", "company-ca", "trust.cert-manager.io/v1alpha1")}) == []
     theirs = [item("ServiceAccount", "robot"), item("Secret", "robot-token", annotations={"kubernetes.io/service-account.name": "robot"})]
     assert kept(*kubernetes, *theirs) == ["robot"]
 

@@ -114,6 +114,26 @@ def test_each_difference_that_matters_is_a_line(more: Facts, lines: list[str]) -
     assert differences(objects(), more) == lines
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_another_model_behind_the_same_name_is_a_line(engine: str) -> None:
+    served = {"name": "m", "model": {"uri": "hf://acme/big", "served_name": "chat"}, "engine": {"type": engine}}
+    other = {**served, "model": {"uri": "hf://acme/small", "served_name": "chat"}}
+    before = objects(llm_d_model_services=[served])
+    assert differences(before, {"llm_d_model_services": [served]}) == []
+    line = "m: model of m-decode: from acme/big, served as chat to acme/small, served as chat"
+    assert differences(before, {"llm_d_model_services": [other]}) == [line]
+
+
+def test_other_arguments_of_servers_are_named_without_their_values() -> None:
+    """A run replaces the servers for them."""
+    other = {**SIM, "engine": {"type": "simulator", "max_model_len": 8192, "args": ["--seed=7", "--api-key=sesame-open"]}}
+    before = objects(llm_d_model_services=[other])
+    assert differences(before, {"llm_d_model_services": [other]}) == []
+    assert differences(before, {}) == ["sim: other arguments of sim-decode: --api-key, --max-model-len, --seed"]
+    newer = {"llm_d_images": {"simulator": "acme/sim:2"}}
+    assert differences(before, newer) == ["sim: image of sim-decode: from ghcr.io/llm-d/llm-d-inference-sim:v0.10.2 to acme/sim:2"]
+
+
 def test_parameters_without_other_scorers_are_a_line() -> None:
     before = objects()
     for each in before:
