@@ -140,17 +140,22 @@ def test_a_look_at_a_namespace_that_fails_deletes_none(monkeypatch):
     assert result["failed"] and result["msg"] == "connection refused" and calls == [CONTENTS]
 
 
+def diff_of(monkeypatch, made, before, after):
+    """(before, after) as the diff of a task shows them whose module reports these parts of an object."""
+    item = {"changed": True, "method": "apply", "result": made, "diff": {"before": before, "after": after}}
+    monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=True)
+    options = {"definitions": [{**made, **after}], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
+    (shown,) = action.bring({}, options, {})["diff"]
+    return shown["before"], shown["after"]
+
+
 def test_a_diff_has_checksums_instead_of_programs(monkeypatch):
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"c": "text"}, "binaryData": {"d.pyz": "UEsD" * 999}}
 
     def changed(program):
-        item = {"changed": True, "method": "apply", "result": made, "diff": {"before": {"binaryData": {"d.pyz": "old"}}, "after": {"binaryData": program}}}
-        monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
-        action = ActionModule.__new__(ActionModule)
-        action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=False)
-        options = {"definitions": [made], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
-        (shown,) = action.bring({}, options, {})["diff"]
-        return shown["before"], shown["after"]
+        return diff_of(monkeypatch, made, {"binaryData": {"d.pyz": "old"}}, {"binaryData": program})
 
     (before, after), (_before, other) = changed({"d.pyz": "UEsD" * 999}), changed({"d.pyz": "UEsE" * 999})
     assert len({before, after, other}) == 3 and all("d.pyz: (binary, sha256 " in text and len(text) < 100 for text in (before, after, other)), (before, after)
@@ -160,28 +165,18 @@ def test_a_diff_shows_a_configuration_line_by_line(monkeypatch):
     """As the endpoint picker's: YAML in a ConfigMap, with a token in it that stays hidden."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
     old, new = ({"data": {"config.yaml": f"plugins:\n  - type: queue-scorer\n    weight: {weight}\n    token: hf_abcdefghij\n"}} for weight in (2, 6))
-    item = {"changed": True, "method": "apply", "result": made, "diff": {"before": old, "after": new}}
-    monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
-    action = ActionModule.__new__(ActionModule)
-    action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=True)
-    options = {"definitions": [{**made, **new}], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
-    (shown,) = action.bring({}, options, {})["diff"]
-    assert shown["after"] == "data:\n  config.yaml: |\n    plugins:\n      - type: queue-scorer\n        weight: 6\n        token: (removed)\n"
-    assert shown["before"] == shown["after"].replace("6", "2")
+    before, after = diff_of(monkeypatch, made, old, new)
+    assert after == "data:\n  config.yaml: |\n    plugins:\n      - type: queue-scorer\n        weight: 6\n        token: (removed)\n"
+    assert before == after.replace("6", "2")
 
 
 def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
     """Else a Deployment whose key alone is another one is replaced with an empty diff."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
     old, new = ({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"args": ["--api-key", key]}]}}}} for key in ("planted", "planted-2"))
-    item = {"changed": True, "method": "apply", "result": made, "diff": {"before": old, "after": new}}
-    monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
-    action = ActionModule.__new__(ActionModule)
-    action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=True)
-    options = {"definitions": [{**made, **new}], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
-    (shown,) = action.bring({}, options, {})["diff"]
-    assert "planted" not in str(shown) and "(hidden, another value)" in shown["after"]
-    assert shown["before"] == shown["after"].replace("(hidden, another value)", "(removed)"), shown
+    before, after = diff_of(monkeypatch, made, old, new)
+    assert "planted" not in before + after and "(hidden, another value)" in after
+    assert before == after.replace("(hidden, another value)", "(removed)"), (before, after)
 
 
 def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
