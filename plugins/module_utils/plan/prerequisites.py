@@ -66,7 +66,8 @@ def _crd_bundle(user: Facts, name: str, version: str, annotation: str | None, pr
 
 
 def source_problems(user: Facts) -> list[Problem]:
-    """URLs of CRDs and charts over plain http that nobody asked for."""
+    """URLs of CRDs and charts over plain http that nobody asked for, and those of CRDs with credentials."""
+    sources = [(f"{SOURCES}.{name}[{index}]", source) for name, given in user[SOURCES].items() for index, source in enumerate(given or [])]
     found = [
         Problem(
             f"llm_d_charts.{name}",
@@ -79,24 +80,22 @@ def source_problems(user: Facts) -> list[Problem]:
     ]
     found += [
         Problem(
-            f"{SOURCES}.{name}[{index}]",
+            place,
             source,
             "is a URL with credentials, which every message about it would show.",
             "Take them out, and write them into the file .netrc of the user who runs the play.",
         )
-        for name, sources in user[SOURCES].items()
-        for index, source in enumerate(sources or [])
+        for place, source in sources
         if "@" in address(source).partition("://")[2].partition("/")[0]
     ]
     return found + [
         Problem(
-            f"{SOURCES}.{name}[{index}]",
+            place,
             source,
             f"'{address(source)}' is plain http, which anybody on the way can change.",
             f"Write https://, or allow it: {{url: {address(source)}, insecure: true}}, best with the sha256 of the file.",
         )
-        for name, sources in user[SOURCES].items()
-        for index, source in enumerate(sources or [])
+        for place, source in sources
         if address(source).lower().startswith("http://") and not (isinstance(source, dict) and source["insecure"])
     ]
 
