@@ -23,8 +23,9 @@ _AT_ONCE = (
     "the tokens of each answer came in one piece, so that there is no time between them: stream is false, something on the way holds streams back, "
     "or answers have a single token"
 )
+_UNCOUNTED = "nobody counted the tokens"
 # Why successful requests may lack a latency.
-ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": "nobody counted the tokens", "queue": "the server does not tell it (queue_time_ms)"}
+ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": _UNCOUNTED, "queue": "the server does not tell it (queue_time_ms)"}
 ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
 
 
@@ -199,7 +200,7 @@ def _why(rule: Rule, totals: Totals) -> str:
     if rule.metric in ABSENT and not totals.hist[rule.metric].n:
         return ABSENT[rule.metric]
     if rule.metric.endswith("_tokens_per_s"):
-        return ABSENT["ntpot"]
+        return _UNCOUNTED
     return f"{totals.failed} of {totals.requests} requests failed, and count as ones that last for ever"
 
 
