@@ -247,7 +247,7 @@ def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_el
     planned = plan(user)
     name = "agentgateway.dev/agentgateway"
     mine = {"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "installed": True, "classes": {"agentgateway": name}}
-    assert planned["gateway"]["shared"] == [mine]
+    assert planned["gateway"]["shared"] == [{**mine, "mesh": {}}]
     looked_at = {entry["name"]: entry for entry in planned["prune"]["shared"]}
     assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
     old = {entry["namespace"]: entry for entry in planned["prune"]["controllers"]}
