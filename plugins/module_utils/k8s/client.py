@@ -10,6 +10,7 @@ import dataclasses
 import email.utils
 import functools
 import json
+import math
 import os
 import socket
 import threading
@@ -44,7 +45,7 @@ UNVERIFIED = (
 )
 FIELD_MANAGER = "llm_d.inference"
 CONNECT_TIMEOUT, READ_TIMEOUT, WHOLE_TIMEOUT = 10.0, 60.0, 300.0  # seconds: to connect, between two bytes, for a whole response
-FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first answer, which shows whether anything answers; not for modules that wait
+FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first answer, which shows whether anything answers; modules that wait longer wait longer for it
 MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of all pods may be large; bytes that are read at once
 THREADS = 6
 PAGE = "500"  # objects per page of a list
@@ -198,8 +199,8 @@ class Cluster:
             body = json.dumps(body).encode()
         url = self.server.rstrip("/") + path + ("?" + urlencode(query) if query else "")
         reading = _Reading(f"{method} {path}", self.server, options)
-        known = self._reached or method != "GET" or self.clock.now() < self._patient_until
-        late = options.get("timeout") or (READ_TIMEOUT if known else FIRST_TIMEOUT)
+        patience = math.inf if self._reached or method != "GET" else self._patient_until - self.clock.now()
+        late = options.get("timeout") or min(READ_TIMEOUT, max(FIRST_TIMEOUT, patience))
         timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, reading.within), read=min(late, reading.within))
         try:
             # Read for each request, since tokens of exec plugins and of pods are renewed.

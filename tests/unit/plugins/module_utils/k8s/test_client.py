@@ -101,6 +101,18 @@ def test_no_answer_in_time_the_first_of_all_sooner(monkeypatch):
             patient.get("/version")
 
 
+@pytest.mark.parametrize(("patience", "seconds"), [(0, 20), (10, 20), (45, 45), (600, 60)])
+def test_the_first_answer_is_waited_for_as_long_as_the_module_waits(monkeypatch, patience, seconds):
+    """A module that looks again for some seconds only does not wait a minute for a server that says nothing."""
+    waits = []
+    monkeypatch.setattr(module.urllib3, "Timeout", lambda **given: waits.append(given["read"]))
+    cluster = module.connect(types.SimpleNamespace(params={"host": f"http://127.0.0.1:{closed_port()}", "api_key": TOKEN}), FakeClock())
+    cluster.be_patient(patience)
+    with pytest.raises(ClusterError):
+        cluster.get("/version")
+    assert waits == [seconds]
+
+
 def test_the_connection_is_cut():
     with raw(lambda connection: None) as url:
         assert "cut" in trouble(host=url, api_key=TOKEN)
