@@ -51,6 +51,10 @@ options:
     description: Namespace of the file. Elsewhere, only what names it in the label C(llm-d.ai/namespace) is ours. Empty for any.
     type: str
     default: ""
+  skip_forbidden:
+    description: Whether Gateways and claims that the account may not read count as absent. This account cannot have created them.
+    type: bool
+    default: false
   force:
     description: Whether to return the names instead of failing.
     type: bool
@@ -104,11 +108,20 @@ class Attached(t.NamedTuple):
     failed: list[str]
 
 
-def ours(cluster: Cluster, api_version: str, kind: str, names: list[dict[str, str]], labels: dict[str, str]) -> list[dict[str, t.Any]]:
+def ours(cluster: Cluster, api_version: str, kind: str, names: list[dict[str, str]], params: dict[str, t.Any]) -> list[dict[str, t.Any]]:
     """The objects of these names that have our labels: others stay where they are. Raises ClusterError."""
-    paths = [cluster.path(api_version, kind, each["namespace"], each["name"]) for each in names]
-    found = [(each, cluster.find(path) or {}) for each, path in zip(names, paths, strict=True) if path]
-    return [{**item, "metadata": {**item["metadata"], **each}} for each, item in found if has_labels(item, labels)]
+    found = []
+    for each in names:
+        path = cluster.path(api_version, kind, each["namespace"], each["name"])
+        try:
+            item = cluster.find(path) if path else None
+        except ApiError as exc:
+            if exc.status != 403 or not params["skip_forbidden"]:
+                raise
+            item = None
+        if has_labels(item or {}, params["labels"]):
+            found.append({**item, "metadata": {**item["metadata"], **each}})
+    return found
 
 
 def name_of(item: dict[str, t.Any]) -> Name:
@@ -148,7 +161,7 @@ def users_of_gateways(cluster: Cluster, names: list[dict[str, str]], params: dic
     """(what of others is attached to our Gateways, kinds of which that is not known). Raises ClusterError."""
     labels, end = params["labels"], cluster.clock.now() + LAG
     while True:
-        gateways = ours(cluster, *GATEWAY, names, labels)
+        gateways = ours(cluster, *GATEWAY, names, params)
         if not gateways:
             return [], []
         there = attached(cluster, {*params["namespaces"], *(name_of(item)[0] for item in gateways)})
@@ -175,6 +188,7 @@ def main() -> None:
             "namespaces": {"type": "list", "elements": "str", "default": []},
             "labels": {"type": "dict", "required": True},
             "home": {"type": "str", "default": ""},
+            "skip_forbidden": {"type": "bool", "default": False},
             "force": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
@@ -184,7 +198,7 @@ def main() -> None:
         cluster = connect(module)
         cluster.be_patient(LAG)
         users, unknown = users_of_gateways(cluster, params["gateways"], params)
-        claims = [name_of(item) for item in ours(cluster, *CLAIM, params["claims"], labels)]
+        claims = [name_of(item) for item in ours(cluster, *CLAIM, params["claims"], params)]
         for place in sorted({namespace for namespace, _name in claims}):
             kinds_there = [(cluster.path(version, kind, place), kind) for version, names in WORKLOADS.items() for kind in names]
             users += users_of_claims(claims, [item for path, kind in kinds_there for item in readable(cluster, path, kind)], labels)

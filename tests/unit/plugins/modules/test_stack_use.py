@@ -124,6 +124,14 @@ def test_an_account_of_one_namespace_sees_the_routes_there(look):
     assert look(refused=everywhere, gateways=[GATEWAY])["users"] == []
 
 
+def test_what_the_account_may_not_even_read_fails_but_for_whoever_prunes(look):
+    """An account with the rights for another provider only: it cannot have created a Gateway, and deletes none."""
+    hidden = {"refused": [f"{API}/v1/namespaces/llm-d/gateways/llm-d-gateway"], "gateways": [GATEWAY]}
+    assert look(**hidden)["failed"] and "grant the permission" in look(**hidden)["msg"]
+    found = look(**hidden, skip_forbidden=True, claims=[CLAIM])
+    assert found["users"] == MOUNTS, "what it may read is looked at"
+
+
 EVERYWHERE = [f"{API}/v1{place}/{kind}" for place in ("", "/namespaces/llm-d") for kind in ("httproutes", "grpcroutes")]
 
 
