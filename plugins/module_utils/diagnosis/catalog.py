@@ -369,7 +369,7 @@ _ALL = (
         (
             "V6",
             "CUDA cannot use the node's driver",
-            "log: provided PTX was compiled with an unsupported toolchain, NVIDIA driver on your system is too old; CUDA's errors 34, 35, 36, 100, 801 to 804 and 999",
+            "log: unsupported toolchain, NVIDIA driver on your system is too old; CUDA's errors 34, 35, 36, 100, 801 to 804 and 999",
             "let driver and image fit: a newer driver, an image of an older CUDA, or the driver's own libraries first; each error's remedy is its own",
         ),
         ("V7", "no accelerator in the container", "log: Failed to infer device type", "request the accelerator; check the device plugin and the runtime class"),

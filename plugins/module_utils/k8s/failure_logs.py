@@ -113,7 +113,7 @@ LOGS = (
             r"return character\(s\) in header value|failed to parse header value|InvalidHeaderValue|[Nn]ew-?line characters are not allowed in header",
         ),
         "F16",
-        "a token or key that it sends holds a line end, blanks or quotes: write the Secret again without (printf in place of echo; --from-file keeps a line end)",
+        "a token or key that it sends holds a line end, blanks or quotes: write its Secret again without (--from-file keeps a line end, echo adds one)",
     ),
     (
         (r"GatedRepoError|401 Client Error|RepositoryNotFoundError|Cannot access gated repo", r"403  ... gated repo"),

@@ -69,11 +69,11 @@ class _Table:
 
     def find(self, message: str) -> tuple[str, str, str, bool] | None:
         """(code, the message around what was found, remedy, whether waiting is of no use) of the first row that a message has."""
-        line = one_line(redact(message[:LINE]), LINE)
+        line = one_line(message[:LINE], LINE)
         for pattern, code, remedy, ends in self._rows:
-            at = pattern.at(line)
-            if at is not None:
-                return code, _around(line, at), remedy, ends
+            if pattern.matches(line):
+                shown = one_line(redact(line), LINE)
+                return code, _around(shown, pattern.at(shown) or len(shown)), remedy, ends
         return None
 
 

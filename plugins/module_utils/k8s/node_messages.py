@@ -35,7 +35,7 @@ _HANDLER: tuple[Row, ...] = (
         False,
     ),
     (
-        r"(?:fork/exec [^ :]{0,200}runtime|exec: \"(?:nvidia|kata|runsc|crun|runc|youki|habana)[\w.-]{0,60})\S{0,40}:? (?:no such file or directory|executable file not)",
+        r"(?:fork/exec [^ :]{0,200}runtime|exec: \"(?:nvidia|kata|runsc|crun|runc|youki|habana)[\w.-]{0,60})\S{0,40}:? (?:no such file|executable file not)",
         "runtime",
         f"the program of this runtime handler is not on the node: install {_TOOLKIT}, or leave runtimeClassName out",
         False,
@@ -116,8 +116,9 @@ SANDBOX: tuple[Row, ...] = (
         False,
     ),
     (
-        r"no addresses left|no (?:more |free |available )?IP(?:v4|v6)?(?: address(?:es)?|s)?(?: is| are)? (?:available|left)|no (?:available|free|more) (?:IP|address)"
-        r"|assign an IP address|allocate for range|range is full|addresses? (?:pool |range )?(?:is |are )?exhausted|InsufficientFreeAddresses"
+        r"no addresses left|no (?:more |free |available )?IP(?:v4|v6)?(?: address(?:es)?|s)?(?: is| are)? (?:available|left)"
+        r"|no (?:available|free|more) (?:IP|address)|assign an IP address|allocate for range|range is full|addresses? (?:pool |range )?(?:is |are )?exhausted"
+        r"|InsufficientFreeAddresses"
         r"|insufficient (?:free )?(?:IP|address)|out of (?:IP )?addresses",
         "pod_network",
         "the node, or its subnet, has no address left for a pod: give pods a larger range, run fewer on this node, or release addresses that the network plugin"
@@ -138,8 +139,8 @@ SANDBOX: tuple[Row, ...] = (
     ),
     (
         (
-            r"cni plugin not initialized|cni config uninitialized|no networks found in|plugin (?:is )?not ready|NetworkPluginNotReady|calico/nodename|subnet\.env",
-            r"cilium\.sock|cni-server\.sock|multus\S{0,60}\.sock|cilium (?:daemon|agent)|is the agent running|\bovnkube|\bOVN",
+            r"cni plugin not initialized|cni config uninitialized|no networks found in|plugin (?:is )?not ready|NetworkPluginNotReady",
+            r"calico/nodename|subnet\.env|cilium\.sock|cni-server\.sock|multus\S{0,60}\.sock|cilium (?:daemon|agent)|is the agent running|\bovnkube|\bOVN",
             r"network|cni ... connection refused",
         ),
         "pod_network",
@@ -223,10 +224,10 @@ VOLUMES: tuple[Row, ...] = (
         False,
     ),
     (
-        r"Multi-Attach|exclusively attached|already (?:attached|used|in use|mounted by)|VolumeInUse|RESOURCE_IN_USE|\bin-use\b|still being used|detach it first",
+        r"Multi-Attach|exclusively attached|already (?:attached|used|in use|mounted by)|VolumeInUse|RESOURCE_IN_USE|\bin-use\b|still being used|detach it",
         "F20",
-        "the volume can be on one node at a time, and another has it: use a claim that several may use (ReadWriteMany, or ReadOnlyMany), or one replica; where that"
-        " node is lost, the volume follows some minutes later",
+        "the volume can be on one node at a time, and another has it: use a claim that several may use (ReadWriteMany, or ReadOnlyMany), or one replica; if"
+        " that node is lost, the volume follows some minutes later",
         False,
     ),
     (
@@ -236,7 +237,7 @@ VOLUMES: tuple[Row, ...] = (
         False,
     ),
     (
-        r"max(?:imum)? (?:number of )?(?:volume|disk|attach)|(?:attach\w{0,10}|volume|disk) ?(?:count )?limit|AttachmentLimitExceeded|too many (?:volumes|disks|attach)",
+        r"max(?:imum)? (?:number of )?(?:volume|disk|attach)|(?:attach\w{0,10}|volume|disk) ?(?:count )?limit|too many (?:volumes|disks|attach)",
         "F20",
         "the node has as many volumes as it can hold: use another node or kind of node, or fewer volumes",
         False,
@@ -298,7 +299,8 @@ VOLUMES: tuple[Row, ...] = (
     ),
     (r"secrets[- ]store|SecretProviderClass", "F20", "check the SecretProviderClass, and what its provider says in the log of the driver on this node", False),
     (
-        r"operation with the given volume|not ready for workloads|available state|being deleted|detaching|mount point busy|resource busy|special device|wait\w{0,5} for device",
+        r"operation with the given volume|not ready for workloads|available state|being deleted|detaching|mount point busy|resource busy"
+        r"|special device|wait\w{0,5} for device",
         "F20",
         "the storage is not ready with this volume: see the volume in its own tools; if it stays so, restart the driver's pod on this node",
         False,
