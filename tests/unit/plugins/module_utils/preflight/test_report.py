@@ -289,6 +289,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("secret/missing", {}, {"secrets": {"llm-d/hf": None}}),
     ("secret/key", {}, {"secrets": {"llm-d/hf": ["token"]}}),
+    ("secret/padded", {}, {"secrets": {"llm-d/hf": {"HF_TOKEN": True, "other": False}}}),
     ("host/helm", {}, {"host": {"helm": None}}),
     ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
