@@ -30,7 +30,11 @@ class LinePattern:
 
     def matches(self, line: str) -> bool:
         """Whether a line has one of the alternatives."""
-        return any(_has(way, line) for way in self._ways)
+        return self.at(line) is not None
+
+    def at(self, line: str) -> int | None:
+        """Where in a line one of the alternatives ends; None where it has none."""
+        return next((end for way in self._ways if (end := _end(way, line)) is not None), None)
 
 
 def lines(text: str) -> list[str]:
@@ -40,11 +44,11 @@ def lines(text: str) -> list[str]:
     return [line[:LINE] for line in printable(text).split("\n")]
 
 
-def _has(way: list[re.Pattern[str]], line: str) -> bool:
+def _end(way: list[re.Pattern[str]], line: str) -> int | None:
     at = 0
     for part in way:
         found = part.search(line, at)
         if found is None:
-            return False
+            return None
         at = found.end()
-    return True
+    return at

@@ -82,7 +82,7 @@ _SECRETS = tuple(
     (re.compile(pattern, re.IGNORECASE), instead)
     for pattern, instead in (
         (r"\bhf_[A-Za-z0-9]{8,}", "(removed)"),
-        (r"\b(?:sk|ghp|gho|ghs|glpat|nvapi|xox[abp])[-_][A-Za-z0-9_-]{12,}", "(removed)"),
+        (r"\b(?:sk|ghp|gho|ghs|github_pat|dckr_pat|glpat|nvapi|xox[abp])[-_][A-Za-z0-9_-]{12,}", "(removed)"),
         (r"\bAKIA[A-Z0-9]{12,}", "(removed)"),
         # A run of these characters is looked at once, from its start: else a text of many "-eyJ" takes the square of its length.
         (

@@ -10,7 +10,8 @@ import typing as t
 
 from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
 from ..common.text import shorten
-from ..k8s.pod_failures import event_time, refusal_failure
+from ..k8s.node_failures import event_time
+from ..k8s.pod_failures import refusal_failure
 from . import ours
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of

@@ -11,7 +11,8 @@ import re
 from ..common.objects import Facts, condition, describe, dicts, generation, get_path, mapping, number, text
 from ..common.text import shorten
 from ..k8s.last_words import last_words
-from ..k8s.pod_failures import Failure, containers, creation_failure, event_time, last_line, log_failure, pod_activity, pod_failure
+from ..k8s.node_failures import Failure, event_time, set_up_failure, telling
+from ..k8s.pod_failures import containers, creation_failure, last_line, log_failure, pod_activity, pod_failure
 from . import ours
 from .catalog import CATALOG
 from .finding import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UNREADY, Finding, finding
@@ -133,10 +134,9 @@ def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
         logs = [snap.log(pod, text(entry.get("name"))) for entry in containers(pod) if not entry.get("ready") and failure.code in BARE]
         last = [(last_words(log), last_line(log)) for log in logs]
         return failure, [f"its last error: {words}" if words else f"last line of its log: {line}" for words, line in last if line]
-    mounted = [event for event in events if event.get("reason") in ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")]
-    if mounted:
-        latest = max(mounted, key=event_time)
-        return _mount(latest), []
+    unready = telling(events)
+    if unready:
+        return set_up_failure(text(unready.get("reason")), text(unready.get("message"))), []
     since = text(get_path(pod, "status", "startTime")) or "an unknown time"
     raised = [log_failure(snap.log(pod, text(entry.get("name")))) for entry in containers(pod) if not entry.get("ready")]
     return Failure("starting", f"{pod_activity(pod, events)} (since {since})", "wait, then read its log and its events"), [
@@ -166,15 +166,6 @@ def _probe(events: list[Facts]) -> Failure | None:
     if "unknown service" in message:
         return Failure("F50", message, "set the probe to the health service that this image serves")
     return Failure("starting", message, "read its log: it runs but its probe fails")
-
-
-def _mount(event: Facts) -> Failure:
-    message = shorten(text(event.get("message")))
-    if re.search(r'(secret|configmap) "[^"]+" not found', message):
-        return Failure("F17", message, "create what the message names")
-    if event.get("reason") == "FailedCreatePodSandBox":
-        return Failure("starting", message, "check the cluster's network plugin")
-    return Failure("F20", message, "check the volume, its claim and its storage class")
 
 
 def accelerators(snap: Snapshot) -> c.Iterator[Finding]:

@@ -16,7 +16,7 @@ from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..http import headers as http_headers
 from ..http import tls
 from ..http.transport import RetryTransport, Transport, UrlTransport
-from ..k8s.pod_failures import Failure as PodFailure
+from ..k8s.node_failures import Failure as PodFailure
 from ..k8s.pod_failures import containers, log_failure, pod_failure
 from ..k8s.port_forward import ForwardTransport
 from ..k8s.service_proxy import ServiceTransport

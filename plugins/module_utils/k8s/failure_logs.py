@@ -9,6 +9,67 @@ by ` ... `, or a tuple of alternatives of these (common.patterns.LinePattern): s
 
 from __future__ import annotations
 
+# What CUDA's own codes mean for a pod: number, words, names, remedy. https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
+_CUDA = (
+    (
+        34,
+        r"CUDA driver is a stub library",
+        r"cudaErrorStubLibrary|CUDA_ERROR_STUB_LIBRARY",
+        "the image's CUDA libraries hold a stub in place of the node's driver: take the stubs folder out of LD_LIBRARY_PATH, and check the runtime class",
+    ),
+    (
+        35,
+        r"CUDA driver version is insufficient for CUDA runtime version",
+        r"cudaErrorInsufficientDriver|CUDA_ERROR_INSUFFICIENT_DRIVER",
+        "the node's driver is too old for the image's CUDA: install a newer driver, use an image of an older CUDA, or set VLLM_ENABLE_CUDA_COMPATIBILITY=1",
+    ),
+    (
+        36,
+        r"API call is not supported in the installed CUDA driver",
+        r"cudaErrorCallRequiresNewerDriver",
+        "the node's driver is too old for the image's CUDA: install a newer driver, or use an image of an older CUDA",
+    ),
+    (
+        100,
+        r"no CUDA-capable device is detected",
+        r"cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE",
+        "CUDA finds no GPU: check that the pod requests one, that device plugin and runtime class give it the node's devices and driver, and that no"
+        " libcuda.so of the image hides that driver",
+    ),
+    (
+        801,
+        r"CUDA (?:driver )?error: operation not supported",
+        r"cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED",
+        "this GPU with the node's driver lacks what the image's CUDA asks for: use a newer driver; for a virtual GPU, a type with unified memory",
+    ),
+    (
+        802,
+        r"system not yet initialized",
+        r"cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY",
+        "the GPUs of the node are not connected yet: run NVIDIA's Fabric Manager there, in the version of the driver, then restart the pod",
+    ),
+    (
+        803,
+        r"system has unsupported display driver|[Dd]river/library version mismatch",
+        r"cudaErrorSystemDriverMismatch|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH|NVMLError_LibRmVersionMismatch",
+        "the node's driver and the CUDA libraries of the image do not fit: let the driver's own come first (LD_LIBRARY_PATH=/usr/local/nvidia/lib64), or use an"
+        " image for this driver; after an upgrade of the driver, restart the node",
+    ),
+    (
+        804,
+        r"forward compatibility was attempted on non supported HW",
+        r"cudaErrorCompatNotSupportedOnDevice|CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+        "the image's CUDA needs a newer driver than the node has, and this GPU takes none of CUDA's compatibility libraries: install a newer driver, or use an"
+        " image of an older CUDA",
+    ),
+    (
+        999,
+        r"CUDA (?:driver )?error: unknown error|CUDA unknown error",
+        r"cudaErrorUnknown|CUDA_ERROR_UNKNOWN",
+        "the node's driver is in a bad state, or its nvidia_uvm module is not loaded: look for Xid errors in the node's kernel log, then restart the node",
+    ),
+)
+
 # pattern in a line of a log, code, remedy
 LOGS = (
     (
@@ -45,6 +106,14 @@ LOGS = (
         r"Permission denied: '/\.(cache|config|triton)|getpwuid\(\): uid not found",
         "F12",
         "point HOME, XDG_*, HF_HOME and the cache directories at a writable volume",
+    ),
+    (
+        (
+            r"([Ii]llegal|[Ii]nvalid) header (field )?value",
+            r"return character\(s\) in header value|failed to parse header value|InvalidHeaderValue|[Nn]ew-?line characters are not allowed in header",
+        ),
+        "F16",
+        "a token or key that it sends holds a line end, blanks or quotes: write its Secret again without (--from-file keeps a line end, echo adds one)",
     ),
     (
         (r"GatedRepoError|401 Client Error|RepositoryNotFoundError|Cannot access gated repo", r"403  ... gated repo"),
@@ -118,7 +187,15 @@ LOGS = (
         "V6",
         "install a newer driver, use an older image, or set VLLM_ENABLE_CUDA_COMPATIBILITY=1",
     ),
-    (r"Failed to infer device type", "V7", "request the accelerator in the pod's resources; check device plugin and runtime class"),
+    *(
+        ((words, names, rf"(?i:cuda) ... (?i:error|code|failure|returned|status)[ :=(]{{0,3}}{number}\b", rf"\({number} vs\. 0\)"), "V6", remedy)
+        for number, words, names, remedy in _CUDA
+    ),
+    (
+        r"Failed to infer device type|Device string must not be empty|No CUDA GPUs are available",
+        "V7",
+        "request the accelerator in the pod's resources; check device plugin and runtime class",
+    ),
     (
         r"NCCL error|peer access is not supported|ncclSystemError",
         "V5",
@@ -161,6 +238,10 @@ LOGS = (
     (r"No available shared memory broadcast block found", "V3", "a worker is stuck: look at the other ranks; while a model is first compiled it is no fault"),
 )
 
+# Codes of failures that follow from a driver that CUDA cannot use, where another line of the log says that it cannot.
+FOLLOW_DRIVER = frozenset({"V7", "exception"})
+DRIVER = "V6"
+
 # Codes of LOGS of which the next run of the container may know nothing: what another part causes that may still be starting, what others use at the moment,
 # and lines that name no cause.
 PASSING = frozenset({"dns", "port", "F3", "F4", "F5", "F11", "F19", "F20", "F24", "F25", "F32", "F50", "V2", "V3", "V4", "V5", "V10", "V11"})
@@ -193,6 +274,21 @@ RESPONSES = (
     (None, r"model not found in request body", "F24", "the endpoint picker found no model in the request", "send `model` with a prompt or messages"),
     (None, r"EngineDead|EngineCore encountered", "V10", "the engine of the server has died", "read the first error in its log, then restart it"),
     (None, r"does not exist|model_not_found", "F24", "this model is not served there", "ask for a model that /v1/models lists"),
+    (
+        404,
+        r"fault filter abort",
+        "F23",
+        "no route of the load balancer matches, or it is not programmed yet",
+        "wait some minutes; then correct the route's path and host names, or the address",
+    ),
+    (
+        None,
+        r"fault filter abort",
+        "fault",
+        "the gateway ends the request itself, before any server",
+        "on GKE, turn on the project's Network Services API, through which the load balancer asks the endpoint picker (gcloud services enable"
+        " networkservices.googleapis.com), and wait some minutes; elsewhere take the fault out of the route, its policy or its VirtualService",
+    ),
     (401, r"", "key", "the API key is missing or wrong", "send the key that the server was started with"),
     (403, r"", "key", "this client is refused", "check the API key, and the rules of the proxy in front"),
     (429, r"", "F25", "requests are shed: a queue is full or the picker drops them", "raise priority, thresholds or replicas"),

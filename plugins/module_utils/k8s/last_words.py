@@ -50,6 +50,13 @@ def message(line: str) -> str:
     return _field(_entry(line), _MESSAGE)
 
 
+def texts(line: str) -> list[str]:
+    """The lines of all texts in a line of JSON, at two levels: a logger writes a whole traceback into one field. Any other line as it is."""
+    values = list(_entry(line[:LINE]).values())
+    found = [value for one in values for value in (one.values() if isinstance(one, dict) else [one]) if isinstance(value, str)]
+    return [part for value in found for part in value.split("\n")] or [line]
+
+
 def _marked(line: str) -> bool:
     entry = _entry(line)
     return _error(entry) if entry else any(mark.search(line) for mark in _MARKS)

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exceptions in the log of a program: of Python, also behind the prefixes of vLLM, and panics of Go, Rust and C++. Pure.
+"""Exceptions in the log of a program: of Python, also behind prefixes of loggers and in lines of JSON, and panics of Go, Rust and C++. Pure.
 
+An exception of Python is found by the shape of its traceback: the line behind the last frame, whatever its name. Where the traceback is lost, the name decides.
 Reads line by line and looks at no more than LIMIT characters of each, so the time is linear in the length of the log, whoever wrote it.
 """
 
@@ -11,6 +12,8 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass, field
+
+from .last_words import texts
 
 LIMIT = 2000  # characters of a line
 MORE = 12  # further lines of a message
@@ -38,13 +41,18 @@ class Raised:
 
 # What vLLM, Ray and torchrun write before a line: process, then level, time and source, then the rank.
 _PREFIX = re.compile(
-    r"(?:(?P<process>\([A-Za-z][\w.-]{0,60} pid=[0-9]{1,10}(?:, ip=[0-9A-Fa-f.:]{1,45})?\)) ?)?"
+    r"(?P<process>(?:\([A-Za-z][\w.-]{0,60} pid=[0-9]{1,10}(?:, ip=[0-9A-Fa-f.:]{1,45})?\) ?){0,3})"
     r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) [0-9-]{5,10} [0-9:.,]{8,15} \[?(?P<source>[\w./-]{1,200}:[0-9]{1,6})\] ?)?"
     r"(?:(?P<rank>\[rank[0-9]{1,6}\]): ?)?"
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _GROUP = re.compile(r" {2,40}\| ?")  # the margin of an exception group
 _HEADER = "Traceback (most recent call last):"
+_STACK = "Stack (most recent call last):"  # of a logger, without an exception
+_FRAME = re.compile(r'  File "[^"\n]{1,1000}", line [0-9]{1,9}(?:,|\s{0,9}\Z)')
+_DIGITS = str.maketrans("123456789", "0" * 9)
+_LEVELS = frozenset({"DEBUG", "TRACE", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"})
+_PASSED = re.compile(r"\b(?:DEBUG|WARN|WARNING)\b")
 _LINKS = ("The above exception was the direct cause of", "During handling of the above exception")
 _FIELD = re.compile(r"  (?=\S)")  # pydantic: two spaces before what is wrong, four before where to read about it
 _RUST = re.compile(r"thread '[^']{0,200}' (?:\([0-9]{1,20}\) )?(?:panicked at |has overflowed its stack)")
@@ -63,18 +71,24 @@ _ECHOES = ("worker failed with error", "raytaskerror")
 _FOLLOWS = ("keyboardinterrupt", "cancellederror", "systemexit", "brokenpipeerror", "connectionreseterror", "eoferror")
 
 
-def _exception(line: str, inside: bool) -> bool:
-    """Whether a line is an exception with its message. inside: at the end of a traceback, where the name can be anything that is used for classes."""
-    name, colon, message = line.partition(":")
-    name = name[:300].partition("(")[0].replace("<locals>.", "")
-    if (colon and message and not message[0].isspace()) or not all(part.isidentifier() for part in name.split(".")):
+def _exception(line: str, inside: bool, follows: bool) -> bool:
+    """Whether a line is an exception with its message. inside: a traceback has begun; follows: its last frame is in the line before, so any name will do."""
+    name, colon, message = line.rstrip().partition(":")
+    if colon:
+        name = name[:300].partition("(")[0]
+    name = name[:300].replace("<locals>.", "").replace("<unknown>.", "")
+    if (message and not message[0].isspace()) or not all(part.isidentifier() for part in name.split(".")):
         return False
     last = name.rpartition(".")[2]
-    if last.isupper():  # INFO, ERROR
+    if last in _LEVELS:
+        return False
+    if follows:
+        return True
+    if last.isupper():
         return False
     if not inside:
-        return bool(colon and message.strip()) and last[0].isupper() and last.endswith(("Error", "Exception", "Interrupt"))
-    return last[0].isupper() or last.endswith(("error", "exception", "timeout"))
+        return bool(message.strip()) and last != last.lower() and last.endswith(("Error", "Exception", "Interrupt"))
+    return last[0].isupper() or last.endswith(("error", "exception", "timeout", "Error", "Exception"))
 
 
 def _panic(line: str) -> bool:
@@ -83,9 +97,16 @@ def _panic(line: str) -> bool:
 
 @dataclass
 class _LogStream:
-    """What the lines of one process and one call of its logger have said. wants: the exception whose message comes in the lines that follow."""
+    """What the lines of one process and one call of its logger have said.
+
+    inside: a traceback has begun; follows: the line before was of one; wants: the message of the latest exception comes in the line that follows; margin: what
+    a logger writes before each line of a traceback, with zeros for digits.
+    """
 
     inside: bool = False
+    follows: bool = False
+    stack: bool = False
+    margin: str = ""
     linked: bool = False
     harmless: bool = False
     latest: Raised | None = None
@@ -113,26 +134,49 @@ class _LogReader:
         stream = self._streams.setdefault(key, _LogStream())
         if _SERVES in line:
             self._survived = len(self.raised)
-        if line.rstrip().endswith(_HEADER):  # a progress bar without a line end can stand before it
-            stream.inside, stream.wants = True, False
-        elif line.startswith('  File "') and ", line " in line:
-            stream.inside, stream.wants = True, False  # so is the rest of a traceback in a log that was cut
+        line = self._within(stream, line)
+        follows, stream.follows = stream.follows, False
+        if line.rstrip().endswith(_HEADER):
+            stream.inside, stream.wants, stream.stack = True, False, False
+        elif line.rstrip().endswith(_STACK):
+            stream.stack = True
         elif line.startswith(_LINKS):
             stream.linked = True
         elif line.startswith("  Value error, "):
             self._invalid(stream, key, line, "")
+        elif stream.stack and line[:1] in (" ", "\t"):
+            pass
+        elif _FRAME.match(line):
+            stream.inside, stream.follows, stream.wants = True, True, False  # so is the rest of a traceback in a log that was cut
         elif stream.inside and line[:1] in (" ", "\t"):
-            pass  # quoted source
+            stream.follows = follows  # quoted source
         elif _panic(line):
             self._add(stream, key, line)
             stream.wants = line.startswith(_CPP) or line.rstrip().endswith(":")
-        elif _exception(line, stream.inside):
+        elif _exception(line, stream.inside, follows):
             self._add(stream, key, line)
             stream.wants = line.rstrip().endswith(":")
         else:
             self._message(stream, key, line)
+            stream.stack = False
             stream.harmless = any(mark in line for mark in _HARMLESS)
             self.other.append(whole)
+
+    @staticmethod
+    def _within(stream: _LogStream, line: str) -> str:
+        """The line without the margin of its stream, which its header or its first frame shows: a time, a rank, a level, a name, or blanks.
+
+        A progress bar without a line end looks like one before a header, and before no other line.
+        """
+        size = len(stream.margin)
+        size = size if line[:size].translate(_DIGITS) == stream.margin else 0
+        header, frame = line.rstrip().endswith(_HEADER), _FRAME.search(line)
+        if header or frame:
+            at = frame.start() if frame else len(line.rstrip()) - len(_HEADER)
+            if at != size:
+                size = at
+                stream.margin = line[:at].translate(_DIGITS)
+        return line[size:]
 
     def told(self) -> list[Raised]:
         """The exceptions so far."""
@@ -145,7 +189,7 @@ class _LogReader:
             self._chains += 1
         chain = stream.latest.chain if stream.linked and stream.latest else self._chains
         raised = Raised(line.strip(), Rank.CAUSE, chain)
-        weak = stream.harmless or (len(key) > 1 and key[1] in ("DEBUG", "INFO", "WARNING"))
+        weak = stream.harmless or (len(key) > 1 and key[1] in ("DEBUG", "INFO", "WARNING")) or bool(_PASSED.search(stream.margin))
         weak = weak or (stream.linked and stream.latest is not None and stream.latest.rank is Rank.SURVIVED)
         raised.rank = max(_rank(raised.line), Rank.SURVIVED if weak else Rank.CAUSE)
         self.raised.append(raised)
@@ -186,7 +230,8 @@ def read_exceptions(log: str) -> tuple[list[Raised], list[str]]:
     """(the exceptions of a log in their order, the lines that are neither of a traceback nor an exception)."""
     reader = _LogReader()
     for line in log.replace("\r", "\n").split("\n"):
-        reader.read(line)
+        for part in texts(line) if line.startswith("{") and _HEADER in line else [line]:
+            reader.read(part)
     return reader.told(), reader.other
 
 

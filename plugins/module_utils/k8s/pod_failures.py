@@ -5,62 +5,25 @@
 
 from __future__ import annotations
 
+import collections.abc as c
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, number, text
 from ..common.patterns import LinePattern
 from ..common.patterns import lines as lines_of
 from ..common.text import shorten
-from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
+from .failure_logs import DRIVER, FOLLOW_DRIVER, LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
 from .last_words import last_words, message, spoken
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
+from .node_failures import PULL_REASONS, Failure, create_failure, event_time, pull_failure
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
 CRASHES = 4
-_COMMAND = "use an image that has this program, or correct the command"
 UNKNOWN = "correct what this error names; its traceback is in the log"
 # Addresses, names made of a hash or by tempfile, IPv6, numbers: process ids, times, sizes.
 _VARYING = re.compile(
     r"0x[0-9a-fA-F]+|(?<![0-9A-Za-z])(?:[0-9a-f]{12,}|tmp[a-z0-9_]{8}|(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{1,4})(?![0-9A-Za-z])|[0-9]+",
-)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """code: which failure; what: one line; remedy: what to do; terminal: waiting longer will not help."""
-
-    code: str
-    what: str
-    remedy: str
-    terminal: bool = False
-
-
-# Why a container waits, where its image is not there.
-PULL_REASONS = frozenset(
-    {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
-)
-# Names of images and digests, which hold anything, also 403 and tls.
-_NAMES = re.compile(r'"[^"]*"|sha256:[0-9a-f]+')
-_PULL = (
-    (r"no space left on device", "F34", "free space on the node's disk for images", False),
-    (r"no match for platform|no matching manifest|no image found in (image index|manifest list)", "F34", "use an image for the node's processor", True),
-    (r"SignatureValidationFailed|signature validation failed|Source image rejected", "F34", "sign the image, or let the node's policy accept it", True),
-    (
-        r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist",
-        "F34",
-        "correct the image's name and tag, or push it to the registry",
-        True,
-    ),
-    (r"unauthorized|denied|forbidden|authentication required|\b403\b", "F34", "give the pod a pull secret that may read this image", True),
-    (r"toomanyrequests|rate limit|\b429\b", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
-    (r"x509|certificate|tls:|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
-    (
-        r"no such host|connection refused|connection reset|timeout|i/o|unreachable|dial tcp|deadline exceeded|EOF",
-        "F34",
-        "the node cannot reach the registry: check its name, network and proxy",
-        False,
-    ),
 )
 
 
@@ -71,14 +34,15 @@ def log_failure(log: str) -> Failure | None:
     unknown = Failure("exception", _shown(chain), UNKNOWN) if chain and chain[0].rank <= Rank.FOLLOWS else None
     if chain and chain[0].rank <= Rank.ECHO:
         known = next((found for found in (_listed([one.line, *one.more]) for one in chain) if found), unknown)
-        return known and replace(known, what=_shown(chain))
+        driver = _listed([*lines, *(one.line for one in raised)], DRIVER) if known and known.code in FOLLOW_DRIVER else None
+        return driver or (known and replace(known, what=_shown(chain)))
     return _listed([*lines, *(line for one in raised for line in (one.line, *one.more))]) or unknown
 
 
-def _listed(lines: list[str]) -> Failure | None:
-    """The first pattern of the table that is in one of the lines."""
+def _listed(lines: list[str], only: str = "") -> Failure | None:
+    """The first pattern of the table that is in one of the lines. only: of this code."""
     for pattern, (_text, code, remedy) in zip(_LOGS, LOGS, strict=True):
-        for line in lines:
+        for line in lines if only in ("", code) else ():
             if pattern.matches(line[:LIMIT]):
                 words, said = spoken(line), message(line)
                 return Failure(code, shorten(said if words == line and said and pattern.matches(said[:LIMIT]) else words), remedy)
@@ -106,7 +70,7 @@ def lasting_error(log: str) -> str:
     return "" if any(re.search(TRANSIENT, line[:LIMIT], re.IGNORECASE) for line in said) else _VARYING.sub("#", found.what)
 
 
-def _compiled(pattern: str | tuple[str, ...], flags: int = 0) -> LinePattern:
+def _compiled(pattern: c.Sequence[str], flags: int = 0) -> LinePattern:
     return LinePattern(*([pattern] if isinstance(pattern, str) else pattern), flags=flags)
 
 
@@ -204,7 +168,7 @@ def container_failure(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Fai
     if reason in PULL_REASONS:
         return pull_failure(reason, message, text(entry.get("image")))
     if reason in ("CreateContainerConfigError", "CreateContainerError", "RunContainerError"):
-        return _create(name, reason, message)
+        return create_failure(name, reason, message)
     if reason == "CrashLoopBackOff" or get_path(entry, "state", "terminated", "exitCode") not in (None, 0):
         return _crash(pod, entry, restarts)
     return None
@@ -231,67 +195,16 @@ def _endless(pod: Facts, entry: Facts) -> Failure | None:
     return Failure(_ENDLESS[name], what, "upgrade Kubernetes to 1.29 or newer and give it restartPolicy Always, or run it as a plain container", True)
 
 
-def pull_failure(reason: str, message: str, image: str) -> Failure:
-    """Why an image is not there, from reason and message of a container that waits for it, or from the message of an event about it."""
-    if reason == "InvalidImageName":
-        return Failure("F34", f"image {image!r} is no valid name", "correct the image's name", True)
-    if reason == "ErrImageNeverPull":
-        what = f"image {image} is not on the node and may not be pulled"
-        return Failure("F34", what, "load it on the node, or change the pull policy", True)
-    said = _NAMES.sub("", message.replace(image, "") if image else message)
-    for pattern, code, remedy, terminal in _PULL:
-        if re.search(pattern, said, re.IGNORECASE):
-            return Failure(code, f"image {image} cannot be pulled: {_core(message, pattern)}", remedy, terminal)
-    what = f"image {image} cannot be pulled: {_core(message) or reason}"
-    return Failure("F34", what, "check the image's name, the pull secret and the registry")
-
-
-def _core(message: str, pattern: str = "") -> str:
-    """The last clause of a message of the container runtime that has the pattern; the others repeat the image, or say nothing."""
-    clauses = message.removesuffix(": unknown").split(": ")
-    telling = [clause for clause in clauses if pattern and re.search(pattern, clause, re.IGNORECASE)]
-    return shorten((telling or clauses)[-1]).strip(' ."')
-
-
-def command_error(message: str) -> str:
-    """What the container runtime says of a command that the image does not have or that may not be run; empty for other messages."""
-    found = re.search(
-        r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
-    )
-    return found.group(0) if found else ""
-
-
-# What the kubelet says until it has read Secrets, ConfigMaps and Services; it tries again.
-_SYNCING = r"failed to sync (secret|configmap) cache|services have not yet been read"
-
-
-def _create(name: str, reason: str, message: str) -> Failure:
-    command = command_error(message)
-    if command:
-        return Failure("command", f"container {name} cannot run its command: {shorten(command)}", _COMMAND)
-    lost = re.search(r'(secret|configmap) "([^"]+)" not found', message)
-    if lost:
-        what = f"{lost.group(1)} {lost.group(2)}"
-        return Failure("F17", f"container {name} needs the {what}, which does not exist", f"create the {what}", True)
-    key = re.search(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)", message)
-    if key:
-        what = f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}"
-        return Failure("F16", what, f"add the key {key.group(1)}, or name the right one", True)
-    what = f"container {name} cannot be created: {shorten(message) or reason}"
-    if re.search(_SYNCING, message):
-        return Failure("create", what, "check the node's connection to the API server")
-    return Failure("create", what, "correct what the message names", reason == "CreateContainerConfigError")
-
-
 def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     ended = mapping(get_path(entry, "lastState", "terminated")) or mapping(get_path(entry, "state", "terminated"))
     count = number(entry.get("restartCount"))
     lasting = count >= CRASHES and count > number(restarts.get(container_key(pod, entry)))
     code, why = ended.get("exitCode"), text(ended.get("reason"))
-    what = f"container {text(entry.get('name'))} crashes (exit code {text(code) or 'unknown'}, {count} restarts)"
-    command = command_error(text(ended.get("message"))) if why in ("StartError", "ContainerCannotRun") else ""
-    if command:
-        return Failure("command", f"container {text(entry.get('name'))} cannot run its command: {shorten(command)}", _COMMAND, lasting)
+    name = text(entry.get("name"))
+    what = f"container {name} crashes (exit code {text(code) or 'unknown'}, {count} restarts)"
+    started = create_failure(name, why, text(ended.get("message"))) if why in ("StartError", "ContainerCannotRun") else None
+    if started and started.code != "create":
+        return replace(started, terminal=lasting)
     if why == "OOMKilled":
         return Failure("F18", what + ": out of memory", "raise its memory limit", lasting)
     message = shorten(text(ended.get("message")).strip().splitlines()[-1]) if text(ended.get("message")).strip() else ""
@@ -342,7 +255,7 @@ ACTIVITIES = {
     "FailedMount": "volume not mounted",
     "FailedAttachVolume": "volume not attached",
     "Unhealthy": "its probe fails",
-    "FailedCreatePodSandBox": "no network for the pod",
+    "FailedCreatePodSandBox": "no sandbox for the pod",
     "FailedScheduling": "not scheduled",
     "FailedCreate": "pod refused",
     "NodeNotReady": "its node is not ready",
@@ -364,12 +277,6 @@ def pod_activity(pod: Facts, events: list[Facts]) -> str:
         if get_path(entry, "state", "waiting"):
             return "creating containers"
     return "starting"
-
-
-def event_time(event: Facts) -> str:
-    """When an event last occurred, as RFC 3339 text, which sorts."""
-    series = get_path(event, "series", "lastObservedTime")
-    return text(series or event.get("lastTimestamp") or event.get("eventTime") or get_path(event, "metadata", "creationTimestamp"))
 
 
 def creation_failure(message: str) -> Failure:

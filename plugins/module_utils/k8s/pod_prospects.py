@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, moment, number, text
 from ..common.text import shorten
-from . import pod_failures
-from .pod_failures import Failure, container_key, event_time
+from . import node_failures, pod_failures
+from .node_failures import Failure, event_time
+from .pod_failures import container_key
 
 # Seconds for which a failure has to be observed in any case, since a Secret, a pod or a rule may be on its way.
 GRACE = 3.0
@@ -20,8 +22,8 @@ GRACE = 3.0
 REGISTRY, UNSCHEDULED, RUNS, UNNOTICED, LOST = 10.0, 6.0, 6.0, 15.0, 15.0
 # The same for volumes and networks of pods, by the reason of the event: a volume can follow a pod from another node.
 SET_UP = {"FailedMount": 30.0, "FailedAttachVolume": 120.0, "FailedCreatePodSandBox": 60.0}
-# Seconds that new nodes, or new volumes, may take.
-NODES, VOLUMES = 900.0, 300.0
+# Seconds that new nodes, new volumes, or a container runtime with much to do may take.
+NODES, VOLUMES, BUSY = 900.0, 300.0, 300.0
 ENDS = 3  # ends of a container after which it is in a crash loop, whatever it says
 # Failures of a program that waits for something else, and tries again for ever: without a permission, without its pool, without a name.
 WAITS_FOR = frozenset({"F3", "F4", "F5", "dns"})
@@ -32,7 +34,6 @@ _PORT = re.compile(r":([0-9]{1,5})(?:/|\"|: connect)")
 _CLOSED = re.compile(r"connection refused|failed to connect service")
 # A CSI driver that takes longer than its provisioner waits for an answer goes on, and is asked again.
 _SLOW = re.compile(r"code = (?:DeadlineExceeded|Aborted|Unavailable)\b")
-_ABSENT = re.compile(r"(secret|configmap) \"[^\"]{1,260}\" not found|non-existent (secret|config) key|RuntimeClass \"?[^ \"]{1,260}\"? not found")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,12 +105,12 @@ def _pull(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
     """An image that is refused or not there is the end; what else keeps it away has REGISTRY seconds."""
     waiting, image = mapping(get_path(entry, "state", "waiting")), text(entry.get("image"))
     reason, message = text(waiting.get("reason")), text(waiting.get("message"))
-    if reason not in pod_failures.PULL_REASONS:
+    if reason not in node_failures.PULL_REASONS:
         return None
     events = [event for event in around.of(pod, "Failed") if image in text(event.get("message"))]
     if reason == "ImagePullBackOff" and "ErrImagePull" not in message and events:
         message = text(events[-1].get("message"))  # before Kubernetes 1.31 the status of a pod that backs off does not say why
-    failure = pod_failures.pull_failure(reason, message, image)
+    failure = node_failures.pull_failure(reason, message, image)
     if failure.terminal:
         return Hopeless(failure.what, failure.remedy)
     ages = [age for event in events if (age := around.age(event.get("firstTimestamp") or event_time(event))) is not None]
@@ -121,7 +122,7 @@ def _crash(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
     state, reason = mapping(entry.get("state")), text(get_path(entry, "state", "waiting", "reason"))
     failure = pod_failures.container_failure(pod, entry, around.restarts)
     if failure is None or not (reason in ("CrashLoopBackOff", "RunContainerError") or "terminated" in state):
-        return lasting(failure, REGISTRY, None) if failure and reason == "CreateContainerError" else None
+        return lasting(failure, BUSY if failure.code == "busy" else REGISTRY, None) if failure and reason == "CreateContainerError" else None
     log, ends = around.logs.get(container_key(pod, entry), ""), number(entry.get("restartCount")) + 1
     said = pod_failures.end_failure(log)
     if ends < (2 if failure.code in ("F18", "command") or pod_failures.lasting_error(log) else ENDS):
@@ -216,14 +217,15 @@ def _set_up(pod: Facts, around: Around) -> Hopeless | None:
     if not get_path(pod, "spec", "nodeName") or any(get_path(entry, "state", "waiting") is None for entry in entries):
         return None
     events = around.of(pod)
-    last = events[-1] if events else {}
-    if last.get("reason") not in SET_UP:
+    latest = [*itertools.takewhile(lambda event: event.get("reason") in SET_UP, reversed(events))]
+    told = node_failures.telling(latest)
+    if told is None:
         return None
-    message = shorten(text(last.get("message")))
-    if _ABSENT.search(message):
-        return Hopeless(message, "create what the message names, or name the right one")
-    failure = Failure("set_up", message, "check the volume, its claim and its storage class, or the network of the node")
-    return lasting(failure, SET_UP[text(last.get("reason"))], around.age(last.get("firstTimestamp") or event_time(last)))
+    reason = text(told.get("reason"))
+    failure = node_failures.set_up_failure(reason, text(told.get("message")))
+    if failure.terminal:
+        return Hopeless(failure.what, failure.remedy)
+    return lasting(failure, BUSY if failure.code == "busy" else SET_UP[reason], around.age(told.get("firstTimestamp") or event_time(told)))
 
 
 def _lost(pod: Facts, around: Around) -> Hopeless | None:

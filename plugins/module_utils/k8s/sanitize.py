@@ -11,7 +11,7 @@ import typing as t
 from ..common.labels import RESTORES
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import SECRET_FLAG, SECRET_KEY, redact, shorten
-from .pod_failures import event_time
+from .node_failures import event_time
 
 REMOVED = "(removed)"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..common.objects import Context, Facts, Verdict, condition, generation, get_path, mapping, number, text
 from ..common.text import shorten
-from . import pod_failures
+from . import node_failures, pod_failures
 from .client import Cluster
 from .pod_prospects import GRACE, Around
 from .prospects import prospect
@@ -175,7 +175,7 @@ class Wait:
         if count <= before.count or key in self._again or "terminated" in state:
             return
         stamp, log = self.observer.stamped_log(pod, text(entry.get("name")), LOG_LINES, previous=True) if ended.get("exitCode") else ("", "")
-        error = pod_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
+        error = node_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
         # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
         if error and error == before.error and (not stamp or stamp != before.stamp):
             ended_by = pod_failures.end_failure(log)
@@ -250,7 +250,7 @@ class Wait:
 def event_lines(events: list[Facts], who: str, said: list[str]) -> list[str]:
     """The last DETAIL warnings among events, one per reason, without those whose message is in `said`."""
     latest: dict[str, Facts] = {}
-    for event in sorted(events, key=pod_failures.event_time):
+    for event in sorted(events, key=node_failures.event_time):
         if event.get("type") == "Warning":
             latest[text(event.get("reason"))] = event
     words = {reason: shorten(text(event.get("message"))) for reason, event in list(latest.items())[-DETAIL:]}

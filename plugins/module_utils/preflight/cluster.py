@@ -14,6 +14,7 @@ from ..releases.sources import REMOVED
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
+_FILES = (".dockerconfigjson", "tls.crt")  # keys of Secrets that hold files, which may end with a line end
 
 
 def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -124,7 +125,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Every Secret that pods refer to exists and has its key. Values are not read."""
+    """Every Secret that pods refer to exists and has its key, and what is sent in headers is nothing but the credential. Values are not kept."""
     there = mapping(facts.get("secrets"))
     for wanted in needs["secrets"]:
         name = f"{wanted['namespace']}/{wanted['name']}"
@@ -133,7 +134,16 @@ def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
             yield PreflightFinding(
                 "secret/missing", f"{wanted['path']} names a Secret that is not there.", "none", f"Secret {name}", f"Create it, with key {wanted['key']}."
             )
-        elif isinstance(keys, list) and wanted["key"] not in keys:
+        elif mapping(keys).get(wanted["key"]) and wanted["key"] not in _FILES:
+            yield PreflightFinding(
+                "secret/padded",
+                f"{wanted['path']} names a Secret whose value has blanks, a line end, quotes or 'Bearer' around it, which no server takes.",
+                f"Secret {name}, key {wanted['key']}",
+                "the value alone",
+                f"Write it again, such as: kubectl -n {wanted['namespace']} create secret generic {wanted['name']} --from-literal={wanted['key']}=VALUE"
+                " (--from-file keeps the line end of a file).",
+            )
+        elif isinstance(keys, (dict, list)) and wanted["key"] not in keys:
             yield PreflightFinding(
                 "secret/key",
                 f"{wanted['path']} names a Secret without the key that is read.",

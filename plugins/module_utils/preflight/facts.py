@@ -8,6 +8,7 @@ A kind that the cluster does not serve is empty; what the account may not read i
 
 from __future__ import annotations
 
+import base64
 import functools
 import typing as t
 
@@ -208,12 +209,22 @@ def _crds(cluster: Cluster) -> Facts:
 
 
 def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
-    """{namespace/name: keys, None if the Secret does not exist}. Values are not kept."""
+    """{namespace/name: {key: whether more than a credential is in its value}, None if the Secret does not exist}. Values are not kept."""
     found = {}
     for each in wanted:
         secret = cluster.find(f"/api/v1/namespaces/{each['namespace']}/secrets/{each['name']}")
-        found[f"{each['namespace']}/{each['name']}"] = sorted(mapping(secret.get("data"))) if secret else None
+        data = mapping(secret.get("data")) if secret else {}
+        found[f"{each['namespace']}/{each['name']}"] = {key: _padded(text(value)) for key, value in sorted(data.items())} if secret else None
     return found
+
+
+def _padded(encoded: str) -> bool:
+    """Whether a value has blanks, line ends or quotes around it, or `Bearer` before it."""
+    try:
+        value = base64.b64decode(encoded)
+    except ValueError:
+        return False
+    return value != value.strip() or value[:7].lower() == b"bearer " or (len(value) > 1 and value[:1] == value[-1:] and value[:1] in (b"'", b'"'))
 
 
 def _allowed(cluster: Cluster, right: Facts) -> bool:

@@ -13,10 +13,12 @@ import re
 import typing as t
 
 from ..common.scalars import blank, scalar, words
+from ..common.text import redact
 
 Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map", "any"]
 REDACTED = "(not shown)"
 LARGEST = 1e15  # the largest number of any option
+SHORTEST_TOKEN = 20  # characters; hf_transfer is none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +125,17 @@ FORMATS: dict[str, Format] = {
     "header_name": _format(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", "the name of an HTTP header, without its colon", "x-variant"),
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
     "feature_gate": _format(r"[A-Za-z][A-Za-z0-9_-]*(=[A-Za-z0-9]+)?\Z", "the name of a feature gate, alone or with =false", "flowControl"),
+    # Credentials are often pasted, or read from a file with its line end; clients then send a header that no server takes.
+    "token": _format(
+        r"(?!(['\"]).*\1\Z)[!-~]+\Z",
+        "a token alone: visible ASCII characters without blanks, a line end, quotes around them, or 'Bearer' before them; '| trim' removes white space",
+        "{{vault_token|trim}}",
+    ),
+    "credential": _format(
+        r"(?!(['\"])[\s\S]*\1\Z)[^\s\u200b\ufeff]([\s\S]*[^\s\u200b\ufeff])?\Z",
+        "a user name or password alone: without blanks, a line end or quotes around it; '| trim' removes white space",
+        "{{ vault_password | trim }}",
+    ),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
@@ -260,6 +273,12 @@ def show(value: t.Any, field: Field | None = None) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def _is_token(value: t.Any) -> bool:
+    """Whether a value is nothing but an access token, by its look, also with white space, quotes or `Bearer` around it."""
+    bare = value.strip("'\" \t\r\n") if isinstance(value, str) and len(value) < 10_000 else ""
+    return len(bare) >= SHORTEST_TOKEN and redact(bare).lower() in ("(removed)", "bearer (removed)")
+
+
 def ordinary(value: float) -> bool:
     """Whether a number can be computed with: not .inf, not .nan, and no larger than LARGEST."""
     return abs(value) <= LARGEST
@@ -385,6 +404,9 @@ def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
 
 
 def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
+    if not field.secret and _is_token(value):
+        fix = f"Write {expectation(field)}. The token goes into a Secret, or into an option for it, such as llm_d_model_token, from a vault."
+        return [Problem(path, REDACTED, "is an access token, and this option is no secret: everybody would see it.", fix)]
     shown = show(value, field)
     kept = REDACTED if field.secret else value
     if field.choices and value not in field.choices:

@@ -323,8 +323,8 @@ _SOURCE = Field(
 
 _CREDENTIALS = {
     "registry": Field("str", "The registry.", required=True, format="image_prefix", example="registry.example.com:5000"),
-    "username": Field("str", "User name.", required=True),
-    "password": Field("str", "Password or token.", required=True, secret=True, example="{{ vault_registry_password }}"),
+    "username": Field("str", "User name.", required=True, format="credential", example="robot"),
+    "password": Field("str", "Password or token.", required=True, secret=True, format="credential", example="{{ vault_registry_password | trim }}"),
 }
 
 VARIABLES: dict[str, Field] = {
@@ -553,7 +553,8 @@ VARIABLES: dict[str, Field] = {
             " C(hf://) model without a C(token_secret). Keep the value in a vault."
         ),
         secret=True,
-        example="{{ vault_hf_token }}",
+        format="token",
+        example="{{vault_hf_token|trim}}",
     ),
     "llm_d_run_as_user": Field("int", "User ID of our containers. C(0) leaves the choice to the cluster, as OpenShift requires.", default=65532, minimum=0),
     "llm_d_crd_sources": Field(

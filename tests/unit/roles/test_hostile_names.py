@@ -49,6 +49,7 @@ def user(provider: str, name: str, word: str, value: str) -> Facts:
         gateway.pop("service_type")
     if provider == "openshift":
         gateway["openshift_route"] = {"enabled": True, "hostname": f"{word}.example.com"}
+    credential = value.strip().strip("'\"") or "u"
     vllm = {
         "name": name,
         "model": {"uri": "hf://org/model", "served_name": value or "m", "revision": value or "r", "token_secret": word, "token_key": word},
@@ -74,8 +75,8 @@ def user(provider: str, name: str, word: str, value: str) -> Facts:
         "llm_d_platform": PLATFORM.get(provider, "kubernetes"),
         "llm_d_gateway": gateway,
         "llm_d_image_pull_secrets": [word],
-        "llm_d_image_pull_credentials": [{"registry": "r.example.com", "username": value or "u", "password": value or "p"}],
-        "llm_d_model_token": value or "t",
+        "llm_d_image_pull_credentials": [{"registry": "r.example.com", "username": credential, "password": credential}],
+        "llm_d_model_token": credential.replace(" ", ""),
         "llm_d_monitoring": {"scrape": True, "labels": {word: label}, "alerts": True, "dashboards": ["grafana", "perses"]},
         "llm_d_gpus": {"operator": "nvidia_olm" if provider == "openshift" else "nvidia_helm", "channel": value or None, "pools": [pool]},
         "llm_d_charts": dict.fromkeys(("envoy_gateway", "gpu_operator", "leader_worker_set"), "/c"),

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+_CUDA = (
+    "Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error "
+)
 LOG_LINES = [
     ("F3", 'E1121 setup "failed to setup" err="no matches for kind \\"InferenceModel\\" in version \\"inference.networking.x-k8s.io/v1alpha2\\""'),
     ("F3", '{"level":"error","logger":"controller","msg":"if kind is a CRD, it should be installed before calling Start","kind":"InferenceObjective"}'),
@@ -23,6 +26,12 @@ LOG_LINES = [
     ("F16", "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: gated repo meta-llama"),
     ("F16", "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error."),
     ("F16", "urllib3.exceptions.MaxRetryError: NameResolutionError: Failed to resolve 'hub.example.com' ([Errno -3] Temporary failure in name resolution)"),
+    # mave5/podalize#8, depictio/depictio#104, ghtop#2, prometheus-operator#3277, text-embeddings-inference#29
+    ("F16", "ValueError: Invalid header value b'Bearer (removed)\\n'"),
+    ("F16", "httpcore.LocalProtocolError: Illegal header value b'Bearer (removed)\\n'"),
+    ("F16", "requests.exceptions.InvalidHeader: Invalid leading whitespace, reserved character(s), or return character(s) in header value: 'Bearer (removed)'"),
+    ("F16", 'Get "http://10.42.1.182/api": net/http: invalid header field value "Bearer (removed)\\n" for key Authorization'),
+    ("F16", "thread 'main' panicked at src/main.rs:2:5: called `Result::unwrap()` on an `Err` value: InvalidHeaderValue"),
     ("F16", "OSError: We couldn't connect to 'the hub' to load the files, and couldn't find them in the cached files."),
     ("dns", "dial tcp: lookup sim-epp.llm-d.svc.cluster.local on 10.96.0.10:53: no such host"),
     ("dns", "dial tcp: lookup sim-epp.llm-d.svc on 10.216.0.10:53: server misbehaving"),
@@ -73,6 +82,25 @@ LOG_LINES = [
     ("V5", "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"),
     ("V6", "RuntimeError: The NVIDIA driver on your system is too old (found version 12020)."),
     ("V6", "torch.AcceleratorError: CUDA error: the provided PTX was compiled with an unsupported toolchain."),
+    # CUDA's own errors, by number, words and name. llm-d#706, gpustack#4678, huggingface_hub#4134, MiniMax-M2.5#9, nvidia-docker#1256, pytorch#35710.
+    ("V6", f"RuntimeError: {_CUDA}803: system has unsupported display driver / cuda driver combination"),
+    ("V6", f"RuntimeError: {_CUDA}802: system not yet initialized"),
+    ("V6", f"RuntimeError: {_CUDA}804: forward compatibility was attempted on non supported HW"),
+    ("V6", f"RuntimeError: {_CUDA}801: operation not supported"),
+    ("V6", f"RuntimeError: {_CUDA}999: unknown error"),
+    ("V6", f"RuntimeError: {_CUDA}100: no CUDA-capable device is detected"),
+    ("V6", f"RuntimeError: {_CUDA}34: CUDA driver is a stub library"),
+    ("V6", f"RuntimeError: {_CUDA}35: CUDA driver version is insufficient for CUDA runtime version"),
+    ("V6", f"RuntimeError: {_CUDA}36: API call is not supported in the installed CUDA driver"),
+    ("V6", "CUDA: Check failed: e == cudaSuccess (803 vs. 0) : error"),
+    ("V6", 'CUDA error at bandwidthTest.cu:256 code=802(cudaErrorSystemNotReady) "cudaSetDevice(currentDevice)"'),
+    ("V6", "RuntimeError: cuda runtime error (802) : a message in another language"),
+    ("V6", "torch.AcceleratorError: CUDA error: unknown error"),
+    ("V6", "torch.AcceleratorError: CUDA error: operation not supported"),
+    ("V6", "/opt/x.py:174: UserWarning: CUDA initialization: CUDA unknown error - this may be due to an incorrectly set up environment (Triggered internally)"),
+    ("V6", "RuntimeError: CUDA driver error: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    ("V6", "Failed to initialize NVML: Driver/library version mismatch"),
+    ("V7", "RuntimeError: No CUDA GPUs are available"),
     ("V7", "RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`"),
     ("V8", "ValueError: Model architectures ['NewForCausalLM'] are not supported for now."),
     ("V9", "ValueError: Total number of attention heads (28) must be divisible by tensor parallel size (8)."),
@@ -82,6 +110,8 @@ LOG_LINES = [
 
 ANSWERED = [
     ("F11", 500, "ext_proc error: gRPC status 14"),
+    ("fault", 500, "fault filter abort"),
+    ("F23", 404, "fault filter abort"),
     ("F21", 503, "no healthy upstream"),
     ("F21", 503, ""),
     ("F22", 503, "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, connection refused"),

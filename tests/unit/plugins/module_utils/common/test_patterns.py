@@ -15,8 +15,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.common.patterns im
 from ansible_collections.llm_d.inference.plugins.module_utils.common.text import redact
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.gateway import ROUTE_CODES
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.observed import summary_from_log
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s import pod_failures, sanitize
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import node_failures, pod_failures, sanitize
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS, RESPONSES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX, VOLUMES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.gateway import REMEDIES
 from hostile_text import attacks, patterns_in, superlinear
 
@@ -32,8 +33,9 @@ def steps(pattern):
 
 def in_tables():
     rows = [(row[0], 0) for row in LOGS] + [(row[1], re.IGNORECASE) for row in RESPONSES] + [(row[0], re.IGNORECASE) for row in REFUSALS]
+    rows += [(row[0], re.IGNORECASE) for table in (CREATE, INSPECT, INVALID, SANDBOX, VOLUMES) for row in table]
     found = {(part, flags) for pattern, flags in rows for part in steps(pattern)}
-    found |= {(pattern, 0) for pattern, _what in (*ROUTE_CODES, *REMEDIES)} | {(row[0], re.IGNORECASE) for row in pod_failures._PULL}
+    found |= {(pattern, 0) for pattern, _what in (*ROUTE_CODES, *REMEDIES)} | {(row[0], re.IGNORECASE) for row in node_failures._PULL}
     found |= {(rf"\A(?:{pattern.pattern})\Z", re.IGNORECASE | re.DOTALL) for pattern in (sanitize._SECRET_FLAG, sanitize._SECRET_KEY)}
     return found | {(pattern.pattern, re.IGNORECASE) for pattern, _instead in common_text._SECRETS} | {(common_text._SEQUENCE.pattern, 0)}
 

@@ -11,6 +11,7 @@ import re
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS, RESPONSES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX, VOLUMES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import log_failure, pod_failure, refusal_failure, response_failure
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
@@ -101,7 +102,11 @@ def test_every_code_in_plugins_has_an_entry_that_a_reader_can_open(root):
     rows = re.findall(r"^\| `(\w+)` \|", (root / "docs/troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(rows) == sorted(CATALOG), "docs/troubleshooting.md lists each code once"
     plugins = root / "plugins"
-    judges = {path for name in ("diagnosis/*.py", "k8s/pod_failures.py", "k8s/failure_logs.py") for path in (plugins / "module_utils").glob(name)}
+    judges = {
+        path
+        for name in ("diagnosis/*.py", "k8s/pod_failures.py", "k8s/node_failures.py", "k8s/failure_logs.py")
+        for path in (plugins / "module_utils").glob(name)
+    }
     used = {code: path for path in judges for code in codes_in(path.read_text(encoding="utf-8"))}
     others = [path for path in plugins.rglob("*.py") if path not in judges and not path.is_symlink()]
     used |= {code: path for path in others for code in codes_in(path.read_text(encoding="utf-8"), ()) if re.fullmatch(r"[FV][0-9]{1,2}", code)}
@@ -110,6 +115,7 @@ def test_every_code_in_plugins_has_an_entry_that_a_reader_can_open(root):
 
 def test_every_code_in_a_table_is_in_the_catalog_and_every_entry_is_complete():
     used = {row[1] for row in LOGS} | {row[2] for row in RESPONSES} | {row[1] for row in REFUSALS}
+    used |= {row[1] for table in (CREATE, INSPECT, INVALID, SANDBOX, VOLUMES) for row in table}
     assert used <= set(CATALOG), used - set(CATALOG)
     assert {f"F{number}" for number in range(1, 53)} <= set(CATALOG)
     for entry in CATALOG.values():

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import time
 from pathlib import Path
 
@@ -180,6 +181,43 @@ OTHERS = {
         "exception",
         "zmq.error.Again: no message",
     ),
+    "LMCache#605, nixl#1614: an exception whose name begins in lower case": (
+        prefixed(
+            "(EngineCore_DP0 pid=88) ERROR 11-02 10:00:01 [core.py:401] ",
+            f"EngineCore failed to start.\n{TRACE}nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND",
+        )
+        + "(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n",
+        "exception",
+        "nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND",
+    ),
+    "llm-d#706: prefixes within prefixes": (
+        prefixed("(APIServer pid=1) (EngineCore_DP0 pid=68) ERROR 02-06 16:34:06 [core.py:936] ", f"{TRACE}lib.gone: no device")
+        + prefixed("(APIServer pid=1) ", f"{TRACE}RuntimeError: Engine core initialization failed. See root cause above."),
+        "exception",
+        "lib.gone: no device",
+    ),
+    "a name of one lower-case word, and of capitals": (
+        f"{TRACE}oops\n\nDuring handling of the above exception\n\n{TRACE}OOM: x\n",
+        "exception",
+        "oops; then OOM: x",
+    ),
+    "a time and a level before every line": (
+        "".join(f"2026-11-02 10:00:0{number},{number}23 ERROR {line}\n" for number, line in enumerate(f"it failed\n{TRACE}my.boom: x".splitlines())),
+        "exception",
+        "my.boom: x",
+    ),
+    "the same, cut behind the header": (
+        "".join(f"[1,{number}]<stderr>:{line}\n" for number, line in enumerate(f"{TRACE}my.boom: x".splitlines()[1:])),
+        "exception",
+        "my.boom: x",
+    ),
+    "an indented traceback": (prefixed("    ", f"{TRACE}my.boom: x"), "exception", "my.boom: x"),
+    "a line of JSON": (
+        json.dumps({"level": "ERROR", "message": "failed", "exc_info": f"{TRACE}my.boom: x"}) + "\n" + json.dumps({"level": "INFO", "message": "bye"}),
+        "exception",
+        "my.boom: x",
+    ),
+    "a field within a field of JSON": (json.dumps({"error": {"stack_trace": f"{TRACE}my.boom: x"}}), "exception", "my.boom: x"),
     "torchrun": (prefixed("[rank1]: ", f"{TRACE}OddError: x"), "exception", "OddError: x"),
     "C++": (
         "terminate called after throwing an instance of 'c10::Error'\n  what():  device-side assert triggered\n",
@@ -218,6 +256,9 @@ def test_other_ways_to_say_it(text, code, what):
         "INFO:     Started server process [1]\nusage: vllm serve [options]\nWARNING: x\nError in sitecustomize\n",
         f"Exception ignored in: <function x at 0x1>\n{TRACE}ValueError: harmless\n",
         f"{TRACE}ValueError: retried\nINFO:     Application startup complete.\n",
+        "Stack (most recent call last):\n" + TRACE.partition("\n")[2] + "done\n",
+        TRACE + "INFO:     127.0.0.1 - GET /health 200\n",
+        "2026-11-02 10:00:01 WARNING " + TRACE.replace("\n", "\n2026-11-02 10:00:01 WARNING ") + "my.boom: it went on\n",
     ],
 )
 def test_what_is_no_cause(text):
@@ -246,6 +287,8 @@ HOSTILE = {
     "streams": "".join(f"(A pid={number}) ERROR 11-22 13:29:04 [a.py:{number}] ValueError: {number}\n" for number in range(2_000)),
     "served": "ValueError: x\nINFO:     Application startup complete.\n" * 2_000,
     "returns": "\r" * 50_000,
+    "frames": ('  File "' * 200 + "\n") * 500,
+    "JSON": ('{"a": "Traceback (most recent call last):' + "\\n" * 4_000 + '"}\n') * 20,
 }
 
 
@@ -268,6 +311,22 @@ def test_a_hostile_log_takes_linear_time(name):
 def test_lines_are_read_up_to_a_limit():
     (one,), _others = read_exceptions("ValueError: " + "x" * 100_000)
     assert len(one.line) <= log_exceptions.LIMIT
+
+
+RECORDED_803 = (
+    "/opt/torch/cuda/__init__.py:1: UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 803: system has "
+    f"unsupported display driver / cuda driver combination\n{TRACE}"
+)
+
+
+@pytest.mark.parametrize(
+    "error", ["RuntimeError: Failed to infer device type, please set the environment variable", "odd.error: nobody has written this one down"]
+)
+def test_a_driver_that_cuda_cannot_use_is_the_cause_of_what_follows(error):
+    found = log_failure(RECORDED_803 + error)
+    assert found.code == "V6" and "Error 803" in found.what and "do not fit" in found.remedy
+    assert log_failure(f"{TRACE}{error}").code in ("V7", "exception")
+    assert log_failure(RECORDED_803 + "ValueError: No available memory for the cache blocks.").code == "F18", "a cause of its own"
 
 
 # errors that last

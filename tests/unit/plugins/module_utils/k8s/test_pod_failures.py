@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.text import redact, shorten
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import event_time, last_line, log_failure, pod_activity, pod_failure
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_failures import event_time
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import last_line, log_failure, pod_activity, pod_failure
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import changed, recorded

@@ -11,7 +11,7 @@ import json
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.objects import Context, Verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import container_key, containers
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_prospects import GRACE, Around, pod_prospect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_prospects import BUSY, GRACE, REGISTRY, Around, pod_prospect
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.prospects import prospect
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judge import judge
 from recorded import changed, condition, recorded
@@ -302,6 +302,38 @@ def test_what_cannot_be_mounted():
     assert of_pod(pod, events) is None
     pod, events = created((*server, 40))
     assert "timed out" in of_pod(pod, events)[0]
+
+
+HEAD = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds", "said"),
+    [
+        ('failed to get sandbox runtime: no runtime for "nvidia" is configured', 90, "runtime handler"),
+        ('failed to get sandbox runtime: no runtime for "nvidia" is configured', 20, None),  # a new node's operator may be at it
+        ('RuntimeClass.node.k8s.io "nvidia" not found', 1, "RuntimeClass"),
+        ("failed to reserve sandbox name: name is reserved for 4f5", 200, None),
+        ("failed to reserve sandbox name: name is reserved for 4f5", 400, "slow"),
+    ],
+)
+def test_a_sandbox_that_cannot_be_made(message, seconds, said):
+    pod, events = created(("FailedCreatePodSandBox", HEAD + message, 1, seconds))
+    found = of_pod(pod, events)
+    assert (found is None) == (said is None) and (found is None or said in found[1])
+
+
+def test_of_volumes_the_event_with_the_cause_counts():
+    pod, events = created(
+        ("FailedMount", "MountVolume.SetUp failed: mount.nfs: access denied by server", 2, 100),
+        ("FailedMount", "Unable to attach or mount volumes: timed out waiting for the condition", 1),
+    )
+    assert "access denied" in of_pod(pod, events)[0] and "exports" in of_pod(pod, events)[1]
+
+
+@pytest.mark.parametrize(("message", "hold"), [("context deadline exceeded", BUSY), ("apparmor: no such profile", REGISTRY)])
+def test_a_slow_container_runtime_has_longer_than_a_wrong_container(message, hold):
+    assert of_pod(container(waiting("CreateContainerError", message)))[2] == hold
 
 
 # workloads and objects of the Gateway API

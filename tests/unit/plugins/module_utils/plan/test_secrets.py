@@ -47,6 +47,44 @@ def test_models_and_pods_use_them(model: Facts) -> None:
     assert planned["secrets"]["prune"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
 
 
+def refused(**more: t.Any) -> str:
+    """The problems of the file with these options, as one text."""
+    return "\n".join(map(str, problems({**FILE, **more})))
+
+
+# text-embeddings-inference#29, modelexpress#277: a file's line end; what people paste
+@pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r\n", "{}\t", '"{}"', "'{}'", "Bearer {}", "bearer {}\n", "\ufeff{}", "{}\u200b", "a b{}"])
+def test_a_token_with_more_than_the_token_is_refused_with_its_place(around: str) -> None:
+    for path, more in (
+        ("llm_d_model_token", {"llm_d_model_token": around.format(TOKEN)}),
+        ("llm_d_benchmark.api_key", {"llm_d_benchmark": {"api_key": around.format(TOKEN)}}),
+    ):
+        said = refused(**more)
+        assert said.startswith(f"{path}: ") and "trim" in said and TOKEN not in said, said
+
+
+@pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r\n", '"{}"', "'{}'", "\ufeff{}"])
+def test_a_registrys_credentials_have_nothing_around_them(around: str) -> None:
+    both = {"registry": "r.example.com", "username": around.format("robot"), "password": around.format(PASSWORD)}
+    said = refused(llm_d_image_pull_credentials=[both])
+    assert "llm_d_image_pull_credentials[0].username: " in said and "llm_d_image_pull_credentials[0].password: " in said and PASSWORD not in said
+
+
+@pytest.mark.parametrize("password", ["p", "with 'quotes' within", '{\n  "type": "service_account"\n}', '"', "ümlaut", "a\"b'c"])
+def test_a_password_may_hold_anything(password: str) -> None:
+    assert not refused(llm_d_image_pull_credentials=[{"registry": "gcr.io", "username": "_json_key", "password": password}])
+
+
+@pytest.mark.parametrize(
+    "token", [TOKEN, f"{TOKEN}\n", f"Bearer {TOKEN}", f'"{TOKEN}"', "github_pat_" + "a1" * 12, "sk-proj-" + "b2" * 12, "nvapi-" + "c3" * 12]
+)
+@pytest.mark.parametrize("option", ["token_secret", "token_key", "served_name", "revision"])
+def test_a_token_in_an_option_for_a_name_is_refused_and_not_shown(option: str, token: str) -> None:
+    said = refused(llm_d_model_services=[{**GATED, "model": {**GATED["model"], option: token}}])
+    assert f"llm_d_model_services[0].model.{option}: " in said and "llm_d_model_token" in said
+    assert not [part for part in (TOKEN, "a1a1", "b2b2", "c3c3") if part in said]
+
+
 def test_a_secret_of_the_users_own_goes_first() -> None:
     model = {**GATED["model"], "token_secret": "gated", "token_key": "token"}
     planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": model}]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import copy
 import typing as t
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.platform import amount, detect, tolerated
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.facts import _padded
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge, report, summary
 
 Facts = dict[str, t.Any]
@@ -289,6 +291,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("secret/missing", {}, {"secrets": {"llm-d/hf": None}}),
     ("secret/key", {}, {"secrets": {"llm-d/hf": ["token"]}}),
+    ("secret/padded", {}, {"secrets": {"llm-d/hf": {"HF_TOKEN": True, "other": False}}}),
     ("host/helm", {}, {"host": {"helm": None}}),
     ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
@@ -806,3 +809,12 @@ def test_no_proxy_names_hosts_and_their_children() -> None:
 )
 def test_a_controller_is_shared_with_instances_of_the_same_provider_and_moved_by_its_own(user: Facts, seen: Facts) -> None:
     assert findings(user, seen) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "padded"),
+    [(b"hf_x", False), (b"hf_x\n", True), (b" x", True), (b"Bearer x", True), (b'"x"', True), (b"'", False), (b"", False), (b"a b", False), (b"\xff", False)],
+)
+def test_what_is_around_a_credential_in_a_secret(value, padded):
+    """modelexpress#277: kubectl create secret --from-file keeps the line end of a file."""
+    assert _padded(base64.b64encode(value).decode()) is padded and _padded("not base64") is False
