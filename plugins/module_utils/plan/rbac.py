@@ -82,14 +82,15 @@ def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _on_secrets(planned: Facts) -> list[Facts]:
-    """Permissions for our own Secrets, by name; no others can be read."""
+    """Permissions for our own Secrets, by name, and to read those with the API keys of servers; no others can be read."""
     found: list[Facts] = []
     own = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
     own += [(service["warmup_job"]["name"], planned["namespace"]) for service in planned["services"] if service["warmup_job"]]
     for name, namespace in own:
         head = {"group": "", "resource": "secrets", "namespace": namespace}
         found += [{"verb": verb, **head, "name": name} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
-    return found
+    keys = [key for service in planned["services"] if (key := service["server"]["api_key_secret"]) and (key["name"], key["namespace"]) not in own]
+    return found + [{"verb": "get", "group": "", "resource": "secrets", "namespace": key["namespace"], "name": key["name"]} for key in keys]
 
 
 def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:

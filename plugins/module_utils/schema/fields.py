@@ -124,6 +124,7 @@ FORMATS: dict[str, Format] = {
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
     "feature_gate": _format(r"[A-Za-z][A-Za-z0-9_-]*(=[A-Za-z0-9]+)?\Z", "the name of a feature gate, alone or with =false", "flowControl"),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
+    "api_key": _format(r"[!#-&(-~]+\Z", "letters, digits and signs of ASCII, without blanks, quotes and line ends", "sk-0123456789"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
         r"(?!.*/\.\.?(/|\Z))"
