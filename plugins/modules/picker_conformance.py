@@ -236,6 +236,12 @@ def url_of(cluster: t.Any, asked: Facts) -> str:
     return f"{found}{asked['url_path'].rstrip('/')}" if found else ""
 
 
+def with_key(cluster: t.Any, asked: Facts) -> Facts:
+    """The options with the API key that the Secret holds. Raises ValueError and ClusterError."""
+    secret = asked["model_api_key_secret"]
+    return {**asked, "model_api_key": api_keys.read(cluster, secret)} if secret and not asked["remove"] else asked
+
+
 def bench_options(asked: Facts, url: str) -> Facts:
     """The options of a PickerBench. Raises ValueError for an address or a header that is none."""
     addresses = {name: asked[name] for name in ("picker_address", "health_address", "metrics_address")}
@@ -277,8 +283,7 @@ def main() -> None:
         pool = pool_of(cluster, asked["namespace"], asked["pool"])
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was asked")
-        if asked["model_api_key_secret"] and not asked["remove"]:
-            asked = {**asked, "model_api_key": api_keys.read(cluster, asked["model_api_key_secret"])}
+        asked = with_key(cluster, asked)
         bench = PickerBench(cluster, pool, bench_options(asked, "" if asked["remove"] else url_of(cluster, asked)))
         bench.remove_probes()  # of a run that was killed
         if asked["remove"]:
