@@ -477,7 +477,12 @@ _ALL = (
         ("F23", "404 from the gateway", "no rule matches path, host or header", "add a match, or send the right host and path"),
         ("F24", "400 model not found in request body", "the request has no model", "send model, with prompt or messages"),
         ("F25", "429, requests are shed", "sheddable request dropped", "raise the priority, the thresholds or the replicas"),
-        ("key", "the API key is wrong", "401 from the server, or from the gateway", "send the key that the server was started with"),
+        (
+            "key",
+            "the API key is wrong",
+            "401 from the server, or from the gateway",
+            "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of engine.api_key_secret",
+        ),
         (
             "unreachable",
             "the gateway does not answer",

@@ -53,6 +53,8 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         found += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to tell the new pods of a group from the old ones
         # KEDA creates one, and so may an external autoscaler.
         found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
+        # The proxy does not forward their API key.
+        found += [(verb, "", "pods/portforward", home) for verb in ("get", "create")] if any(_keys(planned)) else []
         found += _granted_to_pickers(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]
@@ -89,8 +91,14 @@ def _on_secrets(planned: Facts) -> list[Facts]:
     for name, namespace in own:
         head = {"group": "", "resource": "secrets", "namespace": namespace}
         found += [{"verb": verb, **head, "name": name} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
-    keys = [key for service in planned["services"] if (key := service["server"]["api_key_secret"]) and (key["name"], key["namespace"]) not in own]
+    keys = [key for key in _keys(planned) if (key["name"], key["namespace"]) not in own]
     return found + [{"verb": "get", "group": "", "resource": "secrets", "namespace": key["namespace"], "name": key["name"]} for key in keys]
+
+
+def _keys(planned: Facts) -> list[Facts]:
+    """The Secrets with the API keys of servers, each once."""
+    found = [service["server"]["api_key_secret"] for service in planned["services"] if service["server"]["api_key_secret"]]
+    return [key for index, key in enumerate(found) if key not in found[:index]]
 
 
 def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:

@@ -77,6 +77,8 @@ def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
     assert planned["preflight"]["secrets"] == [{**THEIRS, "path": path}] and planned["secrets"]["present"] == []
     rights = [right for right in planned["preflight"]["rights"] if right["resource"] == "secrets" and right.get("name") == "theirs"]
     assert rights == [{"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": "theirs"}]
+    forwarded = {"verb": "create", "group": "", "resource": "pods/portforward", "namespace": "llm-d"}
+    assert forwarded in planned["preflight"]["rights"] and forwarded not in plan(file_of())["preflight"]["rights"]
 
 
 @pytest.mark.parametrize(
