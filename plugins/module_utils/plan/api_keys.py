@@ -56,11 +56,15 @@ def api_key_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     return found + [Problem(place, None, why, fix if variable else "Take it out, and have the gateway ask for keys.") for place in where]
 
 
-def api_key_warnings(service: Facts, user: Facts) -> list[str]:
-    """What users should know who wrote a key: servers that answer without it."""
-    if not user["llm_d_api_key"] or _variable(service):
-        return []
-    return [f"{service['name']}: its servers answer without llm_d_api_key, since {ENGINES[service['engine']['type']].title} reads none from its environment."]
+def api_key_warnings(service: Facts, user: Facts, document: Facts) -> list[str]:
+    """What users should know who wrote a key: servers that answer without it, and what asks servers and has none. document: the EndpointPickerConfig."""
+    found = []
+    if user["llm_d_api_key"] and not _variable(service):
+        found.append(f"its servers answer without llm_d_api_key, since {ENGINES[service['engine']['type']].title} reads none from its environment")
+    asks = [entry["type"] for entry in document["plugins"] if entry["type"] == "models-data-source"]
+    if asks and service["engine"]["api_key_secret"]:
+        found.append(f"the endpoint picker's {asks[0]} has no API key, so servers refuse its requests")
+    return [f"{service['name']}: {text}." for text in found]
 
 
 def _variable(service: Facts) -> str:

@@ -160,7 +160,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),
             *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else []),
         ],
-        "notes": [*built.notes, *engine_warnings(service, built.requires["roles"]), *api_key_warnings(service, user)],
+        "notes": [*built.notes, *engine_warnings(service, built.requires["roles"]), *api_key_warnings(service, user, built.document)],
     }
 
 

@@ -564,7 +564,6 @@ VARIABLES: dict[str, Field] = {
         ),
         format="api_key",
         secret=True,
-        example="{{ vault_api_key }}",
     ),
     "llm_d_run_as_user": Field("int", "User ID of our containers. C(0) leaves the choice to the cluster, as OpenShift requires.", default=65532, minimum=0),
     "llm_d_crd_sources": Field(

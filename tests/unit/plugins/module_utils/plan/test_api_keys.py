@@ -160,6 +160,16 @@ def test_servers_that_take_no_key_are_named(file: Facts) -> None:
     assert planned["services"][0]["server"]["api_key_secret"] is None
 
 
+def test_a_picker_that_asks_servers_without_a_key_is_named() -> None:
+    plugins = [{"type": "models-data-source"}, {"type": "models-data-extractor"}, {"type": "queue-scorer"}]
+    profiles = [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}]}]
+    layer = {"sources": [{"pluginRef": "models-data-source", "extractors": [{"pluginRef": "models-data-extractor"}]}]}
+    document = {"apiVersion": "llm-d.ai/v1alpha1", "kind": "EndpointPickerConfig", "plugins": plugins, "schedulingProfiles": profiles, "dataLayer": layer}
+    service = {**VLLM, "scheduler": {"document": document}}
+    said = "keyed: the endpoint picker's models-data-source has no API key, so servers refuse its requests."
+    assert said in plan(named(service))["services"][0]["scheduler"]["notes"] and said not in plan(file_of(service))["services"][0]["scheduler"]["notes"]
+
+
 @pytest.mark.parametrize("file", [file_of(VLLM, {"env": {"VLLM_API_KEY": ""}}), file_of(SIM, {"env": {"VLLM_API_KEY": "x"}})])
 def test_what_is_not_refused(file: Facts) -> None:
     assert problems(file) == []
