@@ -80,6 +80,22 @@ options:
     description: API key of the servers. It is never shown.
     type: str
     default: ""
+  model_api_key_secret:
+    description: The Secret that holds the API key, which is read from it and is no argument of the task. Instead of O(model_api_key).
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Secret.
+        type: str
+        required: true
+      name:
+        description: Name of the Secret.
+        type: str
+        required: true
+      key:
+        description: Key of the Secret that holds the API key.
+        type: str
+        required: true
   url_validate_certs:
     description: Whether the gateway's certificate must be trusted.
     type: bool
@@ -164,6 +180,7 @@ from ..module_utils.benchmark.execute import teller
 from ..module_utils.common.interrupts import signals
 from ..module_utils.common.objects import Facts
 from ..module_utils.http.grpc import GrpcError
+from ..module_utils.inference import api_keys
 from ..module_utils.inference.endpoints import GATEWAY, wait_for_gateway
 from ..module_utils.inference.targets import route_headers
 from ..module_utils.k8s.client import auth_spec, connect
@@ -192,6 +209,7 @@ SPEC: dict[str, t.Any] = {
     "host_header": {"type": "str", "default": ""},
     "headers": {"type": "dict", "default": {}},
     "model_api_key": {"type": "str", "default": "", "no_log": True},
+    "model_api_key_secret": api_keys.SECRET,
     "url_validate_certs": {"type": "bool", "default": True},
     "url_ca_path": {"type": "path"},
     "only": {"type": "str", "default": ""},
@@ -216,6 +234,12 @@ def url_of(cluster: t.Any, asked: Facts) -> str:
         return str(asked["url"])
     found = wait_for_gateway(cluster, asked["gateway"], GATEWAY_WAIT)["url"]
     return f"{found}{asked['url_path'].rstrip('/')}" if found else ""
+
+
+def with_key(cluster: t.Any, asked: Facts) -> Facts:
+    """The options with the API key that the Secret holds. Raises ValueError and ClusterError."""
+    secret = asked["model_api_key_secret"]
+    return {**asked, "model_api_key": api_keys.read(cluster, secret)} if secret and not asked["remove"] else asked
 
 
 def bench_options(asked: Facts, url: str) -> Facts:
@@ -259,6 +283,7 @@ def main() -> None:
         pool = pool_of(cluster, asked["namespace"], asked["pool"])
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was asked")
+        asked = with_key(cluster, asked)
         bench = PickerBench(cluster, pool, bench_options(asked, "" if asked["remove"] else url_of(cluster, asked)))
         bench.remove_probes()  # of a run that was killed
         if asked["remove"]:

@@ -179,6 +179,22 @@ options:
       api_key:
         description: API key of the servers. It is never shown.
         type: str
+      api_key_secret:
+        description: The Secret that holds the API key, which is read from it and is no argument of the task. Instead of O(services[].api_key).
+        type: dict
+        suboptions:
+          namespace:
+            description: Namespace of the Secret.
+            type: str
+            required: true
+          name:
+            description: Name of the Secret.
+            type: str
+            required: true
+          key:
+            description: Key of the Secret that holds the API key.
+            type: str
+            required: true
       validate_certs:
         description: Whether the gateway's certificate must be trusted.
         type: bool
@@ -368,8 +384,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.http import headers, tls
 from ..module_utils.http.transport import UrlTransport
+from ..module_utils.inference import api_keys
 from ..module_utils.inference.endpoints import GATEWAY
 from ..module_utils.k8s import client
+from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.validation import claims
 from ..module_utils.validation.probe_traffic import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
@@ -423,6 +441,7 @@ SERVICE = {
         "required_together": [("namespace", "labels")],
     },
     "api_key": {"type": "str", "no_log": True},
+    "api_key_secret": api_keys.SECRET,
     **tls.SPEC,
     "use_proxy": {"type": "bool", "default": True},
 }
@@ -483,7 +502,10 @@ def main() -> None:
             connection = client.connect(module)
         except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
             module.fail_json(msg=str(error))
-    proof = Proof(module.params, connection, limits(module.params)).run()
+    try:
+        proof = Proof(module.params, connection, limits(module.params)).run()
+    except (ValueError, ClusterError) as error:  # without the API key of a service, all its answers would be refusals
+        module.fail_json(msg=str(error))
     if proof["ok"]:
         module.exit_json(changed=False, **proof)
     module.fail_json(msg="\n".join(claims.failures(proof["claims"])) or "nothing was validated: there is no service", **proof)

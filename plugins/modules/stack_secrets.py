@@ -14,7 +14,7 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Internal to the roles of this collection; its options and results may change in any release.
-  - Creates Secrets from C(llm_d_model_token) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
+  - Creates Secrets from C(llm_d_model_token), C(llm_d_api_key) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
   - It reads these variables of the host itself. Their values are no argument of the task, and appear neither in its result, nor in its diff, nor in an error.
   - A Secret of the same name that someone else created stays as it is, and nothing is applied, unless O(foreign=take).
 options:

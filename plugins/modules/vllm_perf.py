@@ -154,6 +154,22 @@ options:
     description: Headers to add to each request. Their values are not shown.
     type: dict
     default: {}
+  api_key_secret:
+    description: The Secret that holds the API key, which is read from it and is no argument of the task. Instead of O(api_key).
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Secret.
+        type: str
+        required: true
+      name:
+        description: Name of the Secret.
+        type: str
+        required: true
+      key:
+        description: Key of the Secret that holds the API key.
+        type: str
+        required: true
   workload:
     description: What is sent. Lengths of prompts are in common English words, a token each or a little more; lengths of answers are in tokens.
     type: dict
@@ -708,6 +724,7 @@ from ..module_utils.benchmark import bundle, execute, input_files, k8s_job, k8s_
 from ..module_utils.benchmark.argument_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
 from ..module_utils.benchmark.runner import Unusable
 from ..module_utils.http import tls
+from ..module_utils.inference import api_keys
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.loadgen.destination import hidden_values
 
@@ -724,6 +741,8 @@ def measure(params: dict[str, t.Any], files: input_files.Files, nonce: str) -> t
         return made[0]
 
     url = target.address(params, cluster)
+    if params["api_key_secret"]:
+        params = {**params, "api_key": api_keys.read(cluster(), params["api_key_secret"]), "api_key_secret": None}
     if params["job"]:
         return by_job({**params, "nonce": nonce}, url, files, cluster())
     plan = options.plan({**params, "url": url}, files.workload, nonce)

@@ -93,6 +93,24 @@ options:
             description: Minimum number of servers.
             type: int
             default: 1
+          api_key_secret:
+            description:
+              - The Secret with the API key that these servers want, which is read from it and is no argument of the task. It goes before O(api_key).
+              - Its servers are reached by a forwarded port, whatever O(through) says.
+            type: dict
+            suboptions:
+              namespace:
+                description: Namespace of the Secret.
+                type: str
+                required: true
+              name:
+                description: Name of the Secret.
+                type: str
+                required: true
+              key:
+                description: Key of the Secret that holds the API key.
+                type: str
+                required: true
   request_timeout:
     description: Seconds that one prompt may take on one server.
     type: float

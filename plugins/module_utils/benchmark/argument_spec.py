@@ -12,6 +12,7 @@ import typing as t
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ..http import tls
+from ..inference import api_keys
 
 STAGE = {"concurrency": {"type": "int"}, "rate": {"type": "float"}, "to_rate": {"type": "float"}, "seconds": {"type": "float"}, "requests": {"type": "int"}}
 LADDER = {
@@ -76,6 +77,7 @@ SPEC = {
     "headers": {"type": "dict", "default": {}, "no_log": True},
     "host_header": {"type": "str"},
     "api_key": {"type": "str", "no_log": True},
+    "api_key_secret": api_keys.SECRET,
     **tls.SPEC,
     "workload": {"type": "dict", "default": {}, "options": WORKLOAD},
     "stages": {"type": "list", "elements": "dict", "default": [], "options": STAGE},
@@ -99,7 +101,7 @@ SPEC = {
     "artifacts": {"type": "path"},
     "progress_path": {"type": "path"},
 }
-EXCLUSIVE = [("url", "gateway", "service"), ("model", "models"), ("stages", "sweep", "search")]
+EXCLUSIVE = [("url", "gateway", "service"), ("api_key", "api_key_secret"), ("model", "models"), ("stages", "sweep", "search")]
 ONE_OF = [("url", "gateway", "service"), ("model", "models")]
 REQUIRED_BY = {"baseline_max_ratio": ["baseline"], **tls.REQUIRED_BY}
 

@@ -512,7 +512,12 @@ _ALL = (
             "body: fault filter abort, of Google's load balancer or of Envoy",
             "on GKE turn on the Network Services API; elsewhere take the fault out of the route, its policy or its VirtualService",
         ),
-        ("key", "the API key is wrong", "401 from the server, or from the gateway", "send the key that the server was started with"),
+        (
+            "key",
+            "the API key is wrong",
+            "401 from the server, or from the gateway",
+            "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of engine.api_key_secret",
+        ),
         (
             "unreachable",
             "the gateway does not answer",

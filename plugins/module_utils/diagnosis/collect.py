@@ -16,7 +16,7 @@ from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.transport import UrlTransport
-from ..inference import health, report, responses
+from ..inference import api_keys, health, report, responses
 from ..inference.client import PATHS, OpenAIClient
 from ..inference.endpoints import listener_url, service_url
 from ..inference.targets import Targets
@@ -170,9 +170,9 @@ class Collector:
         service, server = asked
         selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
         replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
-        # without its API key a server answers health checks only
+        replicas |= {"api_key_secret": server.get("api_key_secret")}
         ask = health.Requirements(
-            "alive" if keyed(service) else "metrics",
+            "metrics",
             service["model"]["served_name"],
             request_timeout=self.limits["request_timeout"],
             engine=service["engine"] if service.get("engine") in engines.ENGINES else "auto",
@@ -206,12 +206,15 @@ class Collector:
         return pages[0] != pages[1] if pages[0] else None
 
     def _answer(self, service: c.Mapping[str, t.Any]) -> None:
-        if keyed(service):
+        try:
+            key = self._key(service)
+        except (ClusterError, ValueError) as error:
+            self._unread(f"API key of {service['name']}", self.snap.namespace, error)
             return
         proxy, path = service["scheduler"].get("proxy"), service["route"]["path"]
         payload = {"model": service["model"]["served_name"], "prompt": health.PROMPT, "max_tokens": 1, "temperature": 0}
         tried = []
-        for where, client in self._ways_alone(proxy) if proxy else self._ways(service["route"]):
+        for where, client in self._ways_alone(proxy, key) if proxy else self._ways(service["route"], key):
             prefix = "" if path == "/" else path.rstrip("/")
             try:
                 answer = client.post(prefix + PATHS["completions"], payload, self.limits["request_timeout"])
@@ -236,7 +239,12 @@ class Collector:
                 }
             )
 
-    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
+    def _key(self, service: c.Mapping[str, t.Any]) -> str | None:
+        """The API key that the servers want; None where they want none. Raises ValueError and ClusterError."""
+        secret = (service.get("servers") or [service["server"]])[0].get("api_key_secret")
+        return api_keys.read(self.cluster, secret) if secret else None
+
+    def _ways_alone(self, proxy: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
         """(address, client) without a Gateway: the Service of the proxy in the picker's pod, then the same Service through the API server."""
         namespace = self.snap.picker_namespace
         obj = self.snap.get("Service", proxy["name"], namespace)
@@ -244,10 +252,19 @@ class Collector:
             return
         url = service_url(obj, proxy["port"])
         if url:
-            yield url, OpenAIClient(UrlTransport(url))
-        yield f"Service {namespace}/{proxy['name']}", OpenAIClient(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
+            yield url, OpenAIClient(UrlTransport(url), key)
+        options = {"namespace": namespace, "name": proxy["name"], "port": proxy["port"]}
+        yield from self._through_the_cluster(f"Service {namespace}/{proxy['name']}", {"service": options}, key)
 
-    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
+    def _through_the_cluster(self, where: str, options: dict[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
+        """(address, client) by the API server, whose proxy does not forward a key."""
+        try:
+            found = Targets({**options, "api_key": key, "through": "port_forward" if key else "proxy"}, self.cluster).find()
+        except (ClusterError, ValueError):
+            return
+        yield where, found[0].client
+
+    def _ways(self, route: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
         """(address, client): the gateway's address, then its Service through the API server, where the address cannot be reached from here."""
         gateway = self.snap.plan["gateway"]
         obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
@@ -259,13 +276,10 @@ class Collector:
         address = text(next(iter(dicts(get_path(obj, "status", "addresses"))), {}).get("value"))
         if address:
             url = listener_url(address, dict(gateway["listener"]))
-            yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={**headers, **({"Host": host} if host else {})})
+            yield url, OpenAIClient(UrlTransport(url, validate_certs=False), key, {**headers, **({"Host": host} if host else {})})
         if not headers and host is None:
             options = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
-            try:
-                yield "the gateway's Service", Targets({"gateway": options}, self.cluster).find()[0].client
-            except (ClusterError, ValueError):
-                return
+            yield from self._through_the_cluster("the gateway's Service", {"gateway": options}, key)
 
     @staticmethod
     def _judged(service: str, where: str, answer: Answer) -> dict[str, t.Any]:
@@ -284,11 +298,3 @@ class Collector:
         except ExchangeError as trouble:
             entry.update(ok=False, evidence=str(trouble), remedy=trouble.remedy)
         return entry
-
-
-def keyed(service: c.Mapping[str, t.Any]) -> bool:
-    """True when the model servers require an API key, which a plan does not contain."""
-    servers = service.get("servers") or [service["server"]]
-    return any(argument.startswith("--api-key") for server in servers for argument in server["args"]) or any(
-        entry.get("name") == "VLLM_API_KEY" for server in servers for entry in server.get("env") or []
-    )

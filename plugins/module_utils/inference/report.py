@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..http import tls
 from ..releases import engines
-from . import health, replicas
+from . import api_keys, health, replicas
 from .targets import AbsentError, ServerTarget, Targets, ready
 
 THREADS = 16
@@ -34,7 +34,13 @@ SPEC: dict[str, t.Any] = {
     "gateway": _place("namespace", "name", listener={"type": "str"}),
     "replicas": {
         **_place(
-            "namespace", service={"type": "str"}, label_selector={"type": "str"}, port={"type": "str"}, scheme=_SCHEME, count={"type": "int", "default": 1}
+            "namespace",
+            service={"type": "str"},
+            label_selector={"type": "str"},
+            port={"type": "str"},
+            scheme=_SCHEME,
+            count={"type": "int", "default": 1},
+            api_key_secret=api_keys.SECRET,
         ),
         "mutually_exclusive": [("service", "label_selector")],
         "required_one_of": [("service", "label_selector")],

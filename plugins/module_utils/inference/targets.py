@@ -20,6 +20,7 @@ from ..k8s.node_failures import Failure as PodFailure
 from ..k8s.pod_failures import containers, log_failure, pod_failure
 from ..k8s.port_forward import ForwardTransport
 from ..k8s.service_proxy import ServiceTransport
+from . import api_keys
 from .client import OpenAIClient
 from .endpoints import namespace_absent
 
@@ -62,8 +63,10 @@ class Targets:
         """patience: seconds that the module waits, see Cluster.be_patient."""
         self._params, self._cluster, self._patience = params, cluster, patience
         self._key, self._headers = params.get("api_key"), route_headers(params)
-        self._forwards, self._direct = (params.get("through") == way for way in ("port_forward", "address"))
-        if any(params.get(kind) for kind in KINDS) and not self._forwards:
+        self._secret: Facts | None = (params.get("replicas") or {}).get("api_key_secret")
+        self._direct = params.get("through") == "address"
+        self._forwards = params.get("through") == "port_forward" or bool(self._secret)
+        if any(params.get(kind) for kind in KINDS) and not self._forwards and not self._direct:
             for option in ("api_key", "host_header"):
                 if params.get(option):
                     raise ValueError(f"{option} {NO_HEADERS}")
@@ -83,6 +86,8 @@ class Targets:
 
     def find(self) -> list[ServerTarget]:
         """The servers at this moment; queries the API server on each call. Raises AbsentError, ValueError and ClusterError."""
+        if self._secret:
+            self._key = api_keys.read(self.cluster, self._secret)
         resolvers = {"service": self._service, "pod": self._pod, "gateway": self._gateway, "replicas": self._replicas}
         return next((resolve(self._params[kind]) for kind, resolve in resolvers.items() if self._params.get(kind)), self._fixed)
 

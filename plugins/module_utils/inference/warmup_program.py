@@ -4,7 +4,8 @@
 """A warm-up as a program that needs no Ansible: `python warmup.pyz OPTIONS.json PROMPTS.json ACCOUNT`, with the file that `benchmark.bundle` makes.
 
 OPTIONS.json holds one element of the option `services` of vllm_warmup as `warmup`, and of vllm_adapters as `adapters`, each of them or null. PROMPTS.json
-has the prompts as a list, and the folder ACCOUNT what the kubelet mounts of a service account. It goes to the servers that are ready at this moment, at their
+has the prompts as a list, and the folder ACCOUNT what the kubelet mounts of a service account. The variable LLM_D_API_KEY has the API key of the servers,
+where they want one. It goes to the servers that are ready at this moment, at their
 own addresses: the next run goes to others. The exit status is 0 when they have all adapters, and all prompts so far as they tell, 1 when they have not, and 2
 when the files are wrong or this is no pod. No output holds a prompt.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import collections.abc as c
 import json
+import os
 import signal
 import sys
 import typing as t
@@ -23,6 +25,7 @@ from ..k8s.in_cluster import InCluster
 from . import adapters, warmup_states
 from .warmup import Warmup
 
+KEY_VARIABLE = "LLM_D_API_KEY"
 REQUEST_TIMEOUT, ADAPTER_TIMEOUT = 60.0, 300.0  # seconds of one prompt or adapter on one server
 
 
@@ -46,7 +49,13 @@ def main(arguments: c.Sequence[str]) -> int:
 
 def _params(service: Facts, seconds: float) -> Facts:
     """The options of a module about one service."""
-    return {"services": [{**service, "urls": None}], "through": "address", "request_timeout": seconds, "use_proxy": False}
+    return {
+        "services": [{**service, "urls": None}],
+        "through": "address",
+        "request_timeout": seconds,
+        "use_proxy": False,
+        "api_key": os.environ.get(KEY_VARIABLE),
+    }
 
 
 def _load(service: Facts, cluster: InCluster) -> bool:

@@ -289,7 +289,13 @@ RESPONSES = (
         "on GKE, turn on the project's Network Services API, through which the load balancer asks the endpoint picker (gcloud services enable"
         " networkservices.googleapis.com), and wait some minutes; elsewhere take the fault out of the route, its policy or its VirtualService",
     ),
-    (401, r"", "key", "the API key is missing or wrong", "send the key that the server was started with"),
+    (
+        401,
+        r"",
+        "key",
+        "the API key is missing or wrong",
+        "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of engine.api_key_secret",
+    ),
     (403, r"", "key", "this client is refused", "check the API key, and the rules of the proxy in front"),
     (429, r"", "F25", "requests are shed: a queue is full or the picker drops them", "raise priority, thresholds or replicas"),
     (404, r"", "F23", "no route matches the request's host, path or headers", "correct the route's path and host names, or the address"),

@@ -13,7 +13,7 @@ from ..common.objects import Facts
 from ..releases.deployed import ADAPTERS
 from ..releases.engines import ENGINES
 from ..schema.fields import Problem
-from .validate_arguments import key_problems, place_of
+from .validate_arguments import place_of
 from .weights import served_name
 
 _FLAG, _OFF = "lora-modules", "no-enable-lora"
@@ -58,7 +58,8 @@ def runtime_adapters(services: t.Sequence[Facts], planned: t.Sequence[Facts], na
 def engine_targets(server: Facts, namespace: str) -> Facts:
     """The planned servers of one role as an element of the option `replicas` of vllm_adapters: the server itself, also behind a routing sidecar."""
     selector = ",".join(f"{key}={value}" for key, value in server["selector"].items())
-    return {"namespace": namespace, "label_selector": selector, "port": str(server["engine_port"])}
+    key = {"api_key_secret": server["api_key_secret"]} if server["api_key_secret"] else {}
+    return {"namespace": namespace, "label_selector": selector, "port": str(server["engine_port"]), **key}
 
 
 def adapter_problems(service: Facts, path: str) -> list[Problem]:
@@ -82,7 +83,6 @@ def adapter_problems(service: Facts, path: str) -> list[Problem]:
             found.append(Problem(f"{place}[{index}].name", adapter["name"], f"is {what} already.", "Write another name."))
         taken[adapter["name"]] = "another adapter"
     if model["adapters_at_runtime"]:
-        found += key_problems(service, path, f"{path}.model.adapters_at_runtime")
         why, fix = (
             "has several processes answer, and vLLM cannot load adapters into all of them while they run.",
             "Take it out, or take out adapters_at_runtime.",

@@ -17,6 +17,7 @@ from ..schema.fields import Problem, complete, empty_name, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
 from .adapters import runtime_adapters
 from .aliases import asked_names, rewrites
+from .api_keys import api_key_reference
 from .autoscaling import autoscalers_to_prune, autoscaling
 from .cache_server import cache_server
 from .cleanup import scheduler_objects, to_prune
@@ -210,7 +211,14 @@ def _owner(user: Facts) -> Facts:
 def _derive(given: Facts) -> Facts:
     # With scope prerequisites the plan does not depend on the services.
     services = [] if given["llm_d_scope"] == "prerequisites" else given[SERVICES]
-    services = [{**service, "model": {**service["model"], **token_reference(service, given)}} for service in services]
+    services = [
+        {
+            **service,
+            "model": {**service["model"], **token_reference(service, given)},
+            "engine": {**service["engine"], **api_key_reference(service, given)},
+        }
+        for service in services
+    ]
     user = {**given, SERVICES: services, "llm_d_image_pull_secrets": pull_names(given)}
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
     labels = _owner(user)

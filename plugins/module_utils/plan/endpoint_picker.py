@@ -17,6 +17,7 @@ from ..epp.rules.check import EXPERIMENTAL
 from ..releases.deployed import picker_signals
 from ..releases.engines import REQUIRED
 from ..releases.gateways import POOL_PORTS
+from .api_keys import api_key_warnings
 from .engine import block_size, engine_warnings, ranks, usual_block_size
 from .names import scheduler_namespace
 from .pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
@@ -159,7 +160,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),
             *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else []),
         ],
-        "notes": [*built.notes, *engine_warnings(service, built.requires["roles"])],
+        "notes": [*built.notes, *engine_warnings(service, built.requires["roles"]), *api_key_warnings(service, user, built.document)],
     }
 
 

@@ -10,6 +10,7 @@ import copy
 
 from ..common.objects import Facts
 from ..common.yaml_text import to_yaml
+from .api_keys import OWN_KEY, api_key_name
 from .images import needed
 from .secrets import PULL_KEY, TOKEN_KEY, token_name
 from .warmup_job import PROMPTS_KEY
@@ -55,9 +56,11 @@ def _needs(plan: Facts) -> str:
     lines += ["`playbooks/prerequisites.yml` brings all of it but the Secrets that the user's file names, with their path in it. Without it:", ""]
     lines += [f"- CRDs: {source}" for source in found["definitions"]]
     lines += [f"- chart {chart['release']}: {chart['ref']}" + (f" {chart['version']}" if chart["version"] else "") for chart in found["charts"]]
+    instance = {"llm_d_instance": plan["instance"]}
+    keys = {token_name(instance): TOKEN_KEY, api_key_name(instance): OWN_KEY}
     for secret in plan["secrets"]["present"]:
         metadata = secret["metadata"]
-        key = TOKEN_KEY if metadata["name"] == token_name({"llm_d_instance": plan["instance"]}) else PULL_KEY
+        key = keys.get(metadata["name"], PULL_KEY)
         lines.append(f"- Secret {metadata['namespace']}/{metadata['name']} with the key {key}; its value is written to no file")
     for job in filter(None, (service["warmup_job"] for service in plan["services"])):
         lines.append(f"- Secret {plan['namespace']}/{job['name']} with the key {PROMPTS_KEY}, the prompts of the warm-up as a list in JSON")

@@ -280,6 +280,9 @@ def _secrets(planned: Facts, user: Facts) -> list[Facts]:
             # A tokenizer beside the endpoint picker loads the model's as well.
             asking = [home, *([pickers] if _refers(planned["services"][index]["scheduler"], model["token_secret"]) else [])]
             found += [{"name": model["token_secret"], "namespace": place, "key": model["token_key"], "path": path} for place in dict.fromkeys(asking)]
+        if service["engine"]["api_key_secret"]:
+            path = f"llm_d_model_services[{index}].engine.api_key_secret"
+            found.append({"name": service["engine"]["api_key_secret"], "namespace": home, "key": service["engine"]["api_key_secret_key"], "path": path})
         shared = (service["cache"] or {}).get("shared")
         if shared and shared["password_secret"]:
             path = f"llm_d_model_services[{index}].cache.shared.password_secret"

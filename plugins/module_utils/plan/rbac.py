@@ -53,6 +53,8 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         found += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to tell the new pods of a group from the old ones
         # KEDA creates one, and so may an external autoscaler.
         found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
+        # The proxy does not forward their API key.
+        found += [(verb, "", "pods/portforward", home) for verb in ("get", "create")] if any(_keys(planned)) else []
         found += _granted_to_pickers(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]
@@ -82,14 +84,21 @@ def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _on_secrets(planned: Facts) -> list[Facts]:
-    """Permissions for our own Secrets, by name; no others can be read."""
+    """Permissions for our own Secrets, by name, and to read those with the API keys of servers; no others can be read."""
     found: list[Facts] = []
     own = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
     own += [(service["warmup_job"]["name"], planned["namespace"]) for service in planned["services"] if service["warmup_job"]]
     for name, namespace in own:
         head = {"group": "", "resource": "secrets", "namespace": namespace}
         found += [{"verb": verb, **head, "name": name} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
-    return found
+    keys = [key for key in _keys(planned) if (key["name"], key["namespace"]) not in own]
+    return found + [{"verb": "get", "group": "", "resource": "secrets", "namespace": key["namespace"], "name": key["name"]} for key in keys]
+
+
+def _keys(planned: Facts) -> list[Facts]:
+    """The Secrets with the API keys of servers, each once."""
+    found = [service["server"]["api_key_secret"] for service in planned["services"] if service["server"]["api_key_secret"]]
+    return [key for index, key in enumerate(found) if key not in found[:index]]
 
 
 def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:

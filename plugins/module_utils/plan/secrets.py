@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets made from values of the user's file: the token for the model repository and the credentials for image registries. Pure.
+"""Secrets made from values of the user's file: the token for the model repository, the API key of the servers, and credentials for registries. Pure.
 
 The plan holds their names only. The values are in what `definitions` returns and nowhere else.
 """
@@ -13,6 +13,7 @@ import json
 import typing as t
 
 from ..common.objects import Facts
+from .api_keys import OWN_KEY, api_key_name
 from .charts import charts
 from .names import scheduler_namespace
 from .pod_spec import labels_in
@@ -51,24 +52,25 @@ def secrets(user: Facts, labels: Facts) -> Facts:
     """{present: the Secrets without their values, prune: those that are obsolete because the file no longer asks for them}.
 
     The image pull Secret is needed in every namespace with pods of ours: of the servers, of the endpoint pickers, and of each controller that we
-    install. The token is for servers and for tokenizers beside endpoint pickers.
+    install. The token is for servers and for tokenizers beside endpoint pickers, the API key for servers.
     """
-    home, token, pull = user["llm_d_namespace"], token_name(user), pull_name(user)
-    wanted = {token: bool(user["llm_d_model_token"]), pull: bool(user["llm_d_image_pull_credentials"])}
+    home, token, pull, own = user["llm_d_namespace"], token_name(user), pull_name(user), api_key_name(user)
+    wanted = {token: bool(user["llm_d_model_token"]), pull: bool(user["llm_d_image_pull_credentials"]), own: bool(user["llm_d_api_key"])}
     homes = [] if user["llm_d_scope"] == "prerequisites" else list(dict.fromkeys((home, scheduler_namespace(user))))
-    places = [(name, room, labels_in(room, home, labels)) for room in homes for name in (token, pull)]
+    places = [(name, room, labels_in(room, home, labels)) for room in homes for name in (token, pull, *([own] if room == home else []))]
     # Files that share a controller share its Secret.
     places += [(pull, room, labels) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room not in (home, *homes)]
-    heads = [(wanted[name], _head(name, place, own)) for name, place, own in places]
+    heads = [(wanted[name], _head(name, place, marks)) for name, place, marks in places]
     return {"present": [head for asked, head in heads if asked], "prune": [head for asked, head in heads if not asked]}
 
 
 def definitions(user: Facts, planned: t.Sequence[Facts]) -> list[Facts]:
     """The planned Secrets with their values, which must not be logged."""
-    found = []
+    found, opaque = [], {token_name(user): (TOKEN_KEY, "llm_d_model_token"), api_key_name(user): (OWN_KEY, "llm_d_api_key")}
     for head in planned:
-        if head["metadata"]["name"] == token_name(user):
-            found.append({**head, "type": "Opaque", "data": {TOKEN_KEY: _encoded(user["llm_d_model_token"])}})
+        if head["metadata"]["name"] in opaque:
+            key, option = opaque[head["metadata"]["name"]]
+            found.append({**head, "type": "Opaque", "data": {key: _encoded(user[option])}})
         else:
             found.append({**head, "type": PULL_TYPE, "data": {PULL_KEY: _encoded(_docker_config(user["llm_d_image_pull_credentials"]))}})
     return found

@@ -11,6 +11,7 @@ from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL, SIDECAR_SERVER_PORT
 from ..releases.deployed import ENGINE_DEFAULTS
 from ..releases.lines import ACCELERATORS
+from .api_keys import api_key_secret
 from .caches import cache_volumes, with_caches, with_memory
 from .engine import engine_image, vendor
 from .multi_node import to_workload
@@ -39,7 +40,14 @@ def server_targets(planned: Facts, namespace: str) -> Facts:
     count: how many have to be there; at least 1 where an autoscaler sets the number.
     """
     selector = ",".join(f"{key}={value}" for key, value in planned["selector"].items())
-    return {"namespace": namespace, "label_selector": selector, "port": str(planned["port"]), "count": 1 if planned["autoscaling"] else planned["replicas"]}
+    key = {"api_key_secret": planned["api_key_secret"]} if planned["api_key_secret"] else {}
+    return {
+        "namespace": namespace,
+        "label_selector": selector,
+        "port": str(planned["port"]),
+        "count": 1 if planned["autoscaling"] else planned["replicas"],
+        **key,
+    }
 
 
 def role_settings(service: Facts, role: str) -> Facts:
@@ -115,6 +123,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "strategy": _strategy(service),
         "drain_seconds": engine["drain_seconds"],
         "termination_grace": engine["drain_seconds"] + END_SECONDS,
+        "api_key_secret": api_key_secret(service, user["llm_d_namespace"]),
     }
     workload, worker = to_workload(service, pod)
     made, others = {**planned, **workload}, {**planned, **worker} if worker else None

@@ -9,6 +9,7 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS
 from .adapters import adapter_arguments, adapter_environment
+from .api_keys import api_key_environment
 from .engine import arguments as engine_arguments
 from .engine import block_size, dividing
 from .engine import environment as engine_environment
@@ -61,7 +62,7 @@ def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
             )
         ]
     env += engine_environment(service["engine"], _values(service))
-    env += credentials(service["model"]) + adapter_environment(service)
+    env += credentials(service["model"]) + api_key_environment(service) + adapter_environment(service)
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
     return later_wins(env + required + own)
 

@@ -11,7 +11,7 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
-from ..releases.deployed import ENGINE_DEFAULTS, KEYS, LISTENER_VARIABLES, LISTENERS, OPTIONS, SHARED, WHOLE
+from ..releases.deployed import ENGINE_DEFAULTS, LISTENER_VARIABLES, LISTENERS, OPTIONS, SHARED, WHOLE
 from ..releases.gateways import POOL_PORTS
 from ..releases.vllm import number_of
 from ..schema.fields import Problem
@@ -81,16 +81,6 @@ def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
         if flag in theirs and (flag.startswith(("no-", "disable-")) or str(theirs[flag]).lower() == "false"):
             found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
     return found
-
-
-def key_problems(service: Facts, path: str, asked: str) -> list[Problem]:
-    """A key that the server wants with each request, where requests of ours have none. asked: the option for which these are sent."""
-    engine = service["engine"]
-    flag, variable = KEYS.get(engine["type"], ("", ""))
-    where = [place_of(engine["args"], flag, f"{path}.engine.args")] if flag in flags_of(engine["args"]) else []
-    where += [f"{path}.engine.env.{variable}"] if engine["env"].get(variable) else []
-    why = f"makes the server refuse each request without this key, and those of {asked} have none."
-    return [Problem(place, None, why, f"Take it out, and have the gateway ask for keys, or take out {asked}.") for place in where]
 
 
 def _engine_arguments(service: Facts, path: str) -> list[Problem]:

@@ -15,6 +15,7 @@ from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
 from .adapters import adapter_problems
 from .aliases import alias_problems
+from .api_keys import api_key_problems, api_key_reference
 from .autoscaling import autoscaling_problems
 from .cache_server import SUFFIX as CACHE_SUFFIX
 from .caches import cache_problems, with_caches
@@ -61,7 +62,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
         found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
     found += cache_problems(service, path, user, configuration(service, user["llm_d_release"]).requires["vllm"])
     found += weights_problems(service, path, _servers(service, user), tested)
-    contradictions = argument_problems(service, path, user)
+    contradictions = argument_problems(service, path, user) + api_key_problems(service, path, user)
     # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
     found += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in found})
     return found
@@ -200,7 +201,12 @@ def _header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """Headers of a route that no client can send as they are written, so that nothing would reach the model by them, or be measured. Values may be keys."""
     found: list[Problem] = []
     seen: dict[str, str] = {}
-    key = (user["llm_d_benchmark"] or {}).get("api_key")
+    given = {
+        "llm_d_benchmark.api_key": (user["llm_d_benchmark"] or {}).get("api_key"),
+        f"{path}.engine.api_key_secret": service["engine"]["api_key_secret"],
+        "llm_d_api_key": api_key_reference(service, user),
+    }
+    key = next((option for option, value in given.items() if value), None)
     for name, value in service["route"]["headers"].items():
         place, first = f"{path}.route.headers.{name}", seen.setdefault(name.lower(), name)
         if first != name:
@@ -210,7 +216,7 @@ def _header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
         elif name.lower() in http_headers.OWN:
             found.append(Problem(place, None, "is of a connection, and each client and proxy writes its own.", "Take it out."))
         elif name.lower() == "authorization" and key:
-            found.append(Problem(place, None, "is what llm_d_benchmark.api_key is sent in.", "Write one of the two."))
+            found.append(Problem(place, None, f"is what {key} is sent in.", "Write one of the two."))
         else:
             found += _unsendable(place, name, value)
     return found

@@ -12,7 +12,7 @@ from ..common.objects import Facts
 from ..schema.fields import Problem
 from .engine import block_size
 from .server import server_targets
-from .validate_arguments import key_problems, place_of, without_cache
+from .validate_arguments import place_of, without_cache
 from .warmup_job import warmup_job_problems
 
 _RANKS = ("data-parallel-size", "dp", "dp-size")
@@ -55,7 +55,7 @@ def warmup_problems(service: Facts, path: str, ending: str) -> list[Problem]:
             found.append(Problem(f"{place}.prompts[{index}]", prompt, why, "Write a longer prompt, or take it out."))
     for where, value in without_cache(service, path):
         found.append(Problem(where, value, "leaves no prefix cache that could be warmed up.", f"Take it out, or take out {place}."))
-    return found + key_problems(service, path, place) + _ranks(service, path) + warmup_job_problems(service, path, ending)
+    return found + _ranks(service, path) + warmup_job_problems(service, path, ending)
 
 
 def _ranks(service: Facts, path: str) -> list[Problem]:

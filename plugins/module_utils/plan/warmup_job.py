@@ -14,6 +14,7 @@ from ..common.objects import Facts
 from ..releases.deployed import PYTHON_IMAGE
 from ..schema.fields import Problem
 from .adapters import engine_targets
+from .api_keys import api_key_environment
 from .endpoint_picker import INSTANCE_LABEL, NAME_LABEL
 from .engine import block_size
 from .pod_spec import SERVICE_LABEL, container_security, pod_security
@@ -25,6 +26,7 @@ SUFFIX = "-warmup"
 API_VERSION, KIND = "batch/v1", "CronJob"
 # Of the bundle, as a path in module_utils; the template packs it.
 PROGRAM = "inference/warmup_program"
+KEY_VARIABLE = "LLM_D_API_KEY"  # of the program: the API key of the servers
 PROGRAM_KEY, OPTIONS_KEY, PROMPTS_KEY = "warmup.pyz", "options.json", "prompts.json"
 # A CronJob appends 11 characters to its name for each Job. https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 LONGEST_NAME = 52 - len(SUFFIX)
@@ -54,7 +56,7 @@ def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[F
     }
     # Without the label of the service: these pods serve nothing, and nobody who looks for its servers finds them.
     own = {**{key: value for key, value in labels.items() if key != SERVICE_LABEL}, NAME_LABEL: "warmup", INSTANCE_LABEL: name}
-    pod = {"metadata": {"labels": own}, "spec": _pod(user, planned)}
+    pod = {"metadata": {"labels": own}, "spec": _pod(user, planned, api_key_environment(service, KEY_VARIABLE))}
     job = {"backoffLimit": 0, "activeDeadlineSeconds": _END_WITHIN, "template": pod}
     zone = {"timeZone": wanted["time_zone"]} if wanted["time_zone"] else {}
     spec = {
@@ -113,14 +115,19 @@ def _options(service: Facts, user: Facts, servers: t.Sequence[Facts]) -> str:
         "api": wanted["api"],
         "block_size": block_size(service),
         "config_map": {"namespace": home, "name": source} if source else None,
-        "replicas": [{**server_targets(server, home), "count": 0} for server in servers],
+        "replicas": [{**_reached(server_targets(server, home)), "count": 0} for server in servers],
     }
-    adapters = {"name": service["name"], "adapters": service["model"]["adapters"], "replicas": [engine_targets(server, home) for server in servers]}
+    adapters = {"name": service["name"], "adapters": service["model"]["adapters"], "replicas": [_reached(engine_targets(server, home)) for server in servers]}
     parts = {
         "warmup": warmup if wanted["prompts"] or source else None,
         "adapters": adapters if service["model"]["adapters_at_runtime"] else None,
     }
     return json.dumps(parts, sort_keys=True)
+
+
+def _reached(servers: Facts) -> Facts:
+    """Servers without the Secret of their API key, which the pod has in its environment, and its account may not read."""
+    return {option: value for option, value in servers.items() if option != "api_key_secret"}
 
 
 def _rules(wanted: Facts) -> list[Facts]:
@@ -129,13 +136,14 @@ def _rules(wanted: Facts) -> list[Facts]:
     return [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}, *named]
 
 
-def _pod(user: Facts, planned: Facts) -> Facts:
+def _pod(user: Facts, planned: Facts, env: list[Facts]) -> Facts:
     name = planned["name"]
     container = {
         "name": "warmup",
         "image": planned["image"],
         "imagePullPolicy": user["llm_d_image_pull_policy"],
         "command": ["python3", "-I", *(f"{_FOLDER}/{key}" for key in (PROGRAM_KEY, OPTIONS_KEY, PROMPTS_KEY)), _ACCOUNT],
+        **({"env": env} if env else {}),
         "resources": planned["resources"],
         "securityContext": container_security(read_only=True),
         "volumeMounts": [{"name": "warmup", "mountPath": _FOLDER, "readOnly": True}],

@@ -81,7 +81,7 @@ ADAPTERS: dict[str, dict[str, t.Any]] = {
 # https://docs.vllm.ai/en/latest/serving/context_parallel_deployment/  https://docs.sglang.io/advanced_features/server_arguments.html
 CONTEXT = {"vllm": ("prefill-context-parallel-size",), "trtllm": ("cp_size", "context_parallel_size")}
 SHARED = {"sglang": "enable-dp-attention"}
-# The flag and the variable by which a server wants a key with each request: warm-ups and what loads adapters have none.
+# The flag and the variable by which a server wants a key with each request for /v1; health and metrics are open.
 # https://docs.vllm.ai/en/latest/usage/security/  https://docs.sglang.io/advanced_features/server_arguments.html
 KEYS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}
 # Of programs of ours in pods, which are mounted: Python 3.11 or newer, and nothing else.

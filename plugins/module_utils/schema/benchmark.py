@@ -45,7 +45,13 @@ BENCHMARK: dict[str, Field] = {
     "model": Field("str", "Model name in the requests, if it is not the served name, such as the name of a LoRA adapter."),
     "url": Field("str", "URL to send requests to instead of the gateway, such as a forwarded port.", example="http://127.0.0.1:8080"),
     "api_key": Field(
-        "str", "API key of the gateway. O(llm_d_benchmark.quick) sends it to every model server, through a forwarded port.", secret=True, format="token"
+        "str",
+        (
+            "API key of the gateway, if it is not that of the model servers (O(llm_d_api_key)), which is sent otherwise. O(llm_d_benchmark.quick) sends it to"
+            " every model server without a key of its own, through a forwarded port."
+        ),
+        secret=True,
+        format="token",
     ),
     "validate_certs": Field("bool", "Verify the TLS certificate of the gateway.", default=True),
     "request_timeout": Field("float", "Timeout of one request, in seconds.", default=300, minimum=0.001),

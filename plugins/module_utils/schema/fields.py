@@ -405,7 +405,7 @@ def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
 
 def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
     if not field.secret and _is_token(value):
-        fix = f"Write {expectation(field)}. The token goes into a Secret, or into an option for it, such as llm_d_model_token, from a vault."
+        fix = f"Write {expectation(field)}. The token goes into a Secret, or into an option for it, such as llm_d_model_token or llm_d_api_key, from a vault."
         return [Problem(path, REDACTED, "is an access token, and this option is no secret: everybody would see it.", fix)]
     shown = show(value, field)
     kept = REDACTED if field.secret else value

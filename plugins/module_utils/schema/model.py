@@ -143,6 +143,16 @@ ENGINE = {
         "list", "Additional command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")
     ),
     "env": Field("map", "Additional environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
+    "api_key_secret": Field(
+        "str",
+        (
+            "Name of a Secret in the namespace with the API key that clients send to the servers, under the key O(api_key_secret_key). If omitted, the one"
+            " that we create from O(llm_d_api_key), if any. Only with C(vllm) and C(tgi)."
+        ),
+        format="dns_subdomain",
+        example="llama-8b-api-key",
+    ),
+    "api_key_secret_key": Field("str", "Key of O(api_key_secret) that holds the API key.", default="API_KEY", format="secret_key"),
     "drain_seconds": Field(
         "int",
         "Seconds for which a terminating server finishes its in-flight requests and accepts no new ones. Requests that take longer are cut off.",

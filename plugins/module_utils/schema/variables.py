@@ -556,6 +556,16 @@ VARIABLES: dict[str, Field] = {
         format="token",
         example="{{vault_hf_token|trim}}",
     ),
+    "llm_d_api_key": Field(
+        "str",
+        (
+            "API key that clients send to the model servers (C(Authorization: Bearer)), if there is no Secret with it. We create the Secret"
+            " C(<llm_d_instance>-api-key) from it, for each service whose engine reads a key from its environment (C(vllm), C(tgi)) and that names no"
+            " O(llm_d_model_services[].engine.api_key_secret). Validation, warm-ups and measurements send it. Keep the value in a vault."
+        ),
+        format="token",
+        secret=True,
+    ),
     "llm_d_run_as_user": Field("int", "User ID of our containers. C(0) leaves the choice to the cluster, as OpenShift requires.", default=65532, minimum=0),
     "llm_d_crd_sources": Field(
         "dict",

@@ -43,6 +43,7 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
             "path": (target["path"] or "").rstrip("/"),
             "host_header": target["host_header"],
             "headers": target["headers"],
+            "api_key_secret": None if wanted["api_key"] else target["api_key_secret"],
             "stages": listed,
             "warmup": warmup,
             "slo": slo,

@@ -13,6 +13,7 @@ import typing as t
 
 from ..http import tls
 from ..http.transport import Transport, UrlTransport, unanswered
+from ..inference import api_keys
 from ..inference.client import OpenAIClient
 from ..inference.endpoints import wait_for_gateway, wait_for_service
 from ..inference.targets import ServerTarget, Targets, route_headers
@@ -34,7 +35,7 @@ class Proof:
         self._trouble: dict[str, str] = {}  # service to why its address will not be known
 
     def run(self) -> dict[str, t.Any]:
-        """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}."""
+        """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}. Raises ValueError and ClusterError where an API key is missing."""
         start = time.monotonic()
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         judged: list[claims.Judged] = []
@@ -43,7 +44,9 @@ class Proof:
             gateway = wait_for_gateway(self._cluster, self._options["gateway"], self._limits.wait)
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
-        services = [{**service, "url": service["url"] or self._url(service, base), "given": service["url"]} for service in self._options["services"]]
+        services = [
+            {**self._keyed(service), "url": service["url"] or self._url(service, base), "given": service["url"]} for service in self._options["services"]
+        ]
         reachable = [service for service in services if service["url"]]
         for service in services:
             if not service["url"]:
@@ -61,7 +64,7 @@ class Proof:
             "claims": found,
             "not_checked": [entry for part in judged for entry in part[1]],
             "endpoints": [
-                {**{key: service.get(key) for key in ("name", "url", "model", "host_header", "headers")}, "through": seen["through"]}
+                {**{key: service.get(key) for key in ("name", "url", "model", "host_header", "headers", "api_key_secret")}, "through": seen["through"]}
                 for service, seen in zip(reachable, observations, strict=True)
             ],
             "observations": observations,
@@ -69,6 +72,11 @@ class Proof:
             "time": now,
             "seconds": round(time.monotonic() - start, 3),
         }
+
+    def _keyed(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
+        """The service with the API key that its Secret has. Raises ValueError and ClusterError."""
+        secret = service.get("api_key_secret")
+        return {**service, "api_key": api_keys.read(self._cluster, secret)} if secret else service
 
     def _url(self, service: dict[str, t.Any], base: str | None) -> str | None:
         if service.get("address"):
@@ -140,5 +148,6 @@ class Proof:
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
     """Whether an option needs the API server."""
+    asked = ("address", "servers", "api_key_secret")
     services = options["services"]
-    return bool(options["gateway"]) or any(each.get("address") or each.get("servers") or (each.get("metrics") or {}).get("namespace") for each in services)
+    return bool(options["gateway"]) or any(any(map(each.get, asked)) or (each.get("metrics") or {}).get("namespace") for each in services)

@@ -62,6 +62,7 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
             "headers": {**headers, **(service["route"].get("pin") or {})},
             "weights": service["weights"],
             "shared_headers": headers,
+            "api_key_secret": service["server"]["api_key_secret"],
             # Where an autoscaler sets it, routing_proof uses the number that the endpoint picker knows.
             "replicas": _fixed(service["server"]),
             "max_num_seqs": _places(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
@@ -316,6 +317,9 @@ def curl(endpoint: c.Mapping[str, t.Any]) -> str:
     body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
     host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
     host += "".join(f"-H {shlex.quote(f'{name}: {value}')} " for name, value in (endpoint.get("headers") or {}).items())
+    if secret := endpoint.get("api_key_secret"):
+        field = secret["key"].replace(".", "\\.")
+        host += f"""-H "Authorization: Bearer $(kubectl -n {secret["namespace"]} get secret {secret["name"]} -o jsonpath='{{.data.{field}}}' | base64 -d)" """
     url, forward = endpoint["url"], ""
     if endpoint.get("through"):
         namespace, _slash, name = endpoint["through"].removeprefix("Service ").partition("/")

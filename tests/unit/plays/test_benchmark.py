@@ -14,7 +14,7 @@ import sys
 
 import plays
 import pytest
-from engine_servers import ApiServer, engine, listed, pod
+from engine_servers import SECRET, SECRETS, ApiServer, engine, listed, pod
 from local_servers import JSON, SSE, chunk, closed_port, serve, stream
 
 SERVICES = [
@@ -135,6 +135,22 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
         wrong, folder = play({"url": url, "workload": {"kind": "trace"}}, "--check")
         assert wrong.returncode != 0 and "workload.path: the file is missing" in wrong.stdout
     assert server.asked == [] and not folder.exists()
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("given", [{}, {"api_key": "sk-of-the-gateway"}])
+def test_the_key_of_the_servers_comes_from_their_secret(play, tmp_path, given):
+    """Unless the file has one of the gateway: then nothing is read."""
+    server = Server()
+    with serve(server) as url, serve(ApiServer([], SECRETS)) as api:
+        service = {"name": "sim", "model": {"uri": "hf://acme/sim"}, "engine": {"api_key_secret": SECRET["name"]}, "scheduler": {"preset": "queue"}}
+        here = {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", api), "llm_d_artifacts_dir": str(tmp_path / "artifacts")}
+        more = {**here, "llm_d_model_services": [service]}
+        done, folder = play({"url": url, "max_lag": 5, "api_key": None, **given}, "-vvv", "--diff", "-e", json.dumps(more))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {key for _path, _model, key in server.asked} == {f"Bearer {given.get('api_key', 'sk-model')}"}
+    written = [file.read_text(encoding="utf-8") for file in folder.rglob("*") if file.is_file()]
+    assert "sk-model" not in done.stdout + done.stderr + "".join(written)
 
 
 @pytest.mark.timing

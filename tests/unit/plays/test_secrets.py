@@ -23,6 +23,7 @@ pytestmark = pytest.mark.rest
 PLANTED = {
     "llm_d_model_services[].engine.env": "planted-in-the-engine",
     "llm_d_model_services[].scheduler.env": "planted-in-the-scheduler",
+    "llm_d_api_key": "planted-in-the-key",
     "llm_d_benchmark.api_key": "planted-in-the-benchmark",
     "llm_d_image_pull_credentials[].password": "planted-in-the-registry",
     "llm_d_model_token": "planted-in-the-token",
@@ -47,6 +48,7 @@ def user_file(suffix: str = "") -> dict:
         "llm_d_wait_timeout": 1,
         "llm_d_gateway": {"provider": "none", "name": "theirs"},
         "llm_d_model_token": value["llm_d_model_token"],
+        "llm_d_api_key": value["llm_d_api_key"],
         "llm_d_image_pull_credentials": [
             {"registry": "registry.example.com", "username": "me", "password": value["llm_d_image_pull_credentials[].password"]},
         ],
@@ -58,7 +60,7 @@ def user_file(suffix: str = "") -> dict:
                 "engine": {
                     "startup_timeout": 10,
                     "env": {"SEEN": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"},
-                    "args": [f"--api-key=planted-in-an-argument{suffix}", "--api_key", f"planted-behind-one{suffix}"],
+                    "args": [f"--hf-token=planted-in-an-argument{suffix}", "--hf_token", f"planted-behind-one{suffix}"],
                 },
                 "scheduler": {"env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]}, "args": [f"--their-token=planted-in-the-picker{suffix}"]},
             },

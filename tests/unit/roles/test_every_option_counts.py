@@ -84,6 +84,7 @@ FILES: dict[str, Facts] = {
     "sized": {S: [{**VLLM, "storage": {"size": "9Gi"}}]},
     "bucket": {S: [{**VLLM, "model": {"uri": "s3://bucket/m"}}]},
     "secret": {S: [{**VLLM, "model": {"uri": "hf://org/m", "token_secret": "token"}}]},
+    "keyed": {S: [{**VLLM, "engine": {"api_key_secret": "keys"}}]},
     "cached by vllm": {S: [{**VLLM, "cache": {"cpu_size": "8Gi"}}]},
     "cached": {
         S: [

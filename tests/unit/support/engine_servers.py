@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
@@ -130,6 +131,22 @@ def engine(name: str, **pages: t.Any) -> t.Callable[..., t.Any]:
         return 404, {"Content-Type": "text/plain"}, "Not Found"
 
     return answer
+
+
+# A Secret with the API key of servers, as an option of modules, and as the objects of an API server.
+SECRET = {"namespace": "llm-d", "name": "keys", "key": "API_KEY"}
+SECRETS = {"/api/v1/namespaces/llm-d/secrets/keys": {"kind": "Secret", "data": {"API_KEY": base64.b64encode(b"sk-model").decode()}}}
+
+
+def keyed(answer: t.Callable[..., t.Any], key: str = "sk-model") -> t.Callable[..., t.Any]:
+    """The server as vLLM is with an API key: nothing under /v1 answers without it, and health and metrics do."""
+
+    def guarded(handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
+        if path.startswith("/v1") and handler.headers.get("Authorization") != f"Bearer {key}":
+            return 401, {"Content-Type": JSON}, '{"error":"Unauthorized"}'
+        return answer(handler, method, path, body)
+
+    return guarded
 
 
 def pod(name: str, url: str, labels: dict[str, str], ready: bool = True, **status: t.Any) -> dict[str, t.Any]:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
-from engine_servers import ApiServer, engine, pod
+from engine_servers import SECRET, SECRETS, ApiServer, engine, keyed, pod
 from local_servers import closed_port, drip, raw, serve
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -77,6 +77,20 @@ def test_replicas_with_a_key_and_their_metrics(call, monkeypatch):
     assert {key for key, _name, _port in api.asked} == {"Bearer sk-token-of-the-test"}
     assert {(name, port) for _key, name, port in api.asked} == {("pod-0", 8000), ("pod-1", 8000)}
     assert not locked["healthy"] and locked["checks"][-1]["kind"] == "unauthorized"
+
+
+@pytest.mark.parametrize("way", ["replicas", "groups"])
+def test_the_key_is_read_from_the_secret_of_the_servers(call, monkeypatch, way):
+    replicas = {**REPLICAS, "api_key_secret": SECRET}
+    place = {"replicas": replicas} if way == "replicas" else {"groups": [{"name": "tiny", "replicas": replicas}]}
+    with serve(keyed(engine("vllm"))) as url, cluster(monkeypatch, pod("pod-0", url, LABELS), objects=SECRETS) as api:
+        found = call(vllm_health_info, level="metrics", **place)
+        other = call(vllm_health_info, replicas=replicas, api_key="sk-of-the-gateway")
+        api.objects = {}
+        absent = call(vllm_health_info, replicas=replicas)
+    assert found["healthy"] and other["healthy"] and {name for _key, name, _port in api.asked} == {"pod-0"}
+    assert "there is no Secret llm-d/keys with the API key of the servers" in absent["msg"]
+    assert "sk-model" not in str([found, other, absent])
 
 
 def test_a_service_leads_to_a_ready_pod_behind_its_port(call, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import CHECKS
 from ansible_collections.llm_d.inference.plugins.modules import picker_conformance as module
+from engine_servers import SECRET, SECRETS
 from fake_clock import FakeClock
 
 Facts = dict[str, t.Any]
@@ -53,6 +54,17 @@ def test_addresses_have_a_port() -> None:
     for name, option in (("picker_address", "picker_address"), ("health_address", "picker_health_address"), ("metrics_address", "picker_metrics_address")):
         with pytest.raises(ValueError, match=f"conformance_{option}: 'host' is no HOST:PORT"):
             module.bench_options({**USUAL, name: "host"}, "")
+
+
+def test_the_key_of_the_servers_is_read_from_their_secret() -> None:
+    class Keys:
+        def find(self, path: str) -> Facts | None:
+            return SECRETS.get(path)
+
+    found = module.with_key(Keys(), {**USUAL, "model_api_key_secret": SECRET, "remove": False})
+    assert module.bench_options(found, "")["headers"] == {"Authorization": "Bearer sk-model"}
+    for asked in ({**USUAL, "model_api_key_secret": SECRET, "remove": True}, {**USUAL, "model_api_key_secret": None, "remove": False}):
+        assert module.with_key(None, asked) is asked
 
 
 def test_the_address_of_the_gateway() -> None:

@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import 
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_proof as proofs
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import curl
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof
-from engine_servers import ApiServer, pod
+from engine_servers import SECRET, SECRETS, ApiServer, keyed, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
 
@@ -136,3 +136,24 @@ def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch
     serving = next(entry for entry in found["claims"] if entry["id"] == "sim/serving")
     assert "http://192.0.2.7:8081 (by port-forward to Service gw/proxy" in serving["evidence"]
     assert curl(endpoint).startswith("kubectl -n gw port-forward service/proxy 8080:8081 & curl -si http://127.0.0.1:8080/v1/completions ")
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_key_of_the_servers_goes_through_the_gateway(call, monkeypatch):
+    names = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total"}
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(serve(keyed(InferenceGateway())))
+        api = ApiServer([], SECRETS)
+        monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(api)))
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "url": url, "metrics": {"url": url, "names": names}}
+        found = call(routing_proof, services=[{**service, "api_key_secret": SECRET}])
+        keyless = call(routing_proof, services=[service], wait=0)
+        api.objects = {}
+        absent = call(routing_proof, services=[{**service, "api_key_secret": SECRET}])
+    assert found["ok"], [entry for entry in found["claims"] if not entry["ok"]]
+    assert keyless["failed"] and "llm_d_api_key" in json.dumps(keyless["claims"])
+    assert absent["failed"] and "there is no Secret llm-d/keys" in absent["msg"]
+    (endpoint,) = found["endpoints"]
+    assert endpoint["api_key_secret"] == SECRET and "get secret keys" in curl(endpoint)
+    assert "sk-model" not in json.dumps([found, keyless, absent])

@@ -13,7 +13,7 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import collect_others
 from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
-from engine_servers import engine, listed
+from engine_servers import SECRETS, engine, keyed, listed
 from local_servers import JSON, closed_port, raw, serve
 from stack_objects import EPP_METRICS, NAMESPACE, StackServer, healthy, planned
 
@@ -269,13 +269,15 @@ def test_options_that_do_not_fit(call, options, said):
     assert found["failed"] is True and said in found["msg"]
 
 
-def test_a_server_with_a_key_of_its_own_is_only_asked_whether_it_is_there(call, monkeypatch):
-    with stack(monkeypatch, server=simulator(**{"/v1/models": (401, JSON, '{"error":"Unauthorized"}')})) as (api, made):
-        for server in made["services"][0]["servers"]:
-            server["args"].append("--api-key=abcdefgh")
-        for deployment in api.snap.objects["Deployment"]:
-            deployment["spec"]["template"]["spec"]["containers"][0].setdefault("args", []).extend(
-                ["--api-key=abcdefgh"] * ("decode" in deployment["metadata"]["name"])
-            )
+@pytest.mark.parametrize("secret", [True, False])
+def test_servers_that_want_a_key_are_asked_with_that_of_their_secret(call, monkeypatch, secret):
+    def change(snap):
+        metadata = {"name": "keys", "namespace": NAMESPACE}
+        snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": metadata} for found in SECRETS.values()] if secret else []
+
+    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL}, engine={"api_key_secret": "keys"})
+    with stack(monkeypatch, change, server=keyed(simulator()), made=made) as (api, made):
         found = call(stack_diagnosis, plan=made)
-    assert found["findings"] == [], found["lines"]
+    assert "sk-model" not in json.dumps({**found, "invocation": None}) and bool(api.asked) is secret
+    unread = "servers of sim in llm-d, API key of sim in llm-d: there is no Secret llm-d/keys with the API key of the servers"
+    assert found["findings"] == [] and [line.partition(": create")[0] for line in found["not_read"]] == ([] if secret else [unread]), found

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.adapters import LOADED, UNLOADED, steps
 from ansible_collections.llm_d.inference.plugins.modules import vllm_adapters
-from engine_servers import TINY, LoraServer, cluster, pod
+from engine_servers import SECRET, SECRETS, TINY, LoraServer, cluster, keyed, pod
 from local_servers import closed_port, serve
 
 Facts = dict[str, t.Any]
@@ -52,6 +52,13 @@ def test_every_server_has_them_and_no_others_and_a_second_run_changes_nothing(ca
     assert first["diff"]["before"] == "Pod llm-d/pod-1: gone from /models/gone\nPod llm-d/pod-1: sql from /old/sql\n"
     lines = [f"Pod llm-d/pod-{number}: {name} from /models/{name}" for number in (0, 1) for name in ("chat", "sql")]
     assert first["diff"]["after"] == second["diff"]["after"] == second["diff"]["before"] == "".join(f"{line}\n" for line in lines)
+
+
+def test_servers_that_want_a_key_get_that_of_their_secret(call: t.Any, monkeypatch: t.Any) -> None:
+    server = LoraServer()
+    with cluster(monkeypatch, keyed(server), objects=SECRETS):
+        found = call(vllm_adapters, services=wanted(SQL, replicas=[{**REPLICAS, "api_key_secret": SECRET}]))
+    assert states(found) == [{"sql": "loaded"}] and server.has == {"sql": "/models/sql"} and "sk-model" not in str(found)
 
 
 def test_check_mode_says_what_would_be_done_and_asks_for_nothing(call: t.Any) -> None:

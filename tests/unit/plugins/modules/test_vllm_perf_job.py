@@ -16,6 +16,7 @@ import sys
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
+from engine_servers import SECRET, SECRETS, keyed
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, chunk, serve, stream
 from recorded import recorded
@@ -78,6 +79,22 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
     config = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "configmaps"))
     assert "sk-secret" not in json.dumps([job, config, there]) and job["metadata"]["labels"]["app"] == "x"
     assert cluster.left() == []
+
+
+@pytest.mark.parametrize("job", [None, JOB])
+def test_the_key_is_read_from_a_secret_and_stands_in_that_of_the_job_only(call, tmp_path, job):
+    with serve(keyed(answer)) as url:
+        cluster = Cluster(tmp_path)
+        cluster.objects["secrets"]["keys"] = SECRETS["/api/v1/namespaces/llm-d/secrets/keys"]
+        with serve(cluster) as api:
+            options = {**OPTIONS, "kubeconfig": kubeconfig(tmp_path, api), "url": url, "stages": [{"concurrency": 1, "requests": 3}], "job": job}
+            found = call(vllm_perf, api_key_secret=SECRET, artifacts=str(tmp_path / "a"), **options)
+            cluster.objects["secrets"].clear()
+            absent = call(vllm_perf, api_key_secret=SECRET, **options)
+            both = call(vllm_perf, api_key_secret=SECRET, api_key="sk-other", **options)
+    assert found["stages"][0]["ok"] == 3 and "there is no Secret llm-d/keys" in absent["msg"] and "mutually exclusive" in both["msg"]
+    written = [file.read_text() for file in (tmp_path / "a").iterdir()]
+    assert "sk-model" not in json.dumps([found, absent, written, [body for _method, kind, body in cluster.seen if kind != "secrets"]])
 
 
 def test_the_end_of_a_log_may_come_after_the_end_of_the_pod(call, tmp_path):

@@ -13,7 +13,7 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.targets import THREADS
 from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
-from engine_servers import TINY, CachingEngine, cluster, pod
+from engine_servers import SECRET, SECRETS, TINY, CachingEngine, cluster, keyed, pod
 from local_servers import closed_port, serve
 
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
@@ -53,6 +53,14 @@ def test_the_first_run_warms_every_server_and_the_second_changes_nothing(call, m
     row = first["services"][0]["servers"][1]["prompts"][0]
     assert first["services"][0]["servers"][1]["server"] == "Pod llm-d/pod-1" and row["cached"] == 0 and row["tokens"] > 48
     assert row["prompt"] == f"prompts[0] ({len(PROMPT)} characters)" and "0 of" in row["evidence"]
+
+
+def test_servers_that_want_a_key_get_that_of_their_secret(call, monkeypatch):
+    keyless = service(name="open", replicas=[REPLICAS])
+    with cluster(monkeypatch, keyed(CachingEngine()), objects=SECRETS) as api:
+        found = call(vllm_warmup, services=[service(replicas=[{**REPLICAS, "api_key_secret": SECRET}]), keyless])
+    assert [entry["warm"] for entry in found["services"]] == [True, False] and states(found)[0] == ["warmed", "warmed"] and api.asked
+    assert "llm_d_api_key" in found["services"][1]["servers"][0]["prompts"][0]["remedy"] and "sk-model" not in json.dumps(found)
 
 
 def test_only_a_server_that_has_restarted_is_warmed_again(call, monkeypatch):

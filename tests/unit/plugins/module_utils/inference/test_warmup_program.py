@@ -17,9 +17,11 @@ import urllib.parse
 from pathlib import Path
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import warmup_program
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import warmup_job
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, definitions, render
-from engine_servers import CachingEngine
+from engine_servers import CachingEngine, LoraServer, keyed
 from local_servers import JSON, answers, closed_port, port_for_a_program, serve
 from waiting import until
 
@@ -28,6 +30,8 @@ SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
 IN_MAP = "Translate what follows into the language of the fishermen of the northern islands word by word " * 2
 TOKEN = "of-the-account"
+KEY_VARIABLE = warmup_program.KEY_VARIABLE
+assert KEY_VARIABLE == warmup_job.KEY_VARIABLE  # of the pod and of the program, which are in packages that do not know each other
 SERVING = "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim,llm-d.ai/role=decode"
 
 
@@ -72,7 +76,7 @@ class Runner:
         self.model: Facts = {}
         self.config_maps: dict[str, Facts] = {"prompts": {"data": {"a.txt": IN_MAP}}}
 
-    def __call__(self, port: int, token: str = TOKEN, **warmup: t.Any) -> subprocess.CompletedProcess[str]:
+    def __call__(self, port: int, token: str = TOKEN, env: dict[str, str] | None = None, **warmup: t.Any) -> subprocess.CompletedProcess[str]:
         wanted = {"prompts": [PROMPT], "config_map": "prompts", "schedule": "@hourly", **warmup}
         service = {"name": "sim", "model": {"served_name": "acme/tiny", **self.model}, "engine": {"type": "simulator", "port": port}, "warmup": wanted}
         planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]})
@@ -88,7 +92,12 @@ class Runner:
         there = [part.replace("/var/run/secrets/kubernetes.io/serviceaccount", str(self.folder)).replace("/warmup/", f"{self.folder}/") for part in rest]
         with serve(Api(by_kind["Role"], self.pods, self.config_maps), self.certificate) as url:
             parts = urllib.parse.urlsplit(url)
-            environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(parts.port), "https_proxy": "http://127.0.0.1:9"}
+            environment = {
+                "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+                "KUBERNETES_SERVICE_PORT": str(parts.port),
+                "https_proxy": "http://127.0.0.1:9",
+                **(env or {}),
+            }
             # -S: no site-packages, as in an image that has Python and nothing else
             return subprocess.run([sys.executable, "-S", *there], env=environment, cwd="/", capture_output=True, text=True, timeout=120, check=False)
 
@@ -115,6 +124,22 @@ def test_servers_are_warmed_and_then_warm(run: Runner) -> None:
     ]
     assert second.stdout.count(": warm, ") == 2 and len(server.asked) == 4 and first.stderr == second.stderr == ""
     assert PROMPT.strip() not in first.stdout + second.stdout and IN_MAP.strip() not in first.stdout
+
+
+def test_servers_that_want_a_key_get_that_of_the_environment(run: Runner) -> None:
+    server = CachingEngine()
+    run.model = {"adapters": [{"name": "sql", "source": "/models/sql"}], "adapters_at_runtime": True}
+    lora = LoraServer()
+
+    def answer(handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
+        return (lora if "lora" in path or path == "/v1/models" else server)(handler, method, path, body)
+
+    with serve(keyed(answer)) as url:
+        run.pods = [pod("sim-0")]
+        keyless, found = run(port_of(url)), run(port_of(url), env={KEY_VARIABLE: "sk-model"})
+    assert keyless.returncode == 1 and "requires an API key" in keyless.stderr
+    assert found.returncode == 0 and found.stdout.count(": warmed, ") == 2 and lora.has == {"sql": "/models/sql"}, found.stderr
+    assert "sk-model" not in found.stdout + found.stderr + keyless.stderr
 
 
 def test_pods_that_are_not_ready_are_left_to_the_next_run(run: Runner) -> None:

@@ -352,7 +352,7 @@ def test_mistakes_are_raised_all_at_once() -> None:
     "wrong",
     [
         *({block: {"args": args}} for block in ("engine", "scheduler") for args in ("--api-key=planted", "--token=planted", [{"--api-key": "planted"}])),
-        {"engine": {"args": ["--api-key planted --port 80"]}},
+        {"engine": {"args": ["--hf-token planted --port 80"]}},
         {"llm_d_charts": {"istio": "https://u:planted@h/c"}},
         {"llm_d_charts": {"istio": "https://planted@h/c"}},
         {"llm_d_crd_sources": {"istio": ["/crds", "https://u:planted@h/c"]}},

@@ -10,14 +10,17 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems, secret_definitions
 
 Facts = dict[str, t.Any]
-TOKEN, PASSWORD = "hf_" + "q7" * 12, "s3same-" + "z9" * 8
+TOKEN, PASSWORD, KEY = "hf_" + "q7" * 12, "s3same-" + "z9" * 8, "sk-" + "w3" * 9
 GATED = {"name": "llama", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}}
 FILE: Facts = {
     "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
     "llm_d_model_token": TOKEN,
+    "llm_d_api_key": KEY,
     "llm_d_image_pull_credentials": [{"registry": "registry.example.com:5000", "username": "robot", "password": PASSWORD}],
     "llm_d_model_services": [GATED],
 }
+NONE: Facts = {"llm_d_model_token": None, "llm_d_api_key": None, "llm_d_image_pull_credentials": []}
+OURS = ("llm-d-model-token", "llm-d-image-pull", "llm-d-api-key")
 
 
 def encoded(text: str) -> str:
@@ -25,14 +28,14 @@ def encoded(text: str) -> str:
 
 
 def test_the_values_are_in_the_definitions_and_in_no_plan() -> None:
-    token, pull = secret_definitions(FILE)
+    token, pull, key = secret_definitions(FILE)
     assert base64.b64decode(token["data"]["HF_TOKEN"]).decode() == TOKEN and token["type"] == "Opaque"
     config = json.loads(base64.b64decode(pull["data"][".dockerconfigjson"]))
     assert config == {"auths": {"registry.example.com:5000": {"username": "robot", "password": PASSWORD, "auth": encoded(f"robot:{PASSWORD}")}}}
     assert pull["type"] == "kubernetes.io/dockerconfigjson"
     planned = json.dumps(plan(FILE))
-    assert not [value for value in (TOKEN, PASSWORD, encoded(TOKEN), encoded(PASSWORD), encoded(f"robot:{PASSWORD}")) if value in planned]
-    assert secret_definitions(FILE) == [token, pull]
+    assert not [value for value in (TOKEN, PASSWORD, KEY, encoded(TOKEN), encoded(PASSWORD), encoded(KEY), encoded(f"robot:{PASSWORD}")) if value in planned]
+    assert secret_definitions(FILE) == [token, pull, key]
 
 
 @pytest.mark.parametrize("model", [{}, {"token_key": "token"}])
@@ -41,9 +44,7 @@ def test_models_and_pods_use_them(model: Facts) -> None:
     env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
     assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "llm-d-model-token", "key": "HF_TOKEN"}}
     assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
-    assert [item["metadata"] for item in planned["secrets"]["present"]] == [
-        {"name": name, "namespace": "llm-d", "labels": planned["labels"]} for name in ("llm-d-model-token", "llm-d-image-pull")
-    ]
+    assert [item["metadata"] for item in planned["secrets"]["present"]] == [{"name": name, "namespace": "llm-d", "labels": planned["labels"]} for name in OURS]
     assert planned["secrets"]["prune"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
 
 
@@ -95,11 +96,9 @@ def test_a_secret_of_the_users_own_goes_first() -> None:
 
 
 def test_what_the_file_asks_for_no_more_is_left_over() -> None:
-    planned = plan({**FILE, "llm_d_model_token": None, "llm_d_image_pull_credentials": []})
+    planned = plan({**FILE, **NONE})
     gone = [item["metadata"]["name"] for item in planned["prune"]["objects"] if item["kind"] == "Secret"]
-    assert gone == ["llm-d-model-token", "llm-d-image-pull"] and planned["secrets"]["present"] == [] == secret_definitions(
-        {**FILE, **{"llm_d_model_token": None, "llm_d_image_pull_credentials": []}}
-    )
+    assert gone == list(OURS) and planned["secrets"]["present"] == [] == secret_definitions({**FILE, **NONE})
 
 
 def test_an_administrator_makes_none() -> None:
@@ -115,13 +114,13 @@ def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -
         scope: [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in plan({**user, "llm_d_scope": scope})["secrets"]["present"]]
         for scope in ("prerequisites", "namespace", "cluster")
     }
-    home = [("llm-d", "llm-d-model-token"), ("llm-d", "llm-d-image-pull")]
+    home = [("llm-d", name) for name in OURS]
     assert made == {"prerequisites": [(room, "llm-d-image-pull")], "namespace": home, "cluster": [*home, (room, "llm-d-image-pull")]}
     assert [item["metadata"]["namespace"] for item in secret_definitions({**user, "llm_d_scope": "prerequisites"})] == [room]
     asked = {(right["verb"], right.get("name")) for right in plan(user)["preflight"]["rights"] if right["resource"] == "secrets" and right["namespace"] == room}
     assert {("create", None), ("patch", "llm-d-image-pull")} <= asked
     adopted = plan({**user, "llm_d_gateway": {"provider": provider, "install": False}})["secrets"]["present"]
-    assert [item["metadata"]["namespace"] for item in adopted] == ["llm-d", "llm-d"]
+    assert [item["metadata"]["namespace"] for item in adopted] == ["llm-d"] * 3
     assert "llm-d-image-pull" in json.dumps(plan(user)["gateway"]["chart"]["values"])
     without = plan({**user, "llm_d_image_pull_credentials": []})
     assert room in [item["metadata"]["namespace"] for item in without["secrets"]["prune"]]
@@ -131,13 +130,9 @@ def test_an_account_needs_rights_to_these_secrets_only() -> None:
     rights = [right for right in plan({**FILE, "llm_d_scope": "namespace"})["preflight"]["rights"] if right["resource"] == "secrets"]
     assert {(right["verb"], right.get("name")) for right in rights} == {
         ("create", None),
-        *((verb, name) for verb in ("get", "patch", "delete") for name in ("llm-d-model-token", "llm-d-image-pull")),
+        *((verb, name) for verb in ("get", "patch", "delete") for name in OURS),
     }
-    assert not [
-        right
-        for right in plan({**FILE, "llm_d_model_token": None, "llm_d_image_pull_credentials": []})["preflight"]["rights"]
-        if right["resource"] == "secrets"
-    ]
+    assert not [right for right in plan({**FILE, **NONE})["preflight"]["rights"] if right["resource"] == "secrets"]
 
 
 ENTRY = FILE["llm_d_image_pull_credentials"][0]

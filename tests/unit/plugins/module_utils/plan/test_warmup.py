@@ -102,8 +102,6 @@ def test_no_right_is_wanted_that_was_not_wanted_before() -> None:
         ({**VLLM, "accelerator": {"per_replica": 2}, "engine": {"args": ["--data-parallel-size=2"]}}, ".engine.args[0]", "a cache of its own"),
         ({**VLLM, "accelerator": {"per_replica": 2, "data": 2}}, ".accelerator.data", "a cache of its own"),
         ({**VLLM, "accelerator": {"per_replica": 2}, "engine": {"type": "sglang", "args": ["--dp-size=2"]}}, ".engine.args[0]", "a cache of its own"),
-        ({**VLLM, "engine": {"args": ["--seed=1", "--api_key=x"]}}, ".engine.args[1]", "refuse each request without this key"),
-        ({**VLLM, "engine": {"env": {"VLLM_API_KEY": "x"}}}, ".engine.env.VLLM_API_KEY", "refuse each request without this key"),
         ({**VLLM, "accelerator": {"per_replica": 16, "nodes": 2, "across_nodes": "expert"}}, ".accelerator.across_nodes", "a cache of its own"),
     ],
 )

@@ -91,6 +91,7 @@ def test_targets(plan):
         "headers": {},
         "weights": {},
         "shared_headers": {},
+        "api_key_secret": None,
         "replicas": 2,
         "endpoints": 2,
         "events_wait": 45.0,

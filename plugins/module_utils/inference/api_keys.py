@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads the API key of model servers from the Secret that they have it from, so that no task has it as an argument."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import typing as t
+
+from ..common.objects import Facts, mapping
+
+# The option of modules, as AnsibleModule reads it.
+SECRET: dict[str, t.Any] = {
+    "type": "dict",
+    "no_log": False,
+    "options": {
+        "namespace": {"type": "str", "required": True},
+        "name": {"type": "str", "required": True},
+        "key": {"type": "str", "required": True, "no_log": False},
+    },
+}
+
+
+def read(cluster: t.Any, wanted: Facts) -> str:
+    """The API key. Raises ValueError where there is none that a request can carry, and ClusterError."""
+    where = f"Secret {wanted['namespace']}/{wanted['name']}"
+    secret = cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/secrets/{wanted['name']}")
+    if secret is None:
+        raise ValueError(f"there is no {where} with the API key of the servers: create it, or deploy the file again (playbooks/site.yml)")
+    value = mapping(secret.get("data")).get(wanted["key"])
+    if not value:
+        raise ValueError(f"{where} has no key {wanted['key']}: put the API key of the servers under it, or name the key that has it")
+    try:
+        found = base64.b64decode(value, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
+        found = ""
+    if not re.fullmatch("[!-~]+", found):  # the server compares all of it, and no header carries a line end
+        raise ValueError(f"{where} has white space or no ASCII in its key {wanted['key']}, so no request can carry this API key: write it without")
+    return found
