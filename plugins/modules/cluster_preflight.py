@@ -11,8 +11,8 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, free accelerators,
-    load balancers and Secrets, and Helm, charts and Python libraries of this host. Asks the registries for the images.
+  - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, load balancers and
+    Secrets, whether nodes take the pods or can come for them, and Helm, charts and Python libraries of this host. Asks the registries for the images.
   - Reports all findings at once, each with what is missing, what was found, what is needed, and what to do.
   - Reports what a run would change of a deployment that is there already, with O(planned).
   - Sends access reviews to the API server, which does not store them. Of Secrets only the names of their keys are kept.

@@ -28,6 +28,9 @@ NODE = {
     "spec": {"providerID": "aws:///eu-central-1a/i-0abc"},
     "status": {"allocatable": {"cpu": "47810m", "memory": "191046Mi", GPU: "4", "pods": "110"}},
 }
+PLAIN = {"metadata": {"name": "cpu-1", "labels": {}}, "status": {"allocatable": {"cpu": "3920m", "memory": "15Gi", "pods": "110"}}}
+SIMULATOR: dict[str, t.Any] = {"name": "sim", "model": {"uri": "hf://o/m"}, "engine": {"type": "simulator"}, "scheduler": LLAMA["scheduler"]}
+SIMULATED = {"llm_d_model_services": [SIMULATOR]}
 ISTIOD = {
     "metadata": {"name": "istiod", "namespace": "istio-system", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
     "spec": {
@@ -380,9 +383,16 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("load_balancer/none", {}, {"groups": {"gateway.networking.k8s.io": ["v1"]}}),
     ("accelerators/none", {}, {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}),
     ("accelerators/product", {}, {"nodes": [{**NODE, "metadata": {"name": "gpu-1", "labels": {"nvidia.com/gpu.product": "Tesla-T4"}}}]}),
-    ("accelerators/tainted", {}, {"nodes": [tainted(GPU)]}),
-    ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}]}),
+    ("accelerators/tainted", {}, {"nodes": [tainted(GPU), PLAIN]}),
+    ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}, PLAIN]}),
     ("accelerators/taken", {}, {"pods": [busy(3)]}),
+    ("nodes/none", SIMULATED, {"nodes": []}),
+    ("nodes/labels", {"llm_d_model_services": [{**SIMULATOR, "node_selector": {"disk": "ssd"}}]}, {}),
+    ("nodes/tainted", SIMULATED, {"nodes": [{**PLAIN, "spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}]}),
+    ("nodes/size", {"llm_d_model_services": [{**LLAMA, "resources": {"requests": {"cpu": "64", "memory": "8Gi"}}}]}, {}),
+    ("nodes/size", {"llm_d_model_services": [{**LLAMA, "scheduler": {"resources": {"requests": {"cpu": "1", "memory": "1Ti"}}}}]}, {}),
+    ("nodes/taken", {"llm_d_model_services": [{**LLAMA, "resources": {"requests": {"cpu": "30", "memory": "8Gi"}}}]}, {}),
+    ("nodes/taken", {}, {"pods": [{**busy(0), "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"requests": {"cpu": "47"}}}]}}]}),
     ("leader_worker_set/missing", SPANNING_ADOPTED, {}),
     ("leader_worker_set/version", SPANNING_ADOPTED, lws(image="0.8.0")),
     ("leader_worker_set/controller", SPANNING_ADOPTED, lws(image=None)),
@@ -487,7 +497,7 @@ def test_who_may_not_read_definitions_sees_groups() -> None:
 
 
 def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
-    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}
+    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "40"}}}]}
     charts = {"llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
     assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm"}}, bare) == []
     assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, bare) == ["accelerators/none"]
@@ -767,7 +777,8 @@ def test_what_was_seen_is_told_in_short() -> None:
         "default_storage_class": "standard",
         "load_balancer": True,
     }
-    assert summary(facts, plan({**FILE, "llm_d_model_services": []})["preflight"], detect(facts))["accelerators"] is None, "not all pods were looked at"
+    unlisted = {key: value for key, value in facts.items() if key != "pods"}
+    assert summary({**unlisted, "own_pods": []}, needs, detect(facts))["accelerators"] is None, "not all pods were looked at"
     unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
     assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
 
