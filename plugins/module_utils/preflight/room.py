@@ -240,7 +240,8 @@ def _judged(finding: PreflightFinding, autoscalers: Facts, stated: str) -> Prefl
     who = f"'{_OPTION}: present'" if stated == "present" else "; ".join(seen)
     if stated == "present" or (seen and stated == "detect"):
         known = f"Nodes can come: {who}."
-        how = f"{known} The run waits for them, and shows what the autoscaler reports; whether it has nodes for these pods is not known here. Otherwise: {finding.how}"
+        how = f"{known} The run waits for them, and shows what the autoscaler reports; whether it has nodes for these pods is not known here."
+        how = f"{how} Otherwise: {finding.how}"
         return dataclasses.replace(finding, how=how, severity="warning")
     known = f"{_OPTION} is 'absent'." if stated == "absent" else f"No node autoscaler was found{': ' if without else ''}{'; '.join(without)}."
     return dataclasses.replace(
