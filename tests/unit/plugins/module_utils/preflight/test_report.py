@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.platform import amount, detect, tolerated
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt, proxy_of
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge, report, summary
 
 Facts = dict[str, t.Any]
@@ -295,6 +295,10 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("host/helm", {}, {"host": {"helm": None}}),
     ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
+    ("host/broken", {}, {"host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.2.0"}}}),
+    ("host/broken", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "36.0.0"}}}),
+    ("host/broken", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "33.1.0", "urllib3": "2.6.0"}}}),
+    ("host/broken", {}, {"host": {"helm": "3.19.0", "libraries": {"requests": "2.28.2", "urllib3": "2.0.7"}}}),
     ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
     ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "silent_registries": {"mirror:5000": "Name or service not known"}}}),
     (
@@ -304,7 +308,8 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("host/image", {}, {"host": {"helm": "3.19.0", "missing_images": {"mirror:5000/vllm:1": "the registry does not have it (HTTP 404)"}}}),
     ("host/source", {}, {"host": {"helm": "3.19.0", "silent_sources": {"charts.example.com": "charts.example.com: timed out"}}}),
-    ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
+    ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com"}}),
+    ("host/proxy", {}, {"host": {"helm": "3.19.0", "helm_proxy": "http://proxy:3128", "server_name": "api.example.com"}}),
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
     ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),
     ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
@@ -801,8 +806,65 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
     assert tolerated({"key": GPU, "effect": "NoSchedule"}, [toleration]) is right
 
 
-def test_no_proxy_names_hosts_and_their_children() -> None:
-    assert exempt("api.example.com", "localhost,.example.com") and exempt("a", "*") and not exempt("api.example.org", "example.com,")
+@pytest.mark.parametrize(
+    ("server", "no_proxy", "right"),
+    [
+        ("api.example.com", "localhost,.example.com", True),
+        ("api.example.com", "EXAMPLE.com", True),
+        ("api.example.com", "*.example.com", True),
+        ("example.com", ".example.com", False),
+        ("example.com", "example.com", True),
+        ("api.example.org", "example.com,", False),
+        ("badexample.com", "example.com", False),
+        ("a", "*", True),
+        ("api.example.com", "api.example.com:6443", True),
+        ("api.example.com", "api.example.com:443", False),
+        ("10.1.2.3", "10.0.0.0/8", True),
+        ("10.1.2.3", "192.168.0.0/16, 10.1.2.3", True),
+        ("10.1.2.3", "11.0.0.0/8", False),
+        ("10.1.2.3", "10.1.2.3:6443", True),
+        ("fd00::1", "fd00::/8", True),
+        ("fd00::1", "[fd00::1]:6443", True),
+        ("fd00::1", "[fd00::1]:443", False),
+    ],
+)
+def test_no_proxy_names_hosts_networks_and_ports(server: str, no_proxy: str, right: bool) -> None:
+    assert exempt(server, no_proxy, 6443) is right
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "proxy"),
+    [
+        ("https://api.example.com:6443", {"HTTPS_PROXY": "http://p"}, "http://p"),
+        ("https://api.example.com:6443", {"https_proxy": "http://p", "no_proxy": "example.com:6443"}, ""),
+        ("https://api.example.com:6443", {"HTTP_PROXY": "http://p"}, ""),
+        ("http://api.example.com", {"HTTP_PROXY": "http://p"}, "http://p"),
+        ("https://127.0.0.1:6443", {"HTTPS_PROXY": "http://p"}, ""),
+        ("https://[::1]:6443", {"HTTPS_PROXY": "http://p"}, ""),
+        ("https://localhost:6443", {"HTTPS_PROXY": "http://p"}, ""),
+    ],
+)
+def test_the_proxy_of_helm(url: str, environment: dict[str, str], proxy: str) -> None:
+    assert proxy_of(url, environment) == proxy
+
+
+def test_a_client_that_does_not_read_no_proxy_is_named() -> None:
+    def told(version: str, **host: t.Any) -> str:
+        host = {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api", "libraries": {"kubernetes": version}, **host}
+        [finding] = judge({**HEALTHY, "host": host}, plan(FILE)["preflight"])
+        assert (finding.id, finding.severity) == ("host/proxy", "warning")
+        return f"{finding.what} {finding.how}"
+
+    assert "this version does not read NO_PROXY" in told("35.0.0", no_proxy=True) and "K8S_AUTH_NO_PROXY" in told("34.1.0", no_proxy=True)
+    assert "Put api into NO_PROXY" in told("35.0.0", no_proxy=False) and "Put api into NO_PROXY" in told("37.0.2", no_proxy=True)
+    assert told("37.0.2", proxy="", helm_proxy="http://proxy:3128").startswith("Helm reaches")
+
+
+def test_what_is_broken_says_which_versions() -> None:
+    facts = {**HEALTHY, "host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.2.0"}}}
+    [finding] = judge(facts, plan(FILE)["preflight"])
+    assert (finding.severity, finding.found) == ("error", "6.2.0 with helm 4.0.1") and "kubernetes.core:>=6.4.0" in finding.how
+    assert findings({}, {"host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.6.0", "kubernetes": "37.0.2", "urllib3": "2.8.0"}}}) == []
 
 
 @pytest.mark.parametrize(
