@@ -58,7 +58,9 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         run_files.end_with_the_run()
         if options or not self._runs_here(variables):
             sent: dict[str, t.Any] = super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
-            return blamed(sent)
+            python = interpreter.wanted(self, variables) if self._connection.transport == "local" else None
+            old = interpreter.too_old(sent, python)
+            return {"failed": True, "changed": False, "msg": old} if old else blamed(sent)
         arguments = dict(self._task.args if module_args is None else module_args)
         with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, compat.task_environment(self)):
             compat.complete_arguments(self, name, arguments, variables, folder)
