@@ -23,7 +23,7 @@ from .weights import BUCKET_KEYS
 
 def needs(planned: Facts, user: Facts) -> Facts:
     """The needs of a plan as preflight/report.py takes them."""
-    gateway = planned["gateway"]
+    gateway, pods = planned["gateway"], _pods(planned)
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
@@ -55,7 +55,8 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
         "collector": collector_service(user),
         "gateway": _gateway(gateway, user),
-        "resources": _resources(planned),
+        "pods": pods,
+        "resources": [pod for pod in pods if pod["namespace"] == planned["namespace"]],  # that its quotas and limits count
         "node_autoscaler": user["llm_d_preflight"]["node_autoscaler"],
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
@@ -212,7 +213,7 @@ def _labels(server: Facts) -> Facts:
     return labels
 
 
-def _resources(planned: Facts) -> list[Facts]:
+def _pods(planned: Facts) -> list[Facts]:
     """Every pod that we create: {name, service, server: whether it is a model server, namespace, replicas: pods, nodes: pods of a replica, option, labels,
     tolerations, containers}.
 

@@ -43,7 +43,7 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 continue
             # where a pod states its limit alone, that is its request too
             parts = ("requests", "limits") if part == "requests" else ("limits",)
-            containers = [container for pod in _pods(needs) for container in pod["containers"]]
+            containers = [container for pod in needs["resources"] for container in pod["containers"]]
             lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
             if lacking and resource not in given[part]:
                 yield PreflightFinding(
@@ -53,11 +53,6 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
                     f"resources.{part}.{resource} of each",
                     "Write it for the model service and for its scheduler, or have a LimitRange made with a default.",
                 )
-
-
-def _pods(needs: Facts) -> list[Facts]:
-    """The pods in the namespace of the servers."""
-    return [pod for pod in needs["resources"] if pod["namespace"] == needs["namespace"]]
 
 
 def _quotas(facts: Facts) -> list[Facts]:
@@ -88,9 +83,9 @@ def _counted(name: str) -> tuple[str, str]:
 
 def _asked(needs: Facts, name: str) -> Decimal:
     if name in ("pods", "count/pods"):
-        return Decimal(sum(pod["replicas"] for pod in _pods(needs)))
+        return Decimal(sum(pod["replicas"] for pod in needs["resources"]))
     part, resource = _counted(name)
-    return sum((_of_pod(pod, part, resource) * pod["replicas"] for pod in _pods(needs)), Decimal(0))
+    return sum((_of_pod(pod, part, resource) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
 
 
 def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
@@ -145,8 +140,8 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
     """(name, function for its limit, function for its request of a resource) of every pod or container, whichever `kind` is."""
     if kind == "Pod":
-        return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in _pods(needs)]
-    containers = [container for pod in _pods(needs) for container in pod["containers"] if kind == "Container"]
+        return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
+    containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]
     return [(each["name"], functools.partial(_of_container, each, "limits"), functools.partial(_of_container, each, "requests")) for each in containers]
 
 

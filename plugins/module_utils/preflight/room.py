@@ -28,7 +28,7 @@ def nodes(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     rooms = _rooms(facts, needs)
     lacking: list[PreflightFinding] = []
-    for pod in sorted(needs["resources"], key=_size, reverse=True):
+    for pod in sorted(needs["pods"], key=_size, reverse=True):
         requests = requested(pod["containers"])
         if needs["installs"]["accelerators"]:  # the operator that we install adds the resource
             requests = {name: value for name, value in requests.items() if "/" not in name or any(name in room["all"] for room in rooms)}

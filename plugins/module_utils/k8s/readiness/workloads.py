@@ -80,8 +80,9 @@ def _pods(count: str, context: Context) -> Verdict:
     failures = [failure for failure in (pod_failure(pod, context.restarts, context.again) for pod in waiting) if failure]
     if failures:
         worst = max(failures, key=lambda failure: failure.terminal)
-        said = reported(context.events) if condition(mapping(waiting[0]).get("status"), "PodScheduled").get("status") == "False" else ""
-        return Verdict(False, f"{count} ({worst.what}{f'; {said}' if said else ''})", worst.remedy, worst.terminal)
+        unscheduled = condition(mapping(waiting[0]).get("status"), "PodScheduled").get("status") == "False"
+        said = f"; {words}" if unscheduled and (words := reported(context.events)) else ""
+        return Verdict(False, f"{count} ({worst.what}{said})", worst.remedy, worst.terminal)
     if waiting:
         return Verdict(False, f"{count} ({pod_activity(waiting[0], context.events)})")
     return Verdict(False, count)
