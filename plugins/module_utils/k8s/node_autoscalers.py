@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..common.objects import Facts, dicts, get_path, text
@@ -21,6 +22,7 @@ _KINDS = (
     ("OpenShift", "autoscaling.openshift.io", "MachineAutoscaler", "machineautoscalers"),
 )
 _STATUS = "cluster-autoscaler-status"  # the ConfigMap that cluster-autoscaler writes, that of a cloud too
+_IMAGE = re.compile(r"(?:^|/)cluster-autoscaler(?:-(?:amd64|arm64))?(?:[:@]|$)")
 _NAMED = 3  # objects that are named
 
 
@@ -56,14 +58,20 @@ def _names(kind: str, items: list[Facts]) -> str:
 
 
 def _status(cluster: Cluster) -> list[str]:
-    """What the status of cluster-autoscaler shows, in any namespace, or in kube-system where the account may not list all."""
-    for path, query in (("/api/v1/configmaps", {"fieldSelector": f"metadata.name={_STATUS}"}), (f"/api/v1/namespaces/kube-system/configmaps/{_STATUS}", {})):
-        try:
-            found = cluster.find(path, query) or {}
-        except ApiError as error:
-            if error.status in (401, 403):
-                continue
-            raise
-        items = [item for item in (dicts(found.get("items")) if query else [found]) if get_path(item, "metadata", "name") == _STATUS]
-        return [f"cluster-autoscaler (ConfigMap {text(get_path(item, 'metadata', 'namespace'))}/{_STATUS})" for item in items[:1]]
-    return []
+    """What the status of cluster-autoscaler shows, which it writes into kube-system unless it is told another namespace."""
+    try:
+        found = cluster.find(f"/api/v1/namespaces/kube-system/configmaps/{_STATUS}")
+    except ApiError as error:
+        if error.status in (401, 403):
+            return []
+        raise
+    return [f"cluster-autoscaler (ConfigMap kube-system/{_STATUS})"] if found else []
+
+
+def running(pods: t.Iterable[Facts]) -> list[str]:
+    """The pods of cluster-autoscaler, in whatever namespace it writes its status."""
+    return [
+        f"cluster-autoscaler (Pod {text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))})"
+        for pod in pods
+        if any(_IMAGE.search(text(each.get("image"))) for each in dicts(get_path(pod, "spec", "containers")))
+    ][:1]

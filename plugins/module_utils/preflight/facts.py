@@ -79,6 +79,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     results = cluster.parallel(_tried, asked)
     rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :], strict=True) if found is not _UNREAD]
     known = {name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}
+    if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["seen"]:
+        known["node_autoscalers"]["seen"] = node_autoscalers.running(known["pods"])
     if "pods" in jobs and "pods" not in known and (own := _tried(lambda: _items(cluster, f"/api/v1/namespaces/{home}/pods"))) is not _UNREAD:
         known["own_pods"] = own
     return {"version": version, "groups": groups, **known, "rights": rights}

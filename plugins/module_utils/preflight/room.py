@@ -148,7 +148,7 @@ def _place(replicas: int, rooms: list[Facts], requests: Amounts, key: str, *, ta
 
 def _no_device(wanted: Facts, devices: list[str], rooms: list[Facts]) -> PreflightFinding:
     lacking = [name for name in devices if not any(name in room["all"] for room in rooms)] or devices
-    if not rooms:
+    if not devices:
         return PreflightFinding("nodes/none", f"No node is there for {wanted['service']}.", "none", "a node", "Add nodes.")
     return PreflightFinding(
         "accelerators/none",
@@ -238,8 +238,9 @@ def _judged(finding: PreflightFinding, autoscalers: Facts, stated: str) -> Prefl
     """The finding, as a warning where nodes can come: an autoscaler was seen, or the user says so."""
     seen, without = autoscalers.get("seen") or [], autoscalers.get("without") or []
     who = f"'{_OPTION}: present'" if stated == "present" else "; ".join(seen)
-    if stated == "present" or (seen and stated == "detect"):
-        known = f"Nodes can come: {who}."
+    # A cluster without any node is one to which nodes come.
+    if stated == "present" or (stated == "detect" and (seen or finding.id == "nodes/none")):
+        known = f"Nodes can come: {who}." if who else "No node autoscaler was found; nodes may come all the same."
         how = f"{known} The run waits for them, and shows what the autoscaler reports; whether it has nodes for these pods is not known here."
         how = f"{how} Otherwise: {finding.how}"
         return dataclasses.replace(finding, how=how, severity="warning")

@@ -10,10 +10,10 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.autoscaler_events import coming, from_autoscaler, reported
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_autoscalers import observe
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_autoscalers import observe, running
 
 Facts = dict[str, t.Any]
-STATUS = "/api/v1/configmaps"
+STATUS = "/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"
 DENIED = ApiError("forbidden", 403, "Forbidden", "no")
 
 
@@ -38,7 +38,7 @@ def named(*names: str, namespace: str = "") -> Facts:
 
 
 CLUSTERS: dict[str, tuple[Facts, Facts, list[str], list[str]]] = {
-    "none": ({"apps": ["v1"]}, {STATUS: named()}, [], []),
+    "none": ({"apps": ["v1"]}, {}, [], []),
     "Karpenter": ({"karpenter.sh": ["v1"]}, {"/apis/karpenter.sh/v1/nodepools": named("default", "gpu")}, ["Karpenter (NodePool default, gpu)"], []),
     "Karpenter without a pool": ({"karpenter.sh": ["v1"]}, {"/apis/karpenter.sh/v1/nodepools": named()}, [], ["Karpenter has no NodePool"]),
     "Karpenter, not readable": ({"karpenter.sh": ["v1"]}, {"/apis/karpenter.sh/v1/nodepools": DENIED}, ["Karpenter (NodePool)"], []),
@@ -57,27 +57,29 @@ CLUSTERS: dict[str, tuple[Facts, Facts, list[str], list[str]]] = {
         [],
         ["OpenShift has no MachineAutoscaler"],
     ),
-    "cluster-autoscaler": (
-        {},
-        {STATUS: named("cluster-autoscaler-status", namespace="autoscaler")},
-        ["cluster-autoscaler (ConfigMap autoscaler/cluster-autoscaler-status)"],
-        [],
-    ),
-    "cluster-autoscaler, one namespace readable": (
-        {},
-        {
-            STATUS: DENIED,
-            "/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status": named("cluster-autoscaler-status", namespace="kube-system")["items"][0],
-        },
-        ["cluster-autoscaler (ConfigMap kube-system/cluster-autoscaler-status)"],
-        [],
-    ),
+    "cluster-autoscaler": ({}, {STATUS: {"kind": "ConfigMap"}}, ["cluster-autoscaler (ConfigMap kube-system/cluster-autoscaler-status)"], []),
+    "cluster-autoscaler, not readable": ({}, {STATUS: DENIED}, [], []),
 }
 
 
 @pytest.mark.parametrize(("groups", "answers", "seen", "without"), CLUSTERS.values(), ids=CLUSTERS)
 def test_what_shows_an_autoscaler(groups: Facts, answers: Facts, seen: list[str], without: list[str]) -> None:
     assert observe(t.cast(t.Any, Api(**answers)), groups) == {"seen": seen, "without": without}
+
+
+@pytest.mark.parametrize(
+    ("image", "right"),
+    [
+        ("registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.1", True),
+        ("registry.k8s.io/autoscaling/cluster-autoscaler-arm64:v1.34.1", True),
+        ("mirror:5000/cluster-autoscaler@sha256:0123", True),
+        ("registry.k8s.io/cpa/cluster-proportional-autoscaler:v1.8.9", False),
+        ("me/cluster-autoscaler-dashboard:1", False),
+    ],
+)
+def test_pods_of_cluster_autoscaler_are_known_by_their_image(image: str, right: bool) -> None:
+    pod = {"metadata": {"name": "ca-0", "namespace": "autoscaler"}, "spec": {"containers": [{"image": image}]}}
+    assert running([{"spec": {}}, pod, pod]) == (["cluster-autoscaler (Pod autoscaler/ca-0)"] if right else [])
 
 
 EVENTS: list[tuple[str, str, str, bool, bool]] = [

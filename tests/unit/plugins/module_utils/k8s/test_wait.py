@@ -577,7 +577,7 @@ def test_what_a_node_autoscaler_reports_is_told_and_waited_for():
     pod_of(api)["status"] = recorded("pod_unsched")["status"]
     pod_of(api)["status"]["conditions"][0]["lastTransitionTime"] = ago(0)
     about = {"lastTimestamp": ago(0), "involvedObject": {"uid": pod_of(api)["metadata"]["uid"]}}
-    api.table["/api/v1/configmaps"] = {"items": [{"metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"}}]}
+    api.table["/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"] = {"kind": "ConfigMap"}
     assert verdict(api)[1] > 50, "it has not reported yet"
     up = {"reason": "TriggeredScaleUp", "type": "Normal", "message": "pod triggered scale-up: gpu 0->1", **about}
     api.table["/api/v1/namespaces/objects-try/events"] = {"items": [up]}

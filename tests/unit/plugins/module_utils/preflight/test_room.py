@@ -75,7 +75,6 @@ SHORT: dict[str, tuple[Facts, Facts, str]] = {
         {"resources": {"requests": {"cpu": "8", "memory": "16Gi"}}},
         "nodes/taken",
     ),
-    "any node": ({"nodes": []}, {"accelerator": {"vendor": "none"}}, "nodes/none"),
 }
 
 
@@ -88,6 +87,14 @@ def test_what_no_node_takes_is_an_error_only_where_no_node_can_come(facts: Facts
     assert [each.severity for each in found(facts, preflight={"node_autoscaler": "present"}, **service) if each.id == wanted] == ["warning"]
     absent = [each for each in found({**facts, "node_autoscalers": SEEN}, preflight={"node_autoscaler": "absent"}, **service) if each.id == wanted]
     assert [each.severity for each in absent] == ["error"] and "node_autoscaler is 'absent'" in absent[0].how
+
+
+def test_a_cluster_without_nodes_is_one_to_which_they_come() -> None:
+    """But for one of which the user says that it gets none, and for accelerators."""
+    assert {(each.id, each.severity) for each in found({"nodes": [], "node_autoscalers": NONE}, accelerator={"vendor": "none"})} == {("nodes/none", "warning")}
+    fixed = found({"nodes": [], "node_autoscalers": NONE}, preflight={"node_autoscaler": "absent"}, accelerator={"vendor": "none"})
+    assert [each.severity for each in fixed] == ["error"]
+    assert ("accelerators/none", "error") in [(each.id, each.severity) for each in found({"nodes": [], "node_autoscalers": NONE})]
 
 
 def test_an_autoscaler_that_has_nothing_to_add_is_named() -> None:
