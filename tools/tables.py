@@ -18,6 +18,7 @@ from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET,
 from plugins.module_utils.releases.profiles import PROFILES
 from plugins.module_utils.releases.sglang_flags import OPTIONS as SGLANG
 from plugins.module_utils.releases.sources import CHARTS
+from plugins.module_utils.releases.tools import BROKEN
 from plugins.module_utils.releases.vllm_flags import VERSIONS as VLLM_VERSIONS
 from plugins.module_utils.schema.variables import VARIABLES
 
@@ -150,7 +151,22 @@ def versions() -> str:
         f"Kubernetes {MINIMUM['kubernetes']}, Gateway API {GATEWAY_API['minimum']}, inference extension {INFERENCE_EXTENSION_MINIMUM}; on the control host Helm"
         f" {MINIMUM['helm']} and the Python libraries {libraries}. `playbooks/preflight.yml` reports older versions.",
         "",
+        "Known to be broken, and reported by preflight and by the error, too:",
+        "",
     ]
+    lines += table(
+        ["library or tool", "versions", "beside", "what it does", "what to do"],
+        [
+            [
+                code(row.name),
+                code(row.versions),
+                ", ".join(f"{code(name)} {code(wanted)}" for name, wanted in row.beside.items()),
+                f"{row.what} ([source]({row.source}))",
+                row.fix,
+            ]
+            for row in BROKEN
+        ],
+    )
     lines += ["## Charts (`llm_d_charts`)", ""]
     lines += table(
         ["option", "chart", "reference", "tag of a version", "named by"],

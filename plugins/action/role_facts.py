@@ -21,7 +21,7 @@ from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
 from ..module_utils.plan.pruning import owned, references
 from ..module_utils.preflight.running import running
-from ..plugin_utils import compat
+from ..plugin_utils import collection, compat
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
 from ..plugin_utils.role_options import given as given_options
@@ -36,6 +36,7 @@ def _running(plan: Facts, objects: Objects) -> Facts | None:
 
 
 DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
+    "collections": lambda plan, objects: {"kubernetes.core": collection.version("kubernetes.core")},
     "runs": lambda plan, objects: benchmark_runs(plan),
     "targets": lambda plan, objects: validation_targets(plan),
     "everything": lambda plan, objects: objects(),

@@ -47,5 +47,5 @@ attributes:
 options: {}
 requirements:
   - python >= 3.11
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
 """

@@ -11,7 +11,7 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 requirements:
-  - kubernetes >= 24.2.0, for all but O(services[].urls)
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, for all but O(services[].urls)
 options:
   through:
     description:

@@ -22,7 +22,9 @@ options:
     elements: raw
     required: true
   failed:
-    description: Whether it is the message of a failure, which is one text, since Ansible itself shows it in lines.
+    description:
+      - Whether it is the message of a failure, which is one text, since Ansible itself shows it in lines.
+      - It names the version of a library or tool that is known to cause it.
     type: bool
     default: false
 """
@@ -48,6 +50,7 @@ from ansible import constants
 from ansible.errors import AnsibleError
 
 from ..module_utils.common.commands import spelled
+from ..module_utils.releases.tools import cause
 from ..plugin_utils.planning import plain
 
 
@@ -57,6 +60,8 @@ def readable(value: t.Any, failed: bool = False) -> str | list[str]:
     lines = [line for part in parts for line in _text(part).split("\n")]
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
+    if failed and (known := cause("\n".join(lines))):
+        lines.append(known)
     return "\n".join(lines) if failed or len(lines) == 1 or shows_yaml() else lines
 
 

@@ -53,28 +53,16 @@ _value:
 """
 
 import functools
-import json
-import pathlib
-import re
 import typing as t
 
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.common.commands import spelled
 from ..module_utils.validation import verdict as verdicts
+from ..plugin_utils import collection
 from ..plugin_utils.planning import plain
 
-_ROOT = pathlib.Path(__file__).parents[2]
-
-
-@functools.cache
-def collection_version() -> str:
-    """The version of this collection: from its manifest once it is installed, from galaxy.yml in a checkout."""
-    manifest, galaxy = _ROOT / "MANIFEST.json", _ROOT / "galaxy.yml"
-    if manifest.is_file():
-        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
-    found = re.search(r"^version:\s*(\S+)", galaxy.read_text(encoding="utf-8"), re.MULTILINE) if galaxy.is_file() else None
-    return found.group(1) if found else "unknown"
+collection_version = functools.cache(collection.version)
 
 
 def verdict(plan: t.Any, looks: t.Any) -> dict[str, t.Any]:

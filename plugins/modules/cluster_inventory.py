@@ -37,7 +37,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 requirements:
   - python >= 3.11
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
 """
 
 EXAMPLES = r"""

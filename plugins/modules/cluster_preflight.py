@@ -11,8 +11,8 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, free accelerators,
-    load balancers and Secrets, and Helm, charts and Python libraries of this host. Asks the registries for the images.
+  - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, load balancers and
+    Secrets, whether nodes take the pods or can come for them, and Helm, charts and Python libraries of this host. Asks the registries for the images.
   - Reports all findings at once, each with what is missing, what was found, what is needed, and what to do.
   - Reports what a run would change of a deployment that is there already, with O(planned).
   - Sends access reviews to the API server, which does not store them. Of Secrets only the names of their keys are kept.
@@ -51,6 +51,11 @@ options:
         description: Password or token.
         type: str
         required: true
+  collections:
+    description: Versions of collections on the controller by name. One that is known to be broken, alone or with the version of Helm, is reported.
+    type: dict
+    default: {}
+    version_added: 0.2.0
   timeout:
     description: Seconds to wait for what is missing, which is checked again meanwhile. V(0) reports it at once.
     type: int
@@ -62,7 +67,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 requirements:
   - python >= 3.11
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
 """
 
 EXAMPLES = r"""
@@ -167,12 +172,13 @@ from ansible.module_utils.urls import open_url
 from ..module_utils.benchmark.execute import teller
 from ..module_utils.common import programs
 from ..module_utils.common.clock import SYSTEM
+from ..module_utils.common.text import redact
 from ..module_utils.http import pull
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
 from ..module_utils.preflight.changes import changes
-from ..module_utils.preflight.cluster import exempt, proxy_of
+from ..module_utils.preflight.cluster import proxy_of
 from ..module_utils.preflight.facts import collect
 from ..module_utils.preflight.finding import PreflightFinding
 from ..module_utils.preflight.report import judge, plain, report, shown, summary
@@ -181,23 +187,28 @@ REGISTRY_TIMEOUT = 2.0
 POLL = 5.0  # seconds between two looks at the cluster
 
 
-def host_facts(needs: dict[str, t.Any], cluster: Cluster, facts: dict[str, t.Any], credentials: list[dict[str, str]]) -> dict[str, t.Any]:
-    """Facts about this host: Helm, libraries, missing charts, images that a registry lacks, registries and sources that do not answer, proxy."""
+def host_facts(
+    needs: dict[str, t.Any], cluster: Cluster, facts: dict[str, t.Any], credentials: list[dict[str, str]], collections: dict[str, str]
+) -> dict[str, t.Any]:
+    """Facts about this host: Helm, libraries, missing charts, images that a registry lacks, registries and sources that do not answer, proxies.
+
+    collections: versions of collections, which a module does not know by itself.
+    """
     name = urllib.parse.urlsplit(cluster.server).hostname or cluster.server
     silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"] if needs["images"]["severity"] != "ignore")])
-    exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
     local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
     return {
         "helm": helm_version(needs.get("helm")) if needs["charts"] else None,
-        "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
+        "libraries": {**{library: version_of(library) for library in (*needs["minimum"]["libraries"], "urllib3", "requests")}, **collections},
         # a name without a slash is a chart of a repository that is configured in Helm
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
         "missing_images": image_problems(needs, silent, cluster, credentials),
         "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
-        "proxy": proxy_of(os.environ),
+        "proxy": redact(cluster.proxy),
+        "helm_proxy": redact(proxy_of(cluster.server, os.environ)) if needs["charts"] else "",
+        "no_proxy": bool(os.environ.get("NO_PROXY") or os.environ.get("no_proxy")),
         "server_name": name,
-        "proxy_exempt": exempt(name, exceptions),
     }
 
 
@@ -292,7 +303,7 @@ def observed(module: AnsibleModule) -> tuple[dict[str, t.Any], list[PreflightFin
         cluster = connect(module)  # a new one each time: it remembers which kinds there are
         cluster.be_patient(max(0.0, end - SYSTEM.now()))
         facts = collect(cluster, params["needs"])
-        facts["host"] = host_facts(params["needs"], cluster, facts, params["credentials"])
+        facts["host"] = host_facts(params["needs"], cluster, facts, params["credentials"], params["collections"])
         found = judge(facts, params["needs"])
         missing = [finding.id for finding in found if finding.severity == "error"]
         left = end - SYSTEM.now()
@@ -311,6 +322,7 @@ def main() -> None:
         "objects": {"type": "list", "elements": "dict", "default": []},
         "planned": {"type": "dict"},
         "credentials": {"type": "list", "elements": "dict", "options": account, "default": []},
+        "collections": {"type": "dict", "default": {}},
         "timeout": {"type": "int", "default": 0},
         "progress_path": {"type": "path"},
     }

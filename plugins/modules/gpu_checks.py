@@ -78,7 +78,7 @@ attributes:
     support: none
 requirements:
   - python >= 3.11
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
 """
 
 EXAMPLES = r"""

@@ -63,7 +63,7 @@ attributes:
     description: Shows the labels.
 requirements:
   - python >= 3.11
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
 """
 
 EXAMPLES = r"""

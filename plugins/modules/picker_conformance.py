@@ -127,7 +127,7 @@ attributes:
   check_mode:
     description: Finds the pool, and asks nothing.
 requirements:
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
   - h2 >= 4.1
 """
 

@@ -242,7 +242,7 @@ attributes:
   check_mode:
     description: Sends nothing and claims nothing.
 requirements:
-  - kubernetes >= 24.2.0, unless every address is given
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, unless every address is given
 extends_documentation_fragment:
   - llm_d.inference.gateway
   - llm_d.inference.attributes.read_only

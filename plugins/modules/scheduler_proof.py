@@ -36,7 +36,7 @@ extends_documentation_fragment:
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
-  - kubernetes >= 24.2.0
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
   - PyYAML
 attributes:
   check_mode:

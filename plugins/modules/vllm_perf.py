@@ -399,7 +399,7 @@ attributes:
 seealso:
   - module: llm_d.inference.vllm_health
 requirements:
-  - kubernetes >= 24.2.0, for O(gateway), O(service) and O(job)
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, for O(gateway), O(service) and O(job)
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes

@@ -25,6 +25,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import all_printable
+from ..module_utils.releases.tools import cause
 from . import compat, interpreter, run_files
 
 OBJECTS = ("definitions", "found", "resources")  # fields of results that hold objects of the cluster
@@ -57,12 +58,14 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         run_files.end_with_the_run()
         if options or not self._runs_here(variables):
             sent: dict[str, t.Any] = super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
-            return sent
+            python = interpreter.wanted(self, variables) if self._connection.transport == "local" else None
+            old = interpreter.too_old(sent, python)
+            return {"failed": True, "changed": False, "msg": old} if old else blamed(sent)
         arguments = dict(self._task.args if module_args is None else module_args)
         with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, compat.task_environment(self)):
             compat.complete_arguments(self, name, arguments, variables, folder)
             printed = call_main(name, arguments)
-        return compat.result_of(self, printed)
+        return blamed(compat.result_of(self, printed))
 
     def _runs_here(self, variables: dict[str, t.Any]) -> bool:
         """Whether a module that is sent would run as the same user with the same interpreter."""
@@ -86,6 +89,12 @@ def reference(item: t.Any) -> t.Any:
         return item
     named = {key: item["metadata"][key] for key in ("name", "namespace", "generation") if key in item["metadata"]}
     return {**{key: item[key] for key in ("apiVersion", "kind") if key in item}, "metadata": named}
+
+
+def blamed(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """A module's result, whose error names the version of a library that is known to cause it."""
+    known = cause(str(result.get("msg") or "")) if result.get("failed") else ""
+    return {**result, "msg": f"{result['msg']}: {known}"} if known else result
 
 
 def shown(result: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import typing as t
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common import programs
+from ..module_utils.common.objects import Facts
+
+OLDEST = (3, 11)
 _DISCOVERED = "discovered_interpreter_python"
 _DISCOVERY = ("", "auto", "auto_legacy", "auto_silent", "auto_legacy_silent")
 
@@ -18,6 +24,23 @@ def wanted(action: ActionBase, variables: t.Mapping[str, t.Any]) -> str | None:
     """The interpreter that the inventory, an extra variable or ansible.cfg names; None where Ansible would discover one."""
     named = str(action._templar.template(constants.config.get_config_value("INTERPRETER_PYTHON", variables=dict(variables))) or "")
     return None if named in _DISCOVERY else named
+
+
+def too_old(result: Facts, python: str | None) -> str:
+    """Why a module that was sent to this host crashed before it could answer: its Python is older than OLDEST. Empty for any other result."""
+    if not python or not result.get("failed") or "invocation" in result:
+        return ""
+    try:
+        said = programs.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], timeout=20).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    if not re.fullmatch(r"[0-9]+\.[0-9]+", said) or tuple(map(int, said.split("."))) >= OLDEST:
+        return ""
+    wanted_version = ".".join(map(str, OLDEST))
+    return (
+        f"modules need Python {wanted_version} or newer with the library kubernetes, and ansible_python_interpreter is {python}, which is Python {said}: "
+        "take it out for what runs on this host, which then runs with the Python of ansible-playbook, or name a newer one"
+    )
 
 
 def facts(action: ActionBase, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -333,8 +333,7 @@ SILENT: dict[str, tuple[str, Document, str]] = {
         changed("queue", lambda d: swap(d, "queue-scorer", parameters={"threshold": 1}), "gie-1.5"),
         "ignored silently",
     ),
-    "all weights zero": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=0)), "every server would tie"),
-    "no scorer": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].pop(0)), "has no scorer"),
+    "a scorer that no profile names": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].pop(0)), "never used"),
     "weight of a picker": (
         "scheduler-0.7",
         changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][1].update(weight=5)),

@@ -466,7 +466,7 @@ _ALL = (
         (
             "F28",
             "prefixes miss their cache",
-            "block size or PYTHONHASHSEED differ between picker and servers, or among servers",
+            "before router-0.9: block size or PYTHONHASHSEED differ between picker and servers, or among servers",
             "set equal block sizes and seeds, or enable autoTune of the scorer",
         ),
         (

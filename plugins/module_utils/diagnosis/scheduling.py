@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..epp.catalog.release_lines import LINE_FACTS
 from ..validation import picker_pool
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
@@ -188,8 +189,11 @@ def _differing(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[
 
 
 def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Block sizes and hash seeds that differ between picker and servers, or among servers."""
+    """Block sizes and hash seeds that differ between picker and servers, or among servers, on lines where they have to be the same."""
+    own_keys = LINE_FACTS[snap.plan["release"]["name"]].own_keys
     for service in snap.services:
+        if own_keys and not service["cache_server"]:  # servers that share a cache name its blocks by the seed
+            continue
         members = snap.pods(service["pool"]["selector"])
         seeds, blocks = _values(members, _seed), _values(members, lambda pod: option(arguments(pod.get("spec")), "block-size"))
         if len(seeds) > 1:
@@ -202,7 +206,7 @@ def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
             )
         config = text(service["scheduler"]["config"])
         for size in set(re.findall(r"\b(?:blockSizeTokens|blockSize):\s*(\d+)", config)):
-            if blocks and blocks != {size} and "autoTune: true" not in config:
+            if not own_keys and blocks and blocks != {size} and "autoTune: true" not in config:
                 yield finding(
                     "F28",
                     f"endpoint picker of {service['name']}",

@@ -69,7 +69,8 @@ class ParsedConfig:
         return [item for item in self.plugins if item.has(role)]
 
     def of_type(self, *types: str) -> list[Declared]:
-        return [item for item in self.plugins if item.type in types]
+        """The plugins of these types, so far as the line has them: one that it lacks is reported as such, and no rule on it applies."""
+        return [item for item in self.plugins if item.type in types and item.plugin is not None]
 
     def gate(self, name: str) -> bool:
         """Whether the document enables a feature gate (name=false disables it)."""

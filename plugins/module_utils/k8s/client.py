@@ -26,7 +26,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 from ..common.clock import SYSTEM, Clock
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
-from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, not_an_api_server, refusal
+from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, no_token, not_an_api_server, refusal
 
 try:
     import kubernetes
@@ -70,6 +70,8 @@ def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:
             raise ClusterError(f"the Kubernetes API server {configuration.host!r} is no URL; write it as https://host:port")
         if str(configuration.host).startswith("https://") and not configuration.verify_ssl:
             warn(UNVERIFIED.format(host=configuration.host))  # Ansible displays a text once a run, however many modules say it
+        if configuration.api_key and not configuration.auth_settings():
+            raise no_token(kubernetes.__version__)
         configuration.connection_pool_maxsize = THREADS
         return Cluster(configuration, compat.impersonation_headers(module), source, clock)
     except Exception as exc:
@@ -130,6 +132,11 @@ class Cluster:
         self._reached = False
         self._date = ""
         self._patient_until = 0.0
+
+    @property
+    def proxy(self) -> str:
+        """The proxy through which requests go, as the library in use decides; empty without one."""
+        return str(getattr(self._pool, "proxy_url", "") or getattr(self._pool, "proxy", "") or "")
 
     def be_patient(self, seconds: float) -> None:
         """From now on, for so long, the read of an object is repeated after a failure that may pass (errors.may_pass), for up to SILENCE seconds each.

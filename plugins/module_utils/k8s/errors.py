@@ -10,6 +10,7 @@ import re
 import sys
 
 from ..common.text import one_line
+from ..releases import tools
 
 
 class ClusterError(Exception):
@@ -85,6 +86,13 @@ def missing_library(name: str, package: str) -> ClusterError:
     return ClusterError(_LIBRARY.format(name=name, package=package, python=sys.executable))
 
 
+def no_token(version: str) -> ClusterError:
+    """The error for a version of the Kubernetes client library that has a token and would not send it."""
+    row = next((row for row in tools.broken({"kubernetes": version}) if tools.NO_TOKEN in row.what), None)
+    fix = row.fix if row else "install another version"
+    return ClusterError(f"the Python library kubernetes {version} {tools.NO_TOKEN}: the credentials are not to blame; {fix} (for {sys.executable})")
+
+
 def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterError:
     """The ClusterError for any exception of connecting or of a request.
 
@@ -97,6 +105,8 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
     if type(exc).__name__ == "ConfigException" or not where:
         return _config_error(exc, source)
     prefix = f"the Kubernetes API server {where}" + (f" ({source})" if source else "")
+    if known := tools.cause(str(exc)):
+        return ClusterError(f"{prefix}: {one_line(exc, 160)}: {known}")
     names = _names(exc)
     if names & {"FileNotFoundError", "IsADirectoryError", "PermissionError"}:
         return ClusterError(f"{prefix}: the CA, certificate or key file cannot be read ({one_line(exc, 160)}); correct its path")
@@ -116,6 +126,11 @@ def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError
     detail = one_line(message) if message else one_line(_printable(body), 160)
     if status == 401:
         text = f"the Kubernetes API server {where} does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"
+    elif status == 403 and '"system:anonymous"' in detail:
+        text = (
+            f"the Kubernetes API server {where} got no credentials, and forbids {action} to everybody (403): the kubeconfig has none, or not for this user; "
+            "log in, or give K8S_AUTH_API_KEY"
+        )
     elif status == 403:
         text = f"the Kubernetes API server {where} forbids {action} (403): {detail}; grant the permission, or use an account that has it"
     elif "HTTP request to an HTTPS server" in detail:

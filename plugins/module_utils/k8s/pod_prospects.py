@@ -11,7 +11,7 @@ import re
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, moment, number, text
 from ..common.text import shorten
-from . import node_failures, pod_failures
+from . import autoscaler_events, node_failures, pod_failures
 from .node_failures import Failure, event_time
 from .pod_failures import container_key
 
@@ -22,8 +22,8 @@ GRACE = 3.0
 REGISTRY, UNSCHEDULED, RUNS, UNNOTICED, LOST = 10.0, 6.0, 6.0, 15.0, 15.0
 # The same for volumes and networks of pods, by the reason of the event: a volume can follow a pod from another node.
 SET_UP = {"FailedMount": 30.0, "FailedAttachVolume": 120.0, "FailedCreatePodSandBox": 60.0}
-# Seconds that new nodes, new volumes, or a container runtime with much to do may take.
-NODES, VOLUMES, BUSY = 900.0, 300.0, 300.0
+# Seconds that new nodes, new volumes, or a container runtime with much to do may take; after which a node autoscaler has reported on a pod.
+NODES, VOLUMES, BUSY, AUTOSCALER = 900.0, 300.0, 300.0, 60.0
 ENDS = 3  # ends of a container after which it is in a crash loop, whatever it says
 # Failures of a program that waits for something else, and tries again for ever: without a permission, without its pool, without a name.
 WAITS_FOR = frozenset({"F3", "F4", "F5", "dns"})
@@ -52,7 +52,7 @@ class Around:
     now: seconds since the epoch by the clock of the API server; pods: those of the object that are not ready; events: of the object, of these pods and of their
     claims, by uid; logs: of containers, by pod_failures.container_key: the end of the run that ended last, or of the one that runs; claims: the
     PersistentVolumeClaims that the pods name, by `namespace/name`, None where there is none; absent: other objects that it names and that do not exist;
-    restarts, again, leaving: see common.objects.Context.
+    autoscaled: whether the cluster has a node autoscaler; restarts, again, leaving: see common.objects.Context.
     """
 
     now: float
@@ -64,6 +64,7 @@ class Around:
     restarts: dict[str, int] = dataclasses.field(default_factory=dict)
     again: dict[str, str] = dataclasses.field(default_factory=dict)
     leaving: bool = False
+    autoscaled: bool = False
 
     def age(self, stamp: object) -> float | None:
         """Seconds since a time of the API; None for anything else."""
@@ -184,9 +185,8 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
         return lasting(failure, UNNOTICED, around.age(get_path(pod, "metadata", "creationTimestamp")))
     if entry.get("status") != "False" or entry.get("reason") not in (None, "", "Unschedulable") or status.get("nominatedNodeName"):
         return None
-    # Cluster Autoscaler, and Karpenter.
-    scaled = around.of(pod, "TriggeredScaleUp", "NotTriggerScaleUp", "Nominated")
-    if scaled and scaled[-1].get("reason") != "NotTriggerScaleUp" and (around.age(event_time(scaled[-1])) or 0.0) < NODES:
+    scaled = [event for event in around.of(pod) if autoscaler_events.from_autoscaler(event)]
+    if scaled and autoscaler_events.coming(scaled[-1]) and (around.age(event_time(scaled[-1])) or 0.0) < NODES:
         return None
     lost = next((claim for claim in claims if isinstance(claim, Hopeless)), None)
     if lost or True in claims:
@@ -194,7 +194,9 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     failure = pod_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
     if around.leaving and failure.code in ("F13", "F35"):
         return None
-    return lasting(failure, UNSCHEDULED, around.age(entry.get("lastTransitionTime")))
+    if said := autoscaler_events.reported(scaled):
+        failure = dataclasses.replace(failure, what=f"{failure.what}; {said}")
+    return lasting(failure, AUTOSCALER if around.autoscaled and not scaled else UNSCHEDULED, around.age(entry.get("lastTransitionTime")))
 
 
 def _claim(name: str, claim: Facts | None, around: Around) -> Hopeless | bool:

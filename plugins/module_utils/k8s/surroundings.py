@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..common.objects import Context, Facts, condition, dicts, get_path, mapping, text
+from . import node_autoscalers
 from .errors import ApiError
 from .pod_failures import container_key, containers, pod_failure, unreplaced
 from .pod_prospects import Around
@@ -23,6 +24,7 @@ class Surroundings:
     def __init__(self, observer: Observer) -> None:
         self._observer, self._cluster, self._clock = observer, observer.cluster, observer.cluster.clock
         self._logs: dict[tuple[str, int, bool], tuple[float, str]] = {}
+        self._autoscaled: bool | None = None
 
     def of(self, obj: Facts, context: Context) -> Around:
         """What is around an object. context: with the pods of its current revision."""
@@ -34,7 +36,14 @@ class Surroundings:
         if creators := self._observer.creators(obj):
             events[_uid(obj)] = [event for each in creators for event in self._observer.events(each)]
         logs = {container_key(pod, entry): self._log(pod, entry) for pod in pods for entry in containers(pod) if entry.get("ready") is not True}
-        return Around(self._cluster.server_time(), pods, events, logs, claims, self._absent(obj), context.restarts, context.again, context.leaving)
+        known = context.restarts, context.again, context.leaving, self._has_autoscaler(pods)
+        return Around(self._cluster.server_time(), pods, events, logs, claims, self._absent(obj), *known)
+
+    def _has_autoscaler(self, pods: list[Facts]) -> bool:
+        """Whether the cluster has a node autoscaler, read once, and only when no node takes one of the pods."""
+        if self._autoscaled is None and any(condition(pod.get("status"), "PodScheduled").get("status") == "False" for pod in pods):
+            self._autoscaled = bool(node_autoscalers.observe(self._cluster)["seen"])
+        return bool(self._autoscaled)
 
     def _claims(self, pod: Facts) -> dict[str, Facts | None]:
         """The claims of a pod that no node takes."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from ..common.objects import Context, Facts, Verdict, condition, generation, get_path, mapping, number, text
 from ..common.text import shorten
 from . import node_failures, pod_failures
+from .autoscaler_events import from_autoscaler
 from .client import Cluster
 from .pod_prospects import GRACE, Around
 from .prospects import prospect
@@ -248,10 +249,10 @@ class Wait:
 
 
 def event_lines(events: list[Facts], who: str, said: list[str]) -> list[str]:
-    """The last DETAIL warnings among events, one per reason, without those whose message is in `said`."""
+    """The last DETAIL warnings and reports of node autoscalers among events, one per reason, without those whose message is in `said`."""
     latest: dict[str, Facts] = {}
     for event in sorted(events, key=node_failures.event_time):
-        if event.get("type") == "Warning":
+        if event.get("type") == "Warning" or from_autoscaler(event):
             latest[text(event.get("reason"))] = event
     words = {reason: shorten(text(event.get("message"))) for reason, event in list(latest.items())[-DETAIL:]}
     return [f"{who}, event {reason}: {message}" for reason, message in words.items() if not any(message in part for part in said)]

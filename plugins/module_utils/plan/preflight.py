@@ -8,9 +8,8 @@ from __future__ import annotations
 from ..common.images import split_host
 from ..common.objects import Facts
 from ..k8s.crds import address
-from ..k8s.platform import amount
 from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM, controllers
-from ..releases.lines import ACCELERATORS, MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
+from ..releases.lines import MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
 from .caches import classes_of_caches
 from .charts import provider_facts
 from .images import needed
@@ -24,7 +23,7 @@ from .weights import BUCKET_KEYS
 
 def needs(planned: Facts, user: Facts) -> Facts:
     """The needs of a plan as preflight/report.py takes them."""
-    gateway = planned["gateway"]
+    gateway, pods = planned["gateway"], _pods(planned)
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
@@ -56,8 +55,9 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
         "collector": collector_service(user),
         "gateway": _gateway(gateway, user),
-        "accelerators": _accelerators(planned),
-        "resources": _resources(planned),
+        "pods": pods,
+        "resources": [pod for pod in pods if pod["namespace"] == planned["namespace"]],  # that its quotas and limits count
+        "node_autoscaler": user["llm_d_preflight"]["node_autoscaler"],
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
         "storage_classes": _storage_classes(planned, user),
@@ -204,58 +204,46 @@ def _autoscaling(planned: Facts) -> Facts:
     return found
 
 
-def _accelerators(planned: Facts) -> list[Facts]:
-    """Accelerators that model servers request: {service, resource, per_replica: of one pod, replicas: pods, nodes: pods of a replica, labels, tolerations}."""
-    found = []
-    for service in planned["services"]:
-        for server in service["servers"]:
-            limits = server["resources"].get("limits", {})
-            for resource in {facts["resource"] for facts in ACCELERATORS.values()} | {key for key in limits if "/" in key}:
-                if resource in limits:
-                    found.append(
-                        {
-                            "service": service["name"],
-                            "resource": resource,
-                            "per_replica": int(amount(limits[resource])),
-                            "replicas": server["replicas"] * server["nodes"],
-                            "nodes": server["nodes"],
-                            "labels": _labels(server),
-                            "tolerations": server["tolerations"],
-                        }
-                    )
-    return sorted(found, key=lambda item: (item["service"], item["resource"]))
-
-
 def _labels(server: Facts) -> Facts:
-    """Node labels that a server needs: its node selector, and the product of its affinity."""
-    labels = dict(server["node_selector"])
-    node = server["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    """Node labels that a pod needs: its node selector, and the product of its affinity."""
+    labels = dict(server.get("node_selector") or {})
+    node = server.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
     for term in node.get("nodeSelectorTerms", []):
         labels.update({match["key"]: match["values"][0] for match in term["matchExpressions"]})
     return labels
 
 
-def _resources(planned: Facts) -> list[Facts]:
-    """Requests and limits of every pod in the namespace of the servers: {name, replicas, containers}.
+def _pods(planned: Facts) -> list[Facts]:
+    """Every pod that we create: {name, service, server: whether it is a model server, namespace, replicas: pods, nodes: pods of a replica, option, labels,
+    tolerations, containers}.
 
-    containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
+    option: of the user's file, for its resources; containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
     """
-    return [
-        {
-            "name": part["name"],
-            "replicas": part["replicas"] * part.get("nodes", 1),
-            "containers": [
-                _container(part["name"], part.get("resources"), True),
-                *(
-                    _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always")
-                    for each in part["init_containers"]
-                ),
-            ],
-        }
-        for service in planned["services"]
-        for part in (*service["servers"], service["scheduler"], service["cache_server"], service["warmup_job"])
-        if part and part.get("namespace", planned["namespace"]) == planned["namespace"]
-    ]
+    found = []
+    for service in planned["services"]:
+        parts = [(server, "resources") for server in service["servers"]]
+        parts += [(service["scheduler"], "scheduler.resources"), (service["cache_server"], "cache.shared.resources"), (service["warmup_job"], "resources")]
+        for part, option in parts:
+            if not part:
+                continue
+            sidecars = [
+                _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always") for each in part["init_containers"]
+            ]
+            found.append(
+                {
+                    "name": part["name"],
+                    "service": service["name"],
+                    "server": part in service["servers"],
+                    "namespace": part.get("namespace", planned["namespace"]),
+                    "replicas": part["replicas"] * part.get("nodes", 1),
+                    "nodes": part.get("nodes", 1),
+                    "option": f"{option} of {service['name']}",
+                    "labels": _labels(part),
+                    "tolerations": part.get("tolerations") or [],
+                    "containers": [_container(part["name"], part.get("resources"), True), *sidecars],
+                }
+            )
+    return found
 
 
 def _container(name: str, resources: Facts | None, sums: bool) -> Facts:

@@ -63,6 +63,8 @@ def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
         ]
     env += engine_environment(service["engine"], _values(service))
     env += credentials(service["model"]) + api_key_environment(service) + adapter_environment(service)
+    if any("$(POD_PORT)" in argument for argument in service["engine"]["args"]):  # in the topics of KV events in upstream's guides
+        env.append({"name": "POD_PORT", "value": str(service["engine"]["port"])})
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
     return later_wins(env + required + own)
 

@@ -307,9 +307,8 @@ def _required_arguments(service: Facts, path: str, required: Facts) -> list[Prob
             continue
         if flag in _WHOLE_JSON:
             found += _WHOLE_JSON[flag](str(theirs[flag]), str(value), place_of(arguments, flag, where))
-        elif flag not in ("block-size", "event-batch-size"):
-            fix = "Take it out, or write the same seed under scheduler.scorers.precise_prefix.hash_seed." if flag == "hash-seed" else "Take it out."
-            found.append(Problem(place_of(arguments, flag, where), theirs[flag], f"the scheduler needs --{flag}={value}.", fix))
+        elif flag not in ("block-size", "hash-seed", "event-batch-size"):  # the rules of the configuration judge the first two
+            found.append(Problem(place_of(arguments, flag, where), theirs[flag], f"the scheduler needs --{flag}={value}.", "Take it out."))
     if "kv-events-config" in needed:
         why = "the scheduler matches prefixes by KV events, and without a prefix cache there are none."
         told = [problem.path for problem in found]
@@ -359,20 +358,9 @@ _WHOLE_JSON = {"kv-events-config": _kv_events, "kv-transfer-config": _kv_transfe
 
 def _required_environment(service: Facts, path: str, required: Facts) -> list[Problem]:
     theirs = service["engine"]["env"]
-    needed = {item["name"]: item.get("value") for item in required["vllm"]["env"]}
-    found = [
+    needed = {item["name"] for item in required["vllm"]["env"]}
+    return [
         Problem(f"{path}.engine.env.{name}", None, why, "Take it out.")
         for name, why in _OURS_ALONE.items()
         if name in needed and theirs.get(name, "$(POD_IP)") != "$(POD_IP)"
     ]
-    seed = needed.get("PYTHONHASHSEED")
-    if seed is not None and not str(seed).isdigit():
-        found.append(
-            Problem(
-                f"{path}.engine.env.PYTHONHASHSEED" if "PYTHONHASHSEED" in theirs else f"{path}.scheduler.scorers.precise_prefix.hash_seed",
-                None,
-                "every server would hash with a seed of its own, and no block would ever match.",
-                'Write a number in quotes, such as "42".',
-            )
-        )
-    return found

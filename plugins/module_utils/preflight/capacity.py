@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on capacity: accelerators, quotas, limit ranges, storage. Pure."""
+"""Findings on what a namespace allows: quotas, limit ranges, storage. Pure."""
 
 from __future__ import annotations
 
@@ -10,96 +10,10 @@ import typing as t
 from decimal import Decimal
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
-from ..k8s.platform import amount, free_accelerators, tolerated
+from ..k8s.platform import amount
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
-
-
-def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """There are free accelerators of the right product for every pod: each pod needs all of its accelerators on one node."""
-    if "nodes" not in facts:
-        return
-    taken: dict[tuple[str, str], int] = {}
-    for wanted in needs["accelerators"]:
-        nodes = free_accelerators(facts, wanted["resource"])
-        if not nodes and needs["installs"]["accelerators"]:
-            continue  # the operator that we install adds the resource
-        suited = [node for node in nodes if wanted["labels"].items() <= node["labels"].items()]
-        usable = [node for node in suited if not node["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in node["taints"])]
-        if not usable:
-            yield _no_usable_node(wanted, nodes, suited)
-            continue
-        room = _place(wanted, usable, _own(facts, needs, wanted["resource"]), taken)
-        if room < wanted["replicas"]:
-            free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
-            yield PreflightFinding(
-                "accelerators/taken",
-                f"There is room for {room} of {wanted['replicas']} {_pods(wanted)} of {wanted['service']}.",
-                f"free: {free}",
-                f"{wanted['per_replica']} of {wanted['resource']} on one node, {wanted['replicas']} times",
-                "Lower replicas, free accelerators, or add nodes.",
-            )
-
-
-def _no_usable_node(wanted: Facts, nodes: list[Facts], suited: list[Facts]) -> PreflightFinding:
-    """Why no node can run the pods. nodes: those with the resource; suited: those with the labels too."""
-    if not nodes:
-        return PreflightFinding(
-            "accelerators/none",
-            f"No node has {wanted['resource']}, which {wanted['service']} needs.",
-            "none",
-            f"{wanted['replicas'] * wanted['per_replica']}",
-            "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
-        )
-    if not suited:
-        products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
-        return PreflightFinding(
-            "accelerators/product",
-            f"No node with {wanted['resource']} suits {wanted['service']}.",
-            ", ".join(products),
-            ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
-            "Correct accelerator.product or node_selector.",
-        )
-    taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
-    return PreflightFinding(
-        "accelerators/tainted",
-        f"The nodes for {wanted['service']} are tainted or cordoned.",
-        ", ".join(taints) or "cordoned",
-        "a toleration",
-        "Write tolerations for the model service, or uncordon the nodes.",
-    )
-
-
-def _place(wanted: Facts, nodes: list[Facts], own: dict[str, int], taken: dict[tuple[str, str], int]) -> int:
-    """The number of pods that fit on the nodes. Adds what they use to `taken`: {(node, resource): accelerators}."""
-    room = 0
-    for node in nodes:
-        key = (node["node"], wanted["resource"])
-        fits = max(0, node["free"] + own.get(node["node"], 0) - taken.get(key, 0)) // wanted["per_replica"]
-        use = min(fits, wanted["replicas"] - room)
-        taken[key] = taken.get(key, 0) + use * wanted["per_replica"]
-        room += use
-    return int(room)
-
-
-def _pods(wanted: Facts) -> str:
-    """What has to fit on the nodes, in words."""
-    return "replicas" if wanted["nodes"] == 1 else f"parts ({wanted['nodes']} for each replica)"
-
-
-def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
-    """{node: accelerators that our own pods hold}: they are free for the new pods."""
-    held: dict[str, int] = {}
-    for pod in dicts(facts.get("pods")):
-        if (
-            needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items()
-            and text(get_path(pod, "metadata", "namespace")) == needs["namespace"]
-        ):
-            asked = sum(int(amount(mapping(get_path(part, "resources", "requests")).get(resource, 0))) for part in dicts(get_path(pod, "spec", "containers")))
-            node = text(get_path(pod, "spec", "nodeName"))
-            held[node] = held.get(node, 0) + asked
-    return held
 
 
 def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -182,7 +96,7 @@ def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
 def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
     """{name in a quota: what our own pods use of it}."""
     used: dict[str, Decimal] = {}
-    for pod in dicts(facts.get("pods")):
+    for pod in dicts(facts.get("pods", facts.get("own_pods"))):
         if not needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items():
             continue
         for name in ("pods", "count/pods"):
@@ -274,7 +188,7 @@ def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
             yield PreflightFinding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
 
 
-CHECKS = (accelerators, quotas, unstated, limit_ranges, storage, storage_classes)
+CHECKS = (quotas, unstated, limit_ranges, storage, storage_classes)
 
 
 def default_storage_class(facts: Facts) -> str | None:

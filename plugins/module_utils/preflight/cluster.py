@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 import typing as t
+import urllib.parse
 
 from ..common.images import repository_of
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import older
 from ..releases.sources import REMOVED
+from ..releases.tools import broken
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
@@ -202,16 +205,28 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "Check proxies, or name mirrors in llm_d_charts and llm_d_crd_sources: playbooks/list_images.yml prints what to mirror.",
             "warning",
         )
-    proxy, server = host.get("proxy"), host.get("server_name")
-    if proxy and server and not host.get("proxy_exempt"):
-        yield PreflightFinding(
-            "host/proxy",
-            "Requests to the API server go through a proxy.",
-            f"{proxy} for {server}",
-            "a direct way",
-            f"Put {server} into NO_PROXY if they fail.",
-            "warning",
-        )
+    yield from _broken(host)
+    yield from _proxies(host)
+
+
+def _broken(host: Facts) -> Found:
+    """Versions of libraries and tools that are known to be broken, alone or beside another."""
+    versions = {**mapping(host.get("libraries")), "helm": host.get("helm")}
+    for row in broken(versions):
+        if not row.proxied:
+            beside = "".join(f" with {name} {versions[name]}" for name in row.beside)
+            how = f"{row.fix} ({row.source})"
+            yield PreflightFinding("host/broken", f"{row.name} {row.what}.", f"{versions[row.name]}{beside}", "another version", how, row.severity)
+
+
+def _proxies(host: Facts) -> Found:
+    """Proxies through which the API server is reached, by the Python client as it decides itself, and by Helm."""
+    server, client, helm = host.get("server_name"), host.get("proxy"), host.get("helm_proxy")
+    for who, proxy in (("The Python library kubernetes", client), *([("Helm", helm)] if helm != client else [])):
+        if server and proxy:
+            row = next((row for row in broken(mapping(host.get("libraries"))) if row.proxied), None) if proxy == client and host.get("no_proxy") else None
+            how = f"If they fail, {row.fix}: this version {row.what} ({row.source})." if row else f"Put {server} into NO_PROXY if they fail."
+            yield PreflightFinding("host/proxy", f"{who} reaches the API server through a proxy.", f"{proxy} for {server}", "a direct way", how, "warning")
 
 
 def _other_image(name: str) -> str:
@@ -222,15 +237,38 @@ def _other_image(name: str) -> str:
     return "Correct llm_d_images, the version or the mirror; name an account in llm_d_image_pull_credentials or llm_d_image_pull_secrets if it needs one."
 
 
-def exempt(server: str, no_proxy: str) -> bool:
-    """Whether NO_PROXY exempts a host."""
-    names = [entry.strip().lstrip(".") for entry in no_proxy.split(",") if entry.strip()]
-    return any(entry == "*" or server == entry or server.endswith("." + entry) for entry in names)
+def proxy_of(url: str, environment: t.Mapping[str, str]) -> str:
+    """The proxy that programs in Go, such as Helm, use for a URL with these environment variables (golang.org/x/net/http/httpproxy); empty without one."""
+    parts = urllib.parse.urlsplit(url)
+    name, scheme = parts.hostname or "", parts.scheme.upper()
+    found = environment.get(f"{scheme}_PROXY") or environment.get(f"{scheme.lower()}_proxy") or ""
+    exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
+    direct = name == "localhost" or _in_network(name, "127.0.0.0/8") or _in_network(name, "::1/128")
+    return "" if direct or exempt(name, exceptions, parts.port or (443 if scheme == "HTTPS" else 80)) else found
 
 
-def proxy_of(environment: t.Mapping[str, str]) -> str | None:
-    """The proxy for HTTPS requests in these environment variables."""
-    return environment.get("HTTPS_PROXY") or environment.get("https_proxy") or None
+def exempt(server: str, no_proxy: str, port: int = 443) -> bool:
+    """Whether NO_PROXY exempts a host: by name, with the names below it, by address, by network, or by name and port."""
+    return any(_exempts(entry.strip().lower(), server.lower(), port) for entry in no_proxy.split(",") if entry.strip())
+
+
+def _exempts(entry: str, server: str, port: int) -> bool:
+    if entry == "*" or _in_network(server, entry):
+        return True
+    name, colon, number = entry.rpartition(":")
+    if colon and number.isdigit() and (":" not in name or name.endswith("]")):
+        if int(number) != port:
+            return False
+        entry = name
+    entry = entry.strip("[]").removeprefix("*")
+    return server.endswith(f".{entry.lstrip('.')}") or server == entry
+
+
+def _in_network(address: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 CHECKS = (platform, kubernetes, openshift, permissions, namespaces, secrets, control_host)

@@ -14,6 +14,7 @@ import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..k8s import node_autoscalers
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 from ..k8s.related_objects import Observer, references
@@ -27,7 +28,7 @@ _UNREAD = object()
 # What a starting file needs of `collect`, which is asked for nothing that belongs to one deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
-    **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights", "objects")},
+    **{name: [] for name in ("namespaces", "made", "claims", "secrets", "rights", "objects")},
     **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controllers": [], "rivals": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
@@ -49,7 +50,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         "claims": lambda: {claim["name"]: _one(cluster, f"/api/v1/namespaces/{home}/persistentvolumeclaims/{claim['name']}") for claim in needs["claims"]},
         "secrets": lambda: _secrets(cluster, needs["secrets"]),
         "objects": lambda: [item for found in Observer(cluster, references(needs["objects"]), skip_forbidden=True).fetch().values() for item in found],
-        "pods": lambda: _items(cluster, "/api/v1/pods" if needs["accelerators"] else f"/api/v1/namespaces/{home}/pods"),
+        "pods": lambda: _items(cluster, "/api/v1/pods"),
+        "node_autoscalers": lambda: node_autoscalers.observe(cluster, groups),
         "user": lambda: _user(cluster),
     }
     jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
@@ -77,7 +79,12 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     asked: list[t.Callable[[], t.Any]] = [*jobs.values(), *reviews]
     results = cluster.parallel(_tried, asked)
     rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :], strict=True) if found is not _UNREAD]
-    return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}, "rights": rights}
+    known = {name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}
+    if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["seen"]:
+        known["node_autoscalers"]["seen"] = node_autoscalers.running(known["pods"])
+    if "pods" in jobs and "pods" not in known and (own := _tried(lambda: _items(cluster, f"/api/v1/namespaces/{home}/pods"))) is not _UNREAD:
+        known["own_pods"] = own
+    return {"version": version, "groups": groups, **known, "rights": rights}
 
 
 def survey(cluster: Cluster, namespace: str = "") -> Facts:

@@ -14,11 +14,11 @@ from ..common.objects import Facts, mapping, text
 from ..common.text import pluralize
 from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
 from ..releases.lines import ACCELERATORS
-from . import capacity, cluster, gateway, operators, ownership, pools
+from . import capacity, cluster, gateway, operators, ownership, pools, room
 from .capacity import default_storage_class
 from .finding import PreflightFinding
 
-_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *capacity.CHECKS)
+_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *room.CHECKS, *capacity.CHECKS)
 WIDTH = 68  # columns of what people read, which a callback indents and quotes
 # API groups that are part of the summary.
 _GROUPS = (
@@ -74,8 +74,7 @@ def summary(facts: Facts, needs: Facts, platform: Facts) -> Facts:
     return {
         "user": facts.get("user", ""),
         "nodes": len(facts["nodes"]) if "nodes" in facts else None,
-        # the pods of all namespaces are read only for plans with accelerators
-        "accelerators": _free_accelerators(facts) if needs["accelerators"] and "nodes" in facts and "pods" in facts else None,
+        "accelerators": _free_accelerators(facts) if "nodes" in facts and "pods" in facts else None,
         "groups": {name: versions for name, versions in mapping(facts.get("groups")).items() if name in _GROUPS},
         "crds": bundles,
         "gateway_classes": sorted(mapping(facts.get("gateway_classes"))),

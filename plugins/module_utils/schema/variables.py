@@ -531,6 +531,13 @@ VARIABLES: dict[str, Field] = {
                 default="warning",
                 choices=("error", "warning", "ignore"),
             ),
+            "node_autoscaler": Field(
+                "str",
+                "Whether nodes come when no node takes a pod, so that pods without room are a warning and no error. C(detect) looks for Karpenter's NodePools,"
+                " GKE's ComputeClasses and Autopilot, Cluster API, OpenShift's MachineAutoscalers and the status of cluster-autoscaler.",
+                default="detect",
+                choices=("detect", "present", "absent"),
+            ),
         },
     ),
     "llm_d_image_pull_policy": Field("str", "Image pull policy.", default="IfNotPresent", choices=("IfNotPresent", "Always", "Never")),

@@ -115,8 +115,9 @@ def _follow(seen: Facts) -> Found:
         "",
         phase["right"] == phase["sent"],
         f"{phase['right']} of {phase['sent']} prompts that {phase['servers']} servers received directly were routed to the server that caches them",
-        "KV events do not arrive, or hashes differ: compare block size and PYTHONHASHSEED of the servers with the picker's, and check that the servers reach "
-        "its event port; its log says 'failed to decode' where it does not read the encoding of the engine's version",
+        "check that KV events arrive: that the servers reach the picker's event port, or it theirs, and publish under ADDRESS:PORT; its log says "
+        "'failed to decode' where it does not read the encoding of the engine's version. Before router-0.9, block size and PYTHONHASHSEED of the servers have "
+        "to be those of the picker's configuration",
     )
 
 

@@ -96,6 +96,7 @@ DEFAULTS: dict[str, t.Any] = {
     "llm_d_events": True,
     "llm_d_force_removal": False,
     "llm_d_preflight.images": "warning",
+    "llm_d_preflight.node_autoscaler": "detect",
     "llm_d_preflight.wait": 0,
     "llm_d_prune.claims": False,
     "llm_d_prune.services": True,

@@ -241,12 +241,6 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "one profile only",
     ),
     "two handlers": (S07, document(S07, *QUEUE, "single-profile-handler", "data-parallel-profile-handler"), "plugins[3]", "second profile handler"),
-    "all weights zero": (
-        S07,
-        document(S07, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": 0}, "max-score-picker"]),
-        "schedulingProfiles[0].plugins[0].weight",
-        "all weights",
-    ),
     "negative weight": (
         S07,
         document(S07, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": -1}, "max-score-picker"]),
@@ -259,7 +253,6 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "schedulingProfiles[0].plugins[1].weight",
         "ignored silently",
     ),
-    "scoring picker without scorers": (S07, document(S07, "weighted-random-picker"), "schedulingProfiles[0]", "has no scorer"),
     "unreferenced scorer": (S07, document(S07, *QUEUE, "load-aware-scorer", profile=["queue-scorer", "max-score-picker"]), "plugins[2]", "never used"),
     "unreferenced decider": (S07, document(S07, *QUEUE, "always-disagg-pd-decider"), "plugins[2]", "deciders.prefill"),
     "unreferenced source": (S07, document(S07, *QUEUE, "models-data-source"), "plugins[2]", "data.sources"),

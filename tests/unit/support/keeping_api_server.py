@@ -21,6 +21,7 @@ KINDS = {
         "Service": "services",
         "Pod": "pods",
         "Event": "events",
+        "Node": "nodes",
     },
     "apps/v1": {"Deployment": "deployments", "ReplicaSet": "replicasets"},
     "rbac.authorization.k8s.io/v1": {"Role": "roles", "RoleBinding": "rolebindings"},
@@ -29,6 +30,7 @@ KINDS = {
     "apiextensions.k8s.io/v1": {"CustomResourceDefinition": "customresourcedefinitions"},
 }
 PREPARED = {
+    "/api/v1/nodes/one": {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}, "status": {"allocatable": {"cpu": "64", "memory": "256Gi"}}},
     SPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ROOM}, "status": {"phase": "Active"}},
     f"/apis/gateway.networking.k8s.io/v1/namespaces/{ROOM}/gateways/theirs": {
         "apiVersion": "gateway.networking.k8s.io/v1",
@@ -83,7 +85,7 @@ class KeepingApi:
                 "kind": "APIResourceList",
                 "groupVersion": version,
                 "resources": [
-                    {"name": name, "singularName": kind.lower(), "namespaced": kind != "Namespace", "kind": kind, "verbs": VERBS}
+                    {"name": name, "singularName": kind.lower(), "namespaced": kind not in ("Namespace", "Node"), "kind": kind, "verbs": VERBS}
                     for kind, name in KINDS[version].items()
                 ],
             }

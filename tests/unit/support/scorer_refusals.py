@@ -12,7 +12,7 @@ REFUSALS: list[tuple[dict[str, t.Any], str, str, str]] = [
     ({"preset": "balanced", "scorers": {"queue": -1}}, "scheduler-0.7", "scorers.queue", "Write 0 or more"),
     ({"preset": "balanced", "scorers": {"queue": {"weight": [1]}}}, "scheduler-0.7", "scorers.queue.weight", "is not a weight"),
     ({"preset": "balanced", "scorers": {"queue": 1, "queue-scorer": 2}}, "scheduler-0.7", "scorers.queue-scorer", "the same scorer as scorers.queue"),
-    ({"preset": "balanced", "scorers": {"queue": 0, "kv_cache": 0, "prefix": 0}}, "scheduler-0.7", "scorers", "has no scorer"),
+    ({"preset": "balanced", "scorers": {"queue": 0, "kv_cache": 0, "prefix": 0}}, "scheduler-0.7", "scorers", "leaves no scorer for the picker max_score"),
     ({"preset": "balanced", "scorers": {"load_aware": {"treshold": 3}}}, "scheduler-0.7", "scorers.load_aware.treshold", "Did you mean threshold?"),
     ({"preset": "balanced", "scorers": {"load_aware": {"threshold": 0}}}, "scheduler-0.7", "scorers.load_aware.threshold", "at least 1"),
     ({"preset": "balanced", "scorers": {"load_aware": {"threshold": "many"}}}, "scheduler-0.7", "scorers.load_aware.threshold", "whole number"),

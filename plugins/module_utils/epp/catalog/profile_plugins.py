@@ -21,15 +21,18 @@ _SELECTOR = (
     ),
 )
 
+_BY_LABEL = (Param("label", "str", required=True), Param("validValues", "strs"), Param("allowsNoLabel", "bool", False))
+
 FILTERS: tuple[Plugin, ...] = (
     Plugin("decode-filter", ("filter",), LLMD, blind=True),
     Plugin("prefill-filter", ("filter",), LLMD, blind=True),
     Plugin("encode-filter", ("filter",), LLMD, blind=True),
+    Plugin("by-label", ("filter",), SCHEDULER, _BY_LABEL),
     Plugin(
         "by-label",
         ("filter",),
-        LLMD,
-        (Param("label", "str", required=True), Param("validValues", "strs"), Param("allowsNoLabel", "bool", False)),
+        ROUTER,
+        _BY_LABEL,
         deprecated="deprecated since router 0.9, to go in 0.11: use label-selector-filter.",
     ),
     Plugin("by-label-selector", ("filter",), SCHEDULER, _SELECTOR),

@@ -25,7 +25,7 @@ LINE_FACTS: dict[str, Line] = {
     ),
     GIE15: Line(GIE15, (OLD_API,), _GATES_15, clears_metrics=True),
     S08: Line(S08, (OLD_API,), _GATES_15, clears_metrics=True),
-    R09: Line(R09, (NEW_API, OLD_API), {"dataLayer": "", "flowControl": _FLOW}, strict=True, header_handler=False),
+    R09: Line(R09, (NEW_API, OLD_API), {"dataLayer": "", "flowControl": _FLOW}, strict=True, header_handler=False, own_keys=True),
     R10: Line(
         R10,
         (NEW_API, OLD_API),
@@ -34,6 +34,7 @@ LINE_FACTS: dict[str, Line] = {
         strict=True,
         ordered=False,
         header_handler=False,
+        own_keys=True,
     ),
 }
 

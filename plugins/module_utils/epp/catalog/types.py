@@ -83,6 +83,7 @@ class Line:
     inline_saturation: bool = False
     data_by_gate: bool = False  # data producers run only with the gate prepareDataPlugins, and scorers find each other by plugin name
     data_section: str = "dataLayer"
+    own_keys: bool = False  # computes the keys of KV blocks from token ids: block size and hash seed need not be those of the engine
     clears_metrics: bool = False  # a dataLayer section without the metrics source disables scraping
 
 

@@ -99,6 +99,8 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     if not parts and found.problems:  # in place of the refused scorers, so that the lack of scorers is not reported as well
         parts = resolve_scorers({}, presets.PRESETS["default"]["scorers"], line, "scorers", found)
     picker = _picker(asked, base, parts, line, found)
+    if asked.get("scorers") and not parts and picker.alias != "random" and not found.problems:
+        found.refuse("scorers", asked["scorers"], f"leaves no scorer for the picker {picker.alias}.", "Keep one, or write preset: round_robin without scorers.")
     filters = resolve_list(asked.get("filters") or [], catalog.FILTER_ALIASES, "filter", line, "filters", found)
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
     if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):

@@ -68,7 +68,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
     else:
         publisher = {"enable_kv_cache_events": True, "publisher": "zmq", "endpoint": target, "topic": f"kv@$(POD_IP):{port}@{context.get('model') or model}"}
         server["args"].append(f"--kv-events-config={json.dumps(publisher, separators=(',', ':'))}")
-        server["env"] += [{"name": "PYTHONHASHSEED", "value": seed}, dict(POD_IP)]
+        server["env"] += [*([] if config.line.own_keys and not seed.isdigit() else [{"name": "PYTHONHASHSEED", "value": seed}]), dict(POD_IP)]
     needs["sidecars"].append(_tokenizer(item, config, model))
 
 

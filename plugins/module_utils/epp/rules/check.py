@@ -12,7 +12,7 @@ from ...common.flags import flags_of
 from ...common.objects import get_path
 from ...schema.fields import Problem
 from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
-from ..document import ParsedConfig, parse_config
+from ..document import Declared, ParsedConfig, parse_config
 from . import disaggregation, parsed_values, profiles, references, semantics
 
 EXPERIMENTAL = "--allow-experimental-plugins"
@@ -41,6 +41,7 @@ def notes(document: dict[str, t.Any], release: str) -> list[str]:
     found += [f"{item.type}: {item.plugin.deprecated}" for item in config.plugins if item.plugin is not None and item.plugin.deprecated]
     found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
     found += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
+    found += profiles.ties(config)
     for item in config.plugins:
         given = item.parameters
         if "blockSizeTokens" in given and "autoTune" not in given and item.type in ("prefix-cache-scorer", "approx-prefix-cache-producer"):
@@ -98,16 +99,7 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
         return []
     item, flags = found[0], flags_of(context.get("server_args"))
     path = f"{item.path}.parameters"
-    sizes = get_path(item.parameters, "tokenProcessorConfig") or {}
-    size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
-    problems: list[Problem] = []
-    if flags.get("block-size") and flags["block-size"] != str(size):
-        reason = f"the model server runs with --block-size={flags['block-size']}: no block ever matches."
-        problems.append(Problem(f"{path}.tokenProcessorConfig.blockSize", size, reason, "Write the same number on both sides."))
-    server_seed = (context.get("server_env") or {}).get("PYTHONHASHSEED", flags.get("hash-seed"))
-    if server_seed is not None and str(server_seed) != seed:
-        reason = f"the model server hashes with seed {server_seed}: no block ever matches."
-        problems.append(Problem(f"{path}.tokenProcessorConfig.hashSeed", seed, reason, "Write the same text on both sides."))
+    problems: list[Problem] = [] if config.line.own_keys else _keys(item, flags, context)
     if context.get("engine") == "simulator" and not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint"):
         reason = (
             "the simulator connects to the endpoint picker: with discovery the endpoint picker connects to the simulator as well, and no event ever arrives."
@@ -115,6 +107,26 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
         fix = 'Write zmqEndpoint: "tcp://0.0.0.0:5557" and discoverPods: false.'
         problems.append(Problem(f"{path}.kvEventsConfig.zmqEndpoint", None, reason, fix))
     return problems + _topic(flags.get("kv-events-config"), path) + _publishes(flags, context, path)
+
+
+def _keys(item: Declared, flags: t.Mapping[str, t.Any], context: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Up to scheduler-0.8 the keys of KV blocks are those of the model server: both sides hash blocks of one size with one seed."""
+    path = f"{item.path}.parameters.tokenProcessorConfig"
+    sizes, env = get_path(item.parameters, "tokenProcessorConfig") or {}, context.get("server_env") or {}
+    size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
+    problems: list[Problem] = []
+    if flags.get("block-size") and flags["block-size"] != str(size):
+        reason = f"the model server runs with --block-size={flags['block-size']}: no block ever matches."
+        problems.append(Problem(f"{path}.blockSize", size, reason, "Write the same number on both sides."))
+    server_seed = env.get("PYTHONHASHSEED", flags.get("hash-seed"))
+    if server_seed is not None and str(server_seed) != seed:
+        reason = f"the model server hashes with seed {server_seed}: no block ever matches."
+        problems.append(Problem(f"{path}.hashSeed", seed, reason, "Write the same text on both sides."))
+    elif "PYTHONHASHSEED" in env and not seed.isdigit():
+        reason = "every server would hash with a seed of its own, and no block would ever match."
+        place = "server_env.PYTHONHASHSEED" if context.get("hash_seed") is not None else f"{path}.hashSeed"
+        problems.append(Problem(place, None, reason, 'Write a number in quotes, such as "42".'))
+    return problems
 
 
 def _topic(text: str | None, path: str) -> list[Problem]:

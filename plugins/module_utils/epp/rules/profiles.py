@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...schema.fields import Problem, ordinary, show, suggest
+from ..catalog.plugins import types_of
 from ..document import PROFILE_ROLES, ParsedConfig, Profile
 
 
@@ -78,7 +79,7 @@ def handlers(config: ParsedConfig) -> list[Problem]:
                     "schedulingProfiles",
                     names,
                     "several profiles and no profile handler: the endpoint picker refuses to start.",
-                    "Declare disagg-profile-handler, or keep one profile.",
+                    _several(config, "Declare"),
                 )
             )
         problems += [
@@ -86,7 +87,7 @@ def handlers(config: ParsedConfig) -> list[Problem]:
                 item.path,
                 item.name,
                 f"{item.type} runs one profile only; there are {len(config.profiles)} ({names}).",
-                "Use disagg-profile-handler, or keep one profile.",
+                _several(config, "Use"),
             )
             for item in found
             if item.type in ("single-profile-handler", "data-parallel-profile-handler")
@@ -94,8 +95,14 @@ def handlers(config: ParsedConfig) -> list[Problem]:
     return problems
 
 
+def _several(config: ParsedConfig, verb: str) -> str:
+    """What runs several profiles in the release line."""
+    known = [name for name in ("disagg-profile-handler", "header-profile-handler") if name in types_of(config.line.name, "handler")]
+    return f"{verb} {' or '.join(known)}, or keep one profile." if known else "Keep one profile: no profile handler of this release runs several."
+
+
 def weights(config: ParsedConfig) -> list[Problem]:
-    """Weights are on scorers, are not negative, are whole numbers if the line requires that, and are not all 0 if the picker reads scores."""
+    """Weights are on scorers, are not negative, and are whole numbers if the line requires that."""
     problems: list[Problem] = []
     for profile in config.profiles:
         for item in profile.plugins:
@@ -117,7 +124,6 @@ def weights(config: ParsedConfig) -> list[Problem]:
                         f"Write whole numbers in the same ratio, such as {int(weight * 10)}.",
                     )
                 )
-        problems += _scoring(profile, config)
     return problems
 
 
@@ -127,31 +133,17 @@ def picker_of(profile: Profile, config: ParsedConfig) -> str:
     return own[0].type if own else "max-score-picker"
 
 
-def _scoring(profile: Profile, config: ParsedConfig) -> list[Problem]:
-    picker = picker_of(profile, config)
-    scorers = [item for item in profile.of("scorer") if item.declared is not None and item.declared.type != "tokenizer"]
-    if picker == "random-picker" or profile.implicit and not profile.plugins:
-        return []
-    if not scorers:
-        return [
-            Problem(
-                profile.path,
-                profile.name,
-                f"{picker} chooses by score and profile {profile.name} has no scorer: every server would tie.",
-                "Add a scorer, or use random-picker.",
-            )
-        ]
-    values = [1 if item.weight is None else item.weight for item in scorers]
-    if all(isinstance(value, (int, float)) and value == 0 for value in values):
-        return [
-            Problem(
-                f"{scorers[0].path}.weight",
-                0,
-                f"all weights of profile {profile.name} are 0: every server would tie.",
-                "Give at least one scorer a weight above 0.",
-            )
-        ]
-    return []
+def ties(config: ParsedConfig) -> list[str]:
+    """Notes on profiles of which every server has the same score."""
+    found = []
+    for profile in config.profiles:
+        picker = picker_of(profile, config)
+        weights_of = [item.weight for item in profile.of("scorer") if item.declared is not None and item.declared.type != "tokenizer"]
+        if picker == "random-picker" or not all(weight == 0 for weight in weights_of):
+            continue
+        why = f"has {'only weights of 0' if weights_of else 'no scorer'}"
+        found.append(f"{picker} chooses by score and profile {profile.name} {why}: all servers tie, and one of them is picked at random.")
+    return found
 
 
 RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (profile_names, pickers, handlers, weights)

@@ -174,6 +174,8 @@ def parameters_together(config: ParsedConfig) -> list[Problem]:
     """Parameters that require or exclude each other."""
     problems: list[Problem] = []
     for item in config.plugins:
+        if item.plugin is None:
+            continue
         path, given = f"{item.path}.parameters", item.parameters
         if item.type == "by-label" and not given.get("validValues") and not given.get("allowsNoLabel"):
             problems.append(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...common.objects import Context, Facts, Verdict, condition, dicts, generation, get_path, mapping, number, text, unmet
 from ...common.text import shorten
+from ..autoscaler_events import reported
 from ..pod_failures import creation_failure, pod_activity, pod_failure, unreplaced
 
 
@@ -79,7 +80,9 @@ def _pods(count: str, context: Context) -> Verdict:
     failures = [failure for failure in (pod_failure(pod, context.restarts, context.again) for pod in waiting) if failure]
     if failures:
         worst = max(failures, key=lambda failure: failure.terminal)
-        return Verdict(False, f"{count} ({worst.what})", worst.remedy, worst.terminal)
+        unscheduled = condition(mapping(waiting[0]).get("status"), "PodScheduled").get("status") == "False"
+        said = f"; {words}" if unscheduled and (words := reported(context.events)) else ""
+        return Verdict(False, f"{count} ({worst.what}{said})", worst.remedy, worst.terminal)
     if waiting:
         return Verdict(False, f"{count} ({pod_activity(waiting[0], context.events)})")
     return Verdict(False, count)

@@ -16,6 +16,7 @@ import urllib.parse
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http import registry
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.running import running as running_of
@@ -369,14 +370,17 @@ def test_helm_is_asked_for_its_version(tmp_path, said, version):
     assert cluster_preflight.helm_version(str(helm)) == version
 
 
-@pytest.mark.parametrize(("exceptions", "told"), [("", True), ("localhost,.example.com", False)])
+@pytest.mark.parametrize(("exceptions", "told"), [("", True), ("localhost,.example.com", False), ("*.example.com", True), ("api.example.com:6443", False)])
 def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, told):
-    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
+    """As the library that is installed decides it: version 37 knows names, networks and ports, and no `*.`. The password of the proxy is not shown."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:s3cret-word@proxy.example.com:3128")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, exceptions)
     needs = plan({**FILE, "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}})["preflight"]
     facts = {"version": "v1.34.4", "groups": {}, "rights": []}
-    facts["host"] = cluster_preflight.host_facts(needs, types.SimpleNamespace(server="https://api.example.com:6443"), facts, [])
+    server = connect(types.SimpleNamespace(params={"host": "https://api.example.com:6443", "api_key": "sesame-open"}))
+    facts["host"] = cluster_preflight.host_facts(needs, server, facts, [], {})
+    assert "s3cret-word" not in json.dumps(facts)
     found = [finding for finding in judge(facts, needs) if finding.id.startswith("host/")]
     assert [finding.id for finding in found] == (["host/proxy"] if told else []), "and the libraries of this host are new enough"
-    assert set(facts["host"]["libraries"]) == {"kubernetes", "yaml"} and all(facts["host"]["libraries"].values())
+    assert set(facts["host"]["libraries"]) == {"kubernetes", "yaml", "urllib3", "requests"} and all(facts["host"]["libraries"].values())

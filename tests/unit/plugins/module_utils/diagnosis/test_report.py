@@ -739,6 +739,14 @@ def test_what_was_broken_is_named_first_or_second(name):
     assert named.where and named.evidence and all(named.evidence) and named.remedy and named.what
 
 
+def test_servers_of_the_router_may_hash_as_they_like():
+    snap = healthy()
+    seeds_differ(snap)
+    assert "F28" in [found.code for found in report.diagnose(snap)]
+    snap.plan["release"]["name"] = "router-0.10"
+    assert "F28" not in [found.code for found in report.diagnose(snap)]
+
+
 def test_there_are_more_than_twenty_ways():
     assert len(BREAKS) > 20
 

@@ -16,7 +16,7 @@ import types
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client as module
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, explain
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, explain, refusal
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -48,6 +48,41 @@ def trouble(**params):
     line = str(caught.value)
     assert "\n" not in line and "Traceback" not in line and "HTTPSConnectionPool" not in line and TOKEN not in line and len(line) < 500
     return line
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("36.0.0", "pip install 'kubernetes!=36.0.0,!=36.0.1'"), ("36.0.1", "!=36.0.1'"), ("99.0.0", "install another version")],
+)
+def test_a_library_that_sends_no_token_is_named_before_anything_is_sent(monkeypatch, version, words):
+    """kubernetes 36.0.0 looks a token up under another name than it is kept under."""
+    monkeypatch.setattr(module.kubernetes, "__version__", version)
+    monkeypatch.setattr(module.kubernetes.client.Configuration, "auth_settings", lambda self: {})
+    line = trouble(host="https://127.0.0.1:1", api_key=TOKEN)
+    assert f"the Python library kubernetes {version} sends no token" in line and words in line and "expired; log in" not in line
+    monkeypatch.setattr(module.compat, "configuration", lambda options: module.kubernetes.client.Configuration(host="https://127.0.0.1:1"))
+    assert "connection refused" in trouble(host="https://127.0.0.1:1", api_key=TOKEN), "without a token, as with a certificate, nothing is lost"
+
+
+@pytest.mark.parametrize(("exceptions", "proxy"), [("", "http://proxy:3128"), ("10.0.0.0/8", ""), ("11.0.0.0/8", "http://proxy:3128")])
+def test_the_proxy_is_the_one_that_the_library_uses(monkeypatch, exceptions, proxy):
+    for name in ("https_proxy", "HTTP_PROXY", "http_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", exceptions)
+    assert module.connect(types.SimpleNamespace(params={"host": "https://10.1.2.3:6443", "api_key": TOKEN})).proxy == proxy
+
+
+def test_who_sends_no_credentials_is_told_so():
+    body = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbidden: User "system:anonymous" cannot list resource "pods"'}
+    assert "got no credentials" in str(refusal(403, json.dumps(body), "https://api", "GET /api/v1/pods"))
+    body["message"] = body["message"].replace("system:anonymous", "jane")
+    assert "grant the permission" in str(refusal(403, json.dumps(body), "https://api", "GET /api/v1/pods"))
+
+
+def test_an_error_that_a_library_is_known_for_names_it():
+    line = str(explain(AttributeError("'HTTPResponse' object has no attribute 'getheaders'"), "https://api"))
+    assert "urllib3 ==2.6.0 with kubernetes <37.0.0" in line and "pip install 'urllib3!=2.6.0'" in line
 
 
 def kubeconfig(path, server, **user):

@@ -231,6 +231,21 @@ def test_nodes_that_come_are_waited_for():
     assert of_pod(gated) is None, "as somebody wants it"
 
 
+@pytest.mark.parametrize(("seconds", "hold"), [(30, None), (57, GRACE)])
+def test_a_node_autoscaler_has_a_minute_to_report(seconds, hold):
+    """cluster-autoscaler looks every 10 s; without one, nobody adds a node."""
+    found = of_pod(unscheduled(seconds), autoscaled=True)
+    assert (found and found[2]) == hold and of_pod(unscheduled(seconds))
+
+
+def test_what_the_node_autoscaler_reports_is_part_of_the_cause():
+    pod = unscheduled(60)
+    refused = event(pod, "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", 10)
+    assert "nvidia.com/gpu" in of_pod(pod, [refused])[0] and "reports NotTriggerScaleUp: pod didn't trigger scale-up: 1 max" in of_pod(pod, [refused])[0]
+    karpenter = event(pod, "FailedScheduling", 'incompatible with nodepool "cpu"', 10, source={"component": "karpenter"})
+    assert of_pod(pod, [karpenter], autoscaled=True)[0].endswith('reports FailedScheduling: incompatible with nodepool "cpu"')
+
+
 def test_a_pod_that_no_scheduler_takes_up():
     pod = changed(changed(recorded("pod_unsched"), "status.conditions", []), "spec.schedulerName", "nobody")
     pod["metadata"]["creationTimestamp"] = ago(5)

@@ -572,6 +572,21 @@ def test_a_pod_that_no_node_takes_has_six_seconds(born, seconds):
 
 
 @pytest.mark.usefixtures("server_clock")
+def test_what_a_node_autoscaler_reports_is_told_and_waited_for():
+    api = in_state({})
+    pod_of(api)["status"] = recorded("pod_unsched")["status"]
+    pod_of(api)["status"]["conditions"][0]["lastTransitionTime"] = ago(0)
+    about = {"lastTimestamp": ago(0), "involvedObject": {"uid": pod_of(api)["metadata"]["uid"]}}
+    api.table["/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"] = {"kind": "ConfigMap"}
+    assert verdict(api)[1] > 50, "it has not reported yet"
+    up = {"reason": "TriggeredScaleUp", "type": "Normal", "message": "pod triggered scale-up: gpu 0->1", **about}
+    api.table["/api/v1/namespaces/objects-try/events"] = {"items": [up]}
+    _done, waited, said = verdict(api, seconds=30, patient=True)
+    assert waited == 30 and "the node autoscaler reports TriggeredScaleUp: pod triggered scale-up: gpu 0->1" in said, said
+    assert "event TriggeredScaleUp: pod triggered scale-up: gpu 0->1" in said, said
+
+
+@pytest.mark.usefixtures("server_clock")
 def test_a_rollout_that_is_under_way_is_waited_for():
     api = in_state({"running": {"startedAt": ago(600)}})
     api.table[f"/api/v1/namespaces/objects-try/pods/{pod_of(api)['metadata']['name']}/log"] = "INFO loading weights\n"

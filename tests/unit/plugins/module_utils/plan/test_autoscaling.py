@@ -178,7 +178,7 @@ def test_what_is_validated_takes_any_number() -> None:
 
 def test_there_has_to_be_room_for_the_least_number() -> None:
     needs = plan(file_of(HPA, LLAMA))["preflight"]
-    assert [wanted["replicas"] for wanted in needs["accelerators"]] == [2] and needs["autoscaling"] == {"custom.metrics.k8s.io": ["llama"]}
+    assert [wanted["replicas"] for wanted in needs["resources"] if wanted["server"]] == [2] and needs["autoscaling"] == {"custom.metrics.k8s.io": ["llama"]}
 
 
 # what is wrong: (autoscaling, more of the service, path, part of the reason, part of the fix)

@@ -13,6 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import references
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.room import requested
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Problem
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
@@ -698,8 +699,12 @@ def test_flags_of_the_endpoint_picker_that_are_off_are_taken(off: str) -> None:
 
 def test_devices_beside_the_accelerators_are_counted_however_they_are_written() -> None:
     service = {"name": "a", "model": {"uri": "hf://org/m"}, "resources": {"limits": {"rdma/ib": "1k", "example.com/nic": "2.0"}}}
-    asked = {each["resource"]: each["per_replica"] for each in plan(user(service))["preflight"]["accelerators"]}
-    assert asked == {"nvidia.com/gpu": 1, "rdma/ib": 1000, "example.com/nic": 2}
+    server = next(each for each in plan(user(service))["preflight"]["resources"] if each["server"])
+    assert {name: int(value) for name, value in requested(server["containers"]).items() if "/" in name} == {
+        "nvidia.com/gpu": 1,
+        "rdma/ib": 1000,
+        "example.com/nic": 2,
+    }
 
 
 @pytest.mark.parametrize(

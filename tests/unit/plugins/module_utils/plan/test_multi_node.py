@@ -66,8 +66,8 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     for selector in (planned["services"][0]["pool"]["selector"], planned["services"][0]["service"]["selector"], server["selector"]):
         assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
     assert worker["selector"].items() <= worker["labels"].items() and not worker["selector"].items() <= server["labels"].items()
-    assert planned["preflight"]["accelerators"][0]["replicas"] == replicas * nodes and planned["preflight"]["accelerators"][0]["per_replica"] == local
-    assert {item["name"]: item["replicas"] for item in planned["preflight"]["resources"]}["big-decode"] == replicas * nodes
+    needed = next(item for item in planned["preflight"]["resources"] if item["name"] == "big-decode")
+    assert (needed["replicas"], needed["nodes"], needed["containers"][0]["limits"]["nvidia.com/gpu"]) == (replicas * nodes, nodes, str(local))
 
 
 def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
@@ -77,7 +77,8 @@ def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
     assert (server["kind"], server["nodes"], server["command"], worker["command"]) == ("LeaderWorkerSet", 2, None, None)
     assert server["args"] == worker["args"] == plan(file_of(simulated(nodes=1)))["services"][0]["server"]["args"]
     assert not [item for item in server["env"] if item["name"].startswith(("VLLM", "RAY"))] and server["env"] == worker["env"]
-    assert server["probes"] and not worker["probes"] and "limits" not in server["resources"] and planned["preflight"]["accelerators"] == []
+    assert server["probes"] and not worker["probes"] and "limits" not in server["resources"]
+    assert not [name for pod in planned["preflight"]["resources"] for each in pod["containers"] for name in each["requests"] if "/" in name]
     for selector in (service["pool"]["selector"], service["service"]["selector"], server["selector"]):
         assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
     assert planned["prerequisites"]["leader_worker_set"]["install"]

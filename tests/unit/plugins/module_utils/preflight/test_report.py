@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.platform import amount, detect, tolerated
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt, proxy_of
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.facts import _padded
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge, report, summary
 
@@ -30,6 +30,9 @@ NODE = {
     "spec": {"providerID": "aws:///eu-central-1a/i-0abc"},
     "status": {"allocatable": {"cpu": "47810m", "memory": "191046Mi", GPU: "4", "pods": "110"}},
 }
+PLAIN = {"metadata": {"name": "cpu-1", "labels": {}}, "status": {"allocatable": {"cpu": "3920m", "memory": "15Gi", "pods": "110"}}}
+SIMULATOR: dict[str, t.Any] = {"name": "sim", "model": {"uri": "hf://o/m"}, "engine": {"type": "simulator"}, "scheduler": LLAMA["scheduler"]}
+SIMULATED = {"llm_d_model_services": [SIMULATOR]}
 ISTIOD = {
     "metadata": {"name": "istiod", "namespace": "istio-system", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
     "spec": {
@@ -295,6 +298,10 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("host/helm", {}, {"host": {"helm": None}}),
     ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
+    ("host/broken", {}, {"host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.2.0"}}}),
+    ("host/broken", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "36.0.0"}}}),
+    ("host/broken", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "33.1.0", "urllib3": "2.6.0"}}}),
+    ("host/broken", {}, {"host": {"helm": "3.19.0", "libraries": {"requests": "2.28.2", "urllib3": "2.0.7"}}}),
     ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
     ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "silent_registries": {"mirror:5000": "Name or service not known"}}}),
     (
@@ -304,7 +311,8 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("host/image", {}, {"host": {"helm": "3.19.0", "missing_images": {"mirror:5000/vllm:1": "the registry does not have it (HTTP 404)"}}}),
     ("host/source", {}, {"host": {"helm": "3.19.0", "silent_sources": {"charts.example.com": "charts.example.com: timed out"}}}),
-    ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
+    ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com"}}),
+    ("host/proxy", {}, {"host": {"helm": "3.19.0", "helm_proxy": "http://proxy:3128", "server_name": "api.example.com"}}),
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
     ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),
     ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
@@ -383,9 +391,16 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("load_balancer/none", {}, {"groups": {"gateway.networking.k8s.io": ["v1"]}}),
     ("accelerators/none", {}, {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}),
     ("accelerators/product", {}, {"nodes": [{**NODE, "metadata": {"name": "gpu-1", "labels": {"nvidia.com/gpu.product": "Tesla-T4"}}}]}),
-    ("accelerators/tainted", {}, {"nodes": [tainted(GPU)]}),
-    ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}]}),
+    ("accelerators/tainted", {}, {"nodes": [tainted(GPU), PLAIN]}),
+    ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}, PLAIN]}),
     ("accelerators/taken", {}, {"pods": [busy(3)]}),
+    ("nodes/none", SIMULATED, {"nodes": []}),
+    ("nodes/labels", {"llm_d_model_services": [{**SIMULATOR, "node_selector": {"disk": "ssd"}}]}, {}),
+    ("nodes/tainted", SIMULATED, {"nodes": [{**PLAIN, "spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}]}),
+    ("nodes/size", {"llm_d_model_services": [{**LLAMA, "resources": {"requests": {"cpu": "64", "memory": "8Gi"}}}]}, {}),
+    ("nodes/size", {"llm_d_model_services": [{**LLAMA, "scheduler": {"resources": {"requests": {"cpu": "1", "memory": "1Ti"}}}}]}, {}),
+    ("nodes/taken", {"llm_d_model_services": [{**LLAMA, "resources": {"requests": {"cpu": "30", "memory": "8Gi"}}}]}, {}),
+    ("nodes/taken", {}, {"pods": [{**busy(0), "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"requests": {"cpu": "47"}}}]}}]}),
     ("leader_worker_set/missing", SPANNING_ADOPTED, {}),
     ("leader_worker_set/version", SPANNING_ADOPTED, lws(image="0.8.0")),
     ("leader_worker_set/controller", SPANNING_ADOPTED, lws(image=None)),
@@ -490,7 +505,7 @@ def test_who_may_not_read_definitions_sees_groups() -> None:
 
 
 def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
-    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}
+    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "40"}}}]}
     charts = {"llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
     assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm"}}, bare) == []
     assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, bare) == ["accelerators/none"]
@@ -770,7 +785,8 @@ def test_what_was_seen_is_told_in_short() -> None:
         "default_storage_class": "standard",
         "load_balancer": True,
     }
-    assert summary(facts, plan({**FILE, "llm_d_model_services": []})["preflight"], detect(facts))["accelerators"] is None, "not all pods were looked at"
+    unlisted = {key: value for key, value in facts.items() if key != "pods"}
+    assert summary({**unlisted, "own_pods": []}, needs, detect(facts))["accelerators"] is None, "not all pods were looked at"
     unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
     assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
 
@@ -793,8 +809,65 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
     assert tolerated({"key": GPU, "effect": "NoSchedule"}, [toleration]) is right
 
 
-def test_no_proxy_names_hosts_and_their_children() -> None:
-    assert exempt("api.example.com", "localhost,.example.com") and exempt("a", "*") and not exempt("api.example.org", "example.com,")
+@pytest.mark.parametrize(
+    ("server", "no_proxy", "right"),
+    [
+        ("api.example.com", "localhost,.example.com", True),
+        ("api.example.com", "EXAMPLE.com", True),
+        ("api.example.com", "*.example.com", True),
+        ("example.com", ".example.com", False),
+        ("example.com", "example.com", True),
+        ("api.example.org", "example.com,", False),
+        ("badexample.com", "example.com", False),
+        ("a", "*", True),
+        ("api.example.com", "api.example.com:6443", True),
+        ("api.example.com", "api.example.com:443", False),
+        ("10.1.2.3", "10.0.0.0/8", True),
+        ("10.1.2.3", "192.168.0.0/16, 10.1.2.3", True),
+        ("10.1.2.3", "11.0.0.0/8", False),
+        ("10.1.2.3", "10.1.2.3:6443", True),
+        ("fd00::1", "fd00::/8", True),
+        ("fd00::1", "[fd00::1]:6443", True),
+        ("fd00::1", "[fd00::1]:443", False),
+    ],
+)
+def test_no_proxy_names_hosts_networks_and_ports(server: str, no_proxy: str, right: bool) -> None:
+    assert exempt(server, no_proxy, 6443) is right
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "proxy"),
+    [
+        ("https://api.example.com:6443", {"HTTPS_PROXY": "http://p"}, "http://p"),
+        ("https://api.example.com:6443", {"https_proxy": "http://p", "no_proxy": "example.com:6443"}, ""),
+        ("https://api.example.com:6443", {"HTTP_PROXY": "http://p"}, ""),
+        ("http://api.example.com", {"HTTP_PROXY": "http://p"}, "http://p"),
+        ("https://127.0.0.1:6443", {"HTTPS_PROXY": "http://p"}, ""),
+        ("https://[::1]:6443", {"HTTPS_PROXY": "http://p"}, ""),
+        ("https://localhost:6443", {"HTTPS_PROXY": "http://p"}, ""),
+    ],
+)
+def test_the_proxy_of_helm(url: str, environment: dict[str, str], proxy: str) -> None:
+    assert proxy_of(url, environment) == proxy
+
+
+def test_a_client_that_does_not_read_no_proxy_is_named() -> None:
+    def told(version: str, **host: t.Any) -> str:
+        host = {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api", "libraries": {"kubernetes": version}, **host}
+        [finding] = judge({**HEALTHY, "host": host}, plan(FILE)["preflight"])
+        assert (finding.id, finding.severity) == ("host/proxy", "warning")
+        return f"{finding.what} {finding.how}"
+
+    assert "this version does not read NO_PROXY" in told("35.0.0", no_proxy=True) and "K8S_AUTH_NO_PROXY" in told("34.1.0", no_proxy=True)
+    assert "Put api into NO_PROXY" in told("35.0.0", no_proxy=False) and "Put api into NO_PROXY" in told("37.0.2", no_proxy=True)
+    assert told("37.0.2", proxy="", helm_proxy="http://proxy:3128").startswith("Helm reaches")
+
+
+def test_what_is_broken_says_which_versions() -> None:
+    facts = {**HEALTHY, "host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.2.0"}}}
+    [finding] = judge(facts, plan(FILE)["preflight"])
+    assert (finding.severity, finding.found) == ("error", "6.2.0 with helm 4.0.1") and "kubernetes.core:>=6.4.0" in finding.how
+    assert findings({}, {"host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.6.0", "kubernetes": "37.0.2", "urllib3": "2.8.0"}}}) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import release_lines
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, Param
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, ROUTER, S08, Param
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import parse_config
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
@@ -61,6 +61,52 @@ def test_a_model_server_that_agrees() -> None:
         "server_args": ["--block-size=64", '--kv-events-config={"topic":"kv@$(POD_IP):8000@m"}'],
     }
     assert found(document(S07, precise(), "max-score-picker"), S07, **context) == {}
+
+
+@pytest.mark.parametrize("line", ROUTER)
+def test_the_router_computes_block_keys_itself(line: str) -> None:
+    """README of preciseprefixcache in llm-d-router 0.9: block size and seed need not match the engine."""
+    plugins = [
+        {"type": "token-producer", "parameters": {"modelName": "m", "vllm": {"url": "http://localhost:8000"}}},
+        {"type": "precise-prefix-cache-producer", "parameters": {"tokenProcessorConfig": {"blockSize": 64}, "kvEventsConfig": {"zmqEndpoint": "tcp://*:5557",
+            "discoverPods": False}}},
+        {"type": "prefix-cache-scorer", "parameters": {"prefixMatchInfoProducerName": "precise-prefix-cache-producer"}},
+        "max-score-picker",
+    ]  # fmt: skip
+    args = ["--block-size=16", '--kv-events-config={"topic":"kv@$(POD_IP):8000@m"}']
+    for seed in ("", "7", "random"):
+        assert found(document(line, *plugins), line, engine="vllm", server_args=args, server_env={"PYTHONHASHSEED": seed}) == {}, seed
+
+
+@pytest.mark.parametrize("line", [S07, S08])
+@pytest.mark.parametrize(
+    ("seed", "given", "path"), [("", None, "plugins[0].parameters.tokenProcessorConfig.hashSeed"), ("random", "random", "server_env.PYTHONHASHSEED")]
+)
+def test_a_seed_of_chance_is_refused_where_it_has_to_match(line: str, seed: str, given: str | None, path: str) -> None:
+    made = document(line, precise(tokenProcessorConfig__hashSeed=seed), "max-score-picker")
+    assert "a seed of its own" in found(made, line, server_env={"PYTHONHASHSEED": seed}, hash_seed=given)[path]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_servers_that_tie_are_a_note(line: str) -> None:
+    zero = document(line, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": 0}, "max-score-picker"])
+    implicit = {key: value for key, value in document(line, "max-score-picker").items() if key != "schedulingProfiles"}
+    cases = [(document(line, "weighted-random-picker"), "no scorer"), (document(line, "max-score-picker", "header-based-testing-filter"), "no scorer")]
+    for made, words in [*cases, (zero, "only weights of 0"), (implicit, "no scorer"), ({**implicit, "plugins": []}, "no scorer")]:
+        assert found(made, line) == {}, made
+        assert [note for note in check.notes(made, line) if words in note and "picked at random" in note], made
+    for made in (document(line, *QUEUE), document(line, "random-picker")):
+        assert not [note for note in check.notes(made, line) if "at random" in note]
+
+
+def test_a_document_of_flow_control_alone_is_right() -> None:
+    """Of a batch gateway: GIE 1.5 fills in a profile and max-score-picker; a detector is a filter as well."""
+    made = {
+        **document(GIE15, {"type": "utilization-detector", "parameters": {"queueDepthThreshold": 2, "kvCacheUtilThreshold": 0.9}}, gates=["flowControl"]),
+        "saturationDetector": {"pluginRef": "utilization-detector"},
+    }
+    del made["schedulingProfiles"]
+    assert found(made, GIE15) == {} and "picked at random" in "".join(check.notes(made, GIE15))
 
 
 @pytest.mark.parametrize(

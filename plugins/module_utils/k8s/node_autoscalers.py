@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a cluster has a node autoscaler, which adds nodes for pods that no node takes."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..common.objects import Facts, dicts, get_path, text
+from .client import Cluster
+from .errors import ApiError
+
+# (autoscaler, API group, the kind that says which nodes it adds, its plural; without a kind the served group says enough)
+_KINDS = (
+    ("Karpenter", "karpenter.sh", "NodePool", "nodepools"),
+    ("GKE", "cloud.google.com", "ComputeClass", "computeclasses"),
+    ("GKE Autopilot", "auto.gke.io", "", ""),
+    ("Cluster API", "cluster.x-k8s.io", "MachineDeployment", "machinedeployments"),
+    ("Cluster API", "cluster.x-k8s.io", "MachinePool", "machinepools"),
+    ("OpenShift", "autoscaling.openshift.io", "MachineAutoscaler", "machineautoscalers"),
+)
+_STATUS = "cluster-autoscaler-status"  # the ConfigMap that cluster-autoscaler writes, that of a cloud too
+_IMAGE = re.compile(r"(?:^|/)cluster-autoscaler(?:-(?:amd64|arm64))?(?:[:@]|$)")
+_NAMED = 3  # objects that are named
+
+
+def observe(cluster: Cluster, groups: t.Mapping[str, t.Sequence[str]] | None = None) -> Facts:
+    """{seen: autoscalers with what shows them, without: those that are installed and have nothing to add nodes by}. groups: served versions by API group."""
+    if groups is None:
+        groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts((cluster.find("/apis") or {}).get("groups"))}
+    rows = [row for row in _KINDS if row[1] in groups]
+    found = cluster.parallel(lambda row: _listed(cluster, [f"/apis/{row[1]}/{version}/{row[3]}" for version in groups[row[1]]] if row[3] else []), rows)
+    seen: list[str] = []
+    without: list[str] = []
+    for (name, group, kind, _plural), items in zip(rows, found, strict=True):
+        if items == [] and kind:
+            without.append(f"{name} has no {kind}")
+        elif items is not None or not kind:
+            seen.append(f"{name} ({_names(kind, items) if items else f'API group {group}'})")
+    return {"seen": _status(cluster) + seen, "without": without}
+
+
+def _listed(cluster: Cluster, paths: list[str]) -> list[Facts] | None:
+    """The objects of the first path that is served; None where none is. An object without a name stands for what may not be read."""
+    try:
+        return next((dicts(found.get("items")) for path in paths if (found := cluster.find(path)) is not None), None)
+    except ApiError as error:
+        if error.status in (401, 403):
+            return [{}]
+        raise
+
+
+def _names(kind: str, items: list[Facts]) -> str:
+    names = [name for item in items if (name := text(get_path(item, "metadata", "name")))]
+    return " ".join([kind, ", ".join(names[:_NAMED]) + (" and more" if len(names) > _NAMED else "")]).strip()
+
+
+def _status(cluster: Cluster) -> list[str]:
+    """What the status of cluster-autoscaler shows, which it writes into kube-system unless it is told another namespace."""
+    try:
+        found = cluster.find(f"/api/v1/namespaces/kube-system/configmaps/{_STATUS}")
+    except ApiError as error:
+        if error.status in (401, 403):
+            return []
+        raise
+    return [f"cluster-autoscaler (ConfigMap kube-system/{_STATUS})"] if found else []
+
+
+def running(pods: t.Iterable[Facts]) -> list[str]:
+    """The pods of cluster-autoscaler, in whatever namespace it writes its status."""
+    return [
+        f"cluster-autoscaler (Pod {text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))})"
+        for pod in pods
+        if any(_IMAGE.search(text(each.get("image"))) for each in dicts(get_path(pod, "spec", "containers")))
+    ][:1]

@@ -1,0 +1,253 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Findings on nodes: each pod can be scheduled, with its accelerators, CPU and memory, labels and taints, or nodes for it can come. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import functools
+import typing as t
+from decimal import Decimal
+
+from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..k8s.platform import amount, tolerated
+from .finding import PreflightFinding
+
+Found = t.Iterator[PreflightFinding]
+Amounts = dict[str, Decimal]
+# What every kubelet reports: of a node without it nothing is known. Of any other resource such a node has none.
+_BASIC = ("cpu", "memory", "ephemeral-storage")
+_OPTION = "llm_d_preflight.node_autoscaler"
+
+
+def nodes(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Every pod finds a node. The room that is taken for one is not there for the next; the largest pods come first."""
+    if "nodes" not in facts:
+        return
+    rooms = _rooms(facts, needs)
+    lacking: list[PreflightFinding] = []
+    for pod in sorted(needs["pods"], key=_size, reverse=True):
+        requests = requested(pod["containers"])
+        if needs["installs"]["accelerators"]:  # the operator that we install adds the resource
+            requests = {name: value for name, value in requests.items() if "/" not in name or any(name in room["all"] for room in rooms)}
+        wanted = {**pod, "requests": requests, "tolerations": [*pod["tolerations"], *_added_tolerations(requests, seen)]}
+        if wanted["replicas"] and (found := _lacking(wanted, rooms)):
+            lacking.append(found)
+    for found in dict.fromkeys(lacking):
+        yield _judged(found, mapping(facts.get("node_autoscalers")), needs["node_autoscaler"])
+
+
+def requested(containers: list[Facts]) -> Amounts:
+    """What the scheduler counts for a pod: the sum of what runs at the same time, or what one init container needs alone, if that is more."""
+    found: Amounts = {}
+    alone: list[Amounts] = []
+    for container in containers:
+        asked = {name: amount(value) for name, value in {**container["requests"], **container["limits"], **container["requests"]}.items()}
+        if not container["sums"]:
+            alone.append(asked)
+            continue
+        for name, value in asked.items():
+            found[name] = found.get(name, Decimal(0)) + value
+    for asked in alone:
+        found.update({name: max(value, found.get(name, Decimal(0))) for name, value in asked.items()})
+    return {name: value for name, value in found.items() if value}
+
+
+def _size(pod: Facts) -> tuple[Decimal, ...]:
+    asked = requested(pod["containers"])
+    return sum((value for name, value in asked.items() if "/" in name), Decimal(0)), asked.get("cpu", Decimal(0)), asked.get("memory", Decimal(0))
+
+
+def _rooms(facts: Facts, needs: Facts) -> list[Facts]:
+    """{node, labels, taints, cordoned, all, free: amounts by resource} of each node. Our own pods leave their room to the new ones."""
+    used: dict[str, Amounts] = {}
+    for pod in dicts(facts.get("pods")):
+        metadata = mapping(pod.get("metadata"))
+        ours = needs["labels"].items() <= mapping(metadata.get("labels")).items() and text(metadata.get("namespace")) in needs["namespaces"]
+        if ours or text(get_path(pod, "status", "phase")) in ("Succeeded", "Failed"):
+            continue
+        here = used.setdefault(text(get_path(pod, "spec", "nodeName")), {})
+        for name, value in requested([*_stated(pod, "containers"), *_stated(pod, "initContainers")]).items():
+            here[name] = here.get(name, Decimal(0)) + value
+    found = []
+    for node in dicts(facts["nodes"]):
+        name, whole = text(get_path(node, "metadata", "name")), mapping(get_path(node, "status", "allocatable"))
+        amounts = {resource: amount(value) for resource, value in whole.items() if amount(value)}
+        found.append(
+            {
+                "node": name,
+                "labels": mapping(get_path(node, "metadata", "labels")),
+                "taints": dicts(get_path(node, "spec", "taints")),
+                "cordoned": bool(get_path(node, "spec", "unschedulable")),
+                "all": amounts,
+                "free": {resource: max(Decimal(0), value - used.get(name, {}).get(resource, Decimal(0))) for resource, value in amounts.items()},
+            }
+        )
+    return found
+
+
+def _stated(pod: Facts, key: str) -> list[Facts]:
+    """The containers of a pod as `requested` takes them."""
+    return [
+        {
+            "sums": key == "containers" or each.get("restartPolicy") == "Always",
+            **{part: mapping(get_path(each, "resources", part)) for part in ("requests", "limits")},
+        }
+        for each in dicts(get_path(pod, "spec", key))
+    ]
+
+
+def _added_tolerations(requests: Amounts, seen: Facts) -> list[Facts]:
+    """GKE tolerates the taint of an accelerator's nodes for pods that request it."""
+    return [{"key": name, "operator": "Exists"} for name in requests if "/" in name] if seen["name"] == "gke" else []
+
+
+def _lacking(wanted: Facts, rooms: list[Facts]) -> PreflightFinding | None:
+    """Why not all pods can be scheduled; takes their room where they can."""
+    requests = wanted["requests"]
+    devices = [name for name in requests if "/" in name]
+    offering = [room for room in rooms if all(name in room["all"] for name in devices)]
+    if not offering:
+        return _no_device(wanted, devices, rooms)
+    suited = [room for room in offering if wanted["labels"].items() <= room["labels"].items()]
+    if not suited:
+        return _no_label(wanted, devices, offering)
+    usable = [room for room in suited if not room["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in room["taints"])]
+    if not usable:
+        return _no_toleration(wanted, devices, suited)
+    large = [room for room in usable if _fits(requests, room["all"])]
+    place = functools.partial(_place, wanted["replicas"], usable)
+    if not large and place({name: requests[name] for name in devices}, "all", take=False):
+        return _too_small(wanted, usable)
+    fitting = place(requests, "free", take=True)
+    if fitting >= wanted["replicas"]:
+        return None
+    scarce = [name for name in requests if place({name: requests[name]}, "free", take=False) < wanted["replicas"] - fitting] or list(requests)
+    return _no_room(wanted, [name for name in scarce if name in devices] or scarce, fitting, usable)
+
+
+def _fits(requests: Amounts, there: Amounts) -> int:
+    """The number of pods that fit into these amounts."""
+    numbers = [int(there.get(name, Decimal(0)) // value) for name, value in requests.items() if name in there or name not in _BASIC]
+    return min(numbers, default=1_000_000)
+
+
+def _place(replicas: int, rooms: list[Facts], requests: Amounts, key: str, *, take: bool) -> int:
+    """The number of pods, up to `replicas`, that fit on the nodes. take: whether their room is theirs afterwards."""
+    placed = 0
+    for room in rooms:
+        here = min(_fits(requests, room[key]), replicas - placed)
+        placed += here
+        for name, value in requests.items() if take else ():
+            if name in room[key]:
+                room[key][name] -= here * value
+    return placed
+
+
+def _no_device(wanted: Facts, devices: list[str], rooms: list[Facts]) -> PreflightFinding:
+    lacking = [name for name in devices if not any(name in room["all"] for room in rooms)] or devices
+    if not devices:
+        return PreflightFinding("nodes/none", f"No node is there for {wanted['service']}.", "none", "a node", "Add nodes.")
+    return PreflightFinding(
+        "accelerators/none",
+        f"No node has {' and '.join(lacking)}, which {wanted['service']} needs.",
+        "none",
+        ", ".join(f"{wanted['replicas'] * wanted['requests'][name]:f}" for name in lacking),
+        "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
+    )
+
+
+def _no_label(wanted: Facts, devices: list[str], offering: list[Facts]) -> PreflightFinding:
+    there = sorted({str(room["labels"].get(key, "no label")) for room in offering for key in wanted["labels"]})
+    rest = (
+        f"No node{f' with {devices[0]}' if devices else ''} suits {wanted['service']}.",
+        ", ".join(there),
+        ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
+        "Correct accelerator.product or node_selector.",
+    )
+    return PreflightFinding("accelerators/product", *rest) if devices else PreflightFinding("nodes/labels", *rest)
+
+
+def _no_toleration(wanted: Facts, devices: list[str], suited: list[Facts]) -> PreflightFinding:
+    taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for room in suited for taint in room["taints"]})
+    tolerates = "Write tolerations for the model service, or uncordon the nodes." if wanted["server"] else "Remove the taint of a node, or uncordon one."
+    rest = (
+        f"The nodes for {_who(wanted)} are tainted or cordoned.",
+        ", ".join(taints) or "cordoned",
+        "a toleration",
+        tolerates,
+    )
+    return PreflightFinding("accelerators/tainted", *rest) if devices else PreflightFinding("nodes/tainted", *rest)
+
+
+def _too_small(wanted: Facts, usable: list[Facts]) -> PreflightFinding:
+    requests: Amounts = wanted["requests"]
+    scarce = [name for name, value in requests.items() if not any(_fits({name: value}, room["all"]) for room in usable)] or list(requests)
+    return PreflightFinding(
+        "nodes/size",
+        f"No node is large enough for {_who(wanted)}, even when nothing else runs on it.",
+        "; ".join(f"{room['node']} {_listed({name: room['all'].get(name, Decimal(0)) for name in scarce})}" for room in _largest(usable, scarce)),
+        f"{_listed({name: requests[name] for name in scarce})} on one node",
+        f"Lower {wanted['option']}, or add larger nodes.",
+    )
+
+
+def _no_room(wanted: Facts, scarce: list[str], fitting: int, usable: list[Facts]) -> PreflightFinding:
+    requests: Amounts = {name: wanted["requests"][name] for name in scarce}
+    unit = "replicas" if wanted["nodes"] == 1 else f"parts ({wanted['nodes']} for each replica)"
+    count, places = f"There is room for {fitting} of {wanted['replicas']} {unit} of", f"on one node, {wanted['replicas']} times"
+    if all("/" in name for name in scarce):
+        return PreflightFinding(
+            "accelerators/taken",
+            f"{count} {wanted['service']}.",
+            "free: " + ", ".join(f"{room['node']} {room['free'][scarce[0]]:f} of {room['all'][scarce[0]]:f}" for room in usable),
+            f"{' and '.join(f'{value:f} of {name}' for name, value in requests.items())} {places}",
+            "Lower replicas, free accelerators, or add nodes.",
+        )
+    return PreflightFinding(
+        "nodes/taken",
+        f"{count} {_who(wanted)}.",
+        "free: " + "; ".join(f"{room['node']} {_listed({name: room['free'].get(name, Decimal(0)) for name in scarce})}" for room in _largest(usable, scarce)),
+        f"{_listed(requests)} {places}",
+        f"Lower replicas or {wanted['option']}, end what uses the nodes, or add nodes.",
+    )
+
+
+def _who(wanted: Facts) -> str:
+    return str(wanted["service"] if wanted["server"] else wanted["name"])
+
+
+def _largest(rooms: list[Facts], names: c.Sequence[str]) -> list[Facts]:
+    """Up to three nodes with most of some resources."""
+    return sorted(rooms, key=lambda room: [-room["free"].get(name, Decimal(0)) for name in names])[:3]
+
+
+def _listed(amounts: Amounts) -> str:
+    """Amounts for people, such as `8 cpu, 16Gi memory`."""
+    return ", ".join(f"{_shown(name, value)} {name}" for name, value in amounts.items())
+
+
+def _shown(name: str, value: Decimal) -> str:
+    size = next(((unit, Decimal(1024**power)) for power, unit in ((3, "Gi"), (2, "Mi")) if name in _BASIC[1:] and value >= 1024**power), ("", Decimal(1)))
+    return f"{round(value / size[1], 2).normalize():f}{size[0]}"
+
+
+def _judged(finding: PreflightFinding, autoscalers: Facts, stated: str) -> PreflightFinding:
+    """The finding, as a warning where nodes can come: an autoscaler was seen, or the user says so."""
+    seen, without = autoscalers.get("seen") or [], autoscalers.get("without") or []
+    who = f"'{_OPTION}: present'" if stated == "present" else "; ".join(seen)
+    # A cluster without any node is one to which nodes come.
+    if stated == "present" or (stated == "detect" and (seen or finding.id == "nodes/none")):
+        known = f"Nodes can come: {who}." if who else "No node autoscaler was found; nodes may come all the same."
+        how = f"{known} The run waits for them, and shows what the autoscaler reports; whether it has nodes for these pods is not known here."
+        how = f"{how} Otherwise: {finding.how}"
+        return dataclasses.replace(finding, how=how, severity="warning")
+    known = f"{_OPTION} is 'absent'." if stated == "absent" else f"No node autoscaler was found{': ' if without else ''}{'; '.join(without)}."
+    return dataclasses.replace(
+        finding, how=f"{finding.how} {known} Where nodes come when pods need them, write 'node_autoscaler: present' under llm_d_preflight."
+    )
+
+
+CHECKS = (nodes,)

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documents of users, and precise prefix matching, on each release line: what has to agree with the servers, and where a mistake is."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import ROUTER, S07
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+
+Facts = dict[str, t.Any]
+NAME = "Qwen/Qwen3-8B"
+EVENTS = '--kv-events-config={"enable_kv_cache_events": true, "endpoint": "tcp://*:5557", "topic": "kv@$(POD_IP):$(POD_PORT)@Qwen/Qwen3-8B"}'
+# As guides for llm-d's router have it: no seed, and blocks of another size than the servers'.
+GUIDE: Facts = {
+    "apiVersion": "llm-d.ai/v1alpha1",
+    "kind": "EndpointPickerConfig",
+    "plugins": [
+        {"type": "token-producer", "parameters": {"modelName": NAME, "vllm": {"url": "http://localhost:8000"}}},
+        {"type": "endpoint-notification-source"},
+        {"type": "metrics-data-source"},
+        {"type": "core-metrics-extractor"},
+        {
+            "type": "precise-prefix-cache-producer",
+            "parameters": {
+                "tokenProcessorConfig": {"blockSize": 64},
+                "kvEventsConfig": {"topicFilter": "kv@", "discoverPods": True, "podDiscoveryConfig": {"socketPort": 5557}},
+            },
+        },
+        {"type": "prefix-cache-scorer", "parameters": {"prefixMatchInfoProducerName": "precise-prefix-cache-producer"}},
+        {"type": "queue-scorer"},
+        {"type": "max-score-picker"},
+    ],
+    "dataLayer": {
+        "sources": [
+            {"pluginRef": "metrics-data-source", "extractors": [{"pluginRef": "core-metrics-extractor"}]},
+            {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": "precise-prefix-cache-producer"}]},
+        ]
+    },
+    "schedulingProfiles": [
+        {
+            "name": "default",
+            "plugins": [{"pluginRef": "prefix-cache-scorer", "weight": 2}, {"pluginRef": "queue-scorer", "weight": 1}, {"pluginRef": "max-score-picker"}],
+        }
+    ],
+}
+OLD: Facts = {
+    "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+    "kind": "EndpointPickerConfig",
+    "plugins": [
+        {
+            "type": "precise-prefix-cache-scorer",
+            "parameters": {
+                "tokenProcessorConfig": {"blockSize": 64},
+                "indexerConfig": {"tokenizersPoolConfig": {"modelName": NAME, "workersCount": 5, "uds": {"socketFile": "/tmp/t/s"}}},
+                "kvEventsConfig": {"discoverPods": True},
+            },
+        },
+        {"type": "max-score-picker"},
+    ],
+    "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "precise-prefix-cache-scorer"}, {"pluginRef": "max-score-picker"}]}],
+}
+
+
+def file_of(release: str, scheduler: Facts, **engine: t.Any) -> Facts:
+    service = {"name": "chat", "model": {"uri": f"hf://{NAME}"}, "replicas": 2, "engine": engine, "scheduler": copy.deepcopy(scheduler)}
+    return {"llm_d_release": release, "llm_d_model_services": [service]}
+
+
+@pytest.mark.parametrize("release", sorted(ROUTER))
+@pytest.mark.parametrize("engine", [{"block_size": 64}, {"block_size": 16}, {"env": {"PYTHONHASHSEED": "random"}}, {"args": [EVENTS, "--block-size=128"]}])
+@pytest.mark.parametrize("scheduler", [{"document": GUIDE}, {"preset": "precise_prefix", "scorers": {"precise_prefix": {"block_size": 32}}}])
+def test_the_router_takes_servers_of_any_block_size_and_seed(release: str, engine: Facts, scheduler: Facts) -> None:
+    assert problems(file_of(release, scheduler, **engine)) == []
+
+
+def test_the_port_in_the_topics_of_the_guides_is_there() -> None:
+    env = plan(file_of("router-0.10", {"document": GUIDE}, args=[EVENTS], port=9000))["services"][0]["server"]["env"]
+    assert {"name": "POD_PORT", "value": "9000"} in env and "PYTHONHASHSEED" not in [entry["name"] for entry in env]
+    assert "POD_PORT" not in [entry["name"] for entry in plan(file_of("router-0.10", {"document": GUIDE}))["services"][0]["server"]["env"]]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "engine", "path"),
+    [
+        ({"document": OLD}, {}, "scheduler.document.plugins[0].parameters.tokenProcessorConfig.hashSeed"),
+        ({"preset": "precise_prefix", "scorers": {"precise_prefix": {"hash_seed": "x"}}}, {}, "scheduler.scorers.precise_prefix.hash_seed"),
+        ({"preset": "precise_prefix"}, {"env": {"PYTHONHASHSEED": "random"}}, "engine.env.PYTHONHASHSEED"),
+    ],
+)
+def test_a_seed_of_chance_is_refused_where_the_file_has_it(scheduler: Facts, engine: Facts, path: str) -> None:
+    [problem] = problems(file_of(S07, scheduler, **engine))
+    assert problem.path == f"llm_d_model_services[0].{path}" and "a seed of its own" in problem.reason

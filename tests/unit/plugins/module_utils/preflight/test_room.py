@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether pods can be scheduled, or nodes for them can come: accelerators, CPU, memory, labels and taints alike."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.finding import PreflightFinding
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.room import nodes, requested
+
+Facts = dict[str, t.Any]
+GPU = "nvidia.com/gpu"
+# The file of gpu-operator#76 and karpenter-provider-aws#8068: GPU nodes appear when a pod asks for them.
+FROM_ZERO: Facts = {
+    "llm_d_platform": "gke",
+    "llm_d_gateway": {"provider": "gke"},
+    "llm_d_model_services": [
+        {
+            "name": "small",
+            "model": {"uri": "hf://google/gemma-2b-it", "token_secret": "hub-token"},
+            "tolerations": [{"key": GPU, "operator": "Exists"}],
+            "scheduler": {"preset": "prefix_aware"},
+        }
+    ],
+}
+SEEN = {"seen": ["Karpenter (NodePool gpu)"], "without": []}
+NONE: Facts = {"seen": [], "without": []}
+
+
+def node(name: str = "cpu-1", taints: t.Sequence[Facts] = (), labels: Facts | None = None, **allocatable: str) -> Facts:
+    amounts = {"cpu": "32", "memory": "128Gi", "pods": "110", **({GPU: allocatable.pop("gpu")} if "gpu" in allocatable else {}), **allocatable}
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": {"taints": list(taints)}, "status": {"allocatable": amounts}}
+
+
+def pod(on: str, **requests: str) -> Facts:
+    return {"metadata": {"namespace": "other"}, "spec": {"nodeName": on, "containers": [{"resources": {"requests": requests}}]}, "status": {"phase": "Running"}}
+
+
+def found(facts: Facts, platform: str = "gke", preflight: Facts | None = None, **service: t.Any) -> list[PreflightFinding]:
+    user = copy.deepcopy(FROM_ZERO)
+    user["llm_d_model_services"][0].update(service)
+    needs = plan({**user, "llm_d_preflight": preflight or {}})["preflight"]
+    return list(nodes({"pods": [], **facts}, needs, {"name": platform}))
+
+
+def test_nothing_is_needed_where_no_server_runs() -> None:
+    assert found({"nodes": [node()]}, replicas=0) == []
+
+
+SHORT: dict[str, tuple[Facts, Facts, str]] = {
+    "accelerators": ({"nodes": [node()]}, {}, "accelerators/none"),
+    "accelerators that others use": ({"nodes": [node(gpu="1")], "pods": [pod("cpu-1", **{GPU: "1"})]}, {}, "accelerators/taken"),
+    "another product": ({"nodes": [node(gpu="1")]}, {"accelerator": {"product": "NVIDIA-L40S"}}, "accelerators/product"),
+    "taints": ({"nodes": [node(), node("gpu-1", [{"key": "team", "value": "a", "effect": "NoSchedule"}], gpu="1")]}, {}, "accelerators/tainted"),
+    "labels": ({"nodes": [node(gpu="1")]}, {"accelerator": {"vendor": "none"}, "node_selector": {"zone": "b"}}, "nodes/labels"),
+    "CPU": ({"nodes": [node(), node("gpu-1", gpu="1", cpu="4")]}, {"resources": {"requests": {"cpu": "16", "memory": "8Gi"}}}, "nodes/size"),
+    "memory": ({"nodes": [node(), node("gpu-1", gpu="1")]}, {"resources": {"requests": {"cpu": "1", "memory": "200Gi"}}}, "nodes/size"),
+    "disk": (
+        {"nodes": [node(), node("gpu-1", gpu="1", **{"ephemeral-storage": "40Gi"})]},
+        {"resources": {"requests": {"cpu": "1", "ephemeral-storage": "100Gi"}}},
+        "nodes/size",
+    ),
+    "CPU that others use": (
+        {"nodes": [node(), node("gpu-1", gpu="1")], "pods": [pod("gpu-1", cpu="30")]},
+        {"resources": {"requests": {"cpu": "8", "memory": "8Gi"}}},
+        "nodes/taken",
+    ),
+    "memory that others use": (
+        {"nodes": [node(), node("gpu-1", gpu="1")], "pods": [pod("gpu-1", memory="120Gi")]},
+        {"resources": {"requests": {"cpu": "8", "memory": "16Gi"}}},
+        "nodes/taken",
+    ),
+}
+
+
+@pytest.mark.parametrize(("facts", "service", "wanted"), SHORT.values(), ids=SHORT)
+def test_what_no_node_takes_is_an_error_only_where_no_node_can_come(facts: Facts, service: Facts, wanted: str) -> None:
+    [finding] = [each for each in found({**facts, "node_autoscalers": NONE}, **service) if each.id == wanted]
+    assert finding.severity == "error" and "No node autoscaler was found. " in finding.how and "'node_autoscaler: present'" in finding.how
+    coming = [each for each in found({**facts, "node_autoscalers": SEEN}, **service) if each.id == wanted]
+    assert [each.severity for each in coming] == ["warning"] and "Nodes can come: Karpenter (NodePool gpu)." in coming[0].how
+    assert [each.severity for each in found(facts, preflight={"node_autoscaler": "present"}, **service) if each.id == wanted] == ["warning"]
+    absent = [each for each in found({**facts, "node_autoscalers": SEEN}, preflight={"node_autoscaler": "absent"}, **service) if each.id == wanted]
+    assert [each.severity for each in absent] == ["error"] and "node_autoscaler is 'absent'" in absent[0].how
+
+
+def test_a_cluster_without_nodes_is_one_to_which_they_come() -> None:
+    """But for one of which the user says that it gets none, and for accelerators."""
+    assert {(each.id, each.severity) for each in found({"nodes": [], "node_autoscalers": NONE}, accelerator={"vendor": "none"})} == {("nodes/none", "warning")}
+    fixed = found({"nodes": [], "node_autoscalers": NONE}, preflight={"node_autoscaler": "absent"}, accelerator={"vendor": "none"})
+    assert [each.severity for each in fixed] == ["error"]
+    assert ("accelerators/none", "error") in [(each.id, each.severity) for each in found({"nodes": [], "node_autoscalers": NONE})]
+
+
+def test_an_autoscaler_that_has_nothing_to_add_is_named() -> None:
+    [finding] = found({"nodes": [node()], "node_autoscalers": {"seen": [], "without": ["Karpenter has no NodePool"]}})
+    assert finding.severity == "error" and "No node autoscaler was found: Karpenter has no NodePool." in finding.how
+
+
+def test_the_amounts_are_told() -> None:
+    resources = {"requests": {"cpu": "40", "memory": "8Gi"}}
+    [finding] = found({"nodes": [node(), node("gpu-1", gpu="1", cpu="3920m")], "node_autoscalers": NONE}, resources=resources)
+    assert (finding.found, finding.needed) == ("gpu-1 3.92 cpu", "40 cpu on one node") and "Lower resources of small" in finding.how
+
+
+def test_pods_of_several_parts_take_each_others_room() -> None:
+    """The endpoint picker needs 8 CPUs, the server 28, and the node has 32."""
+    facts = {"nodes": [node(gpu="1")], "node_autoscalers": NONE}
+    [finding] = found(facts, resources={"requests": {"cpu": "28", "memory": "8Gi"}})
+    assert finding.id == "nodes/taken" and "of small-epp" in finding.what and "free: cpu-1 4 cpu" in finding.found, finding
+    assert found({**facts, "nodes": [node(gpu="1"), node("cpu-2")]}, resources={"requests": {"cpu": "28", "memory": "8Gi"}}) == []
+
+
+def test_gke_tolerates_the_taint_of_accelerators_by_itself() -> None:
+    facts = {"nodes": [node(), node("gpu-1", [{"key": GPU, "value": "present", "effect": "NoSchedule"}], gpu="1")], "node_autoscalers": NONE}
+    assert found(facts, tolerations=[]) == []
+    assert [each.id for each in found(facts, "kubernetes", tolerations=[])] == ["accelerators/tainted"]
+
+
+def test_what_a_pod_requests() -> None:
+    def part(sums: bool = True, limits: Facts | None = None, **requests: str) -> Facts:
+        return {"sums": sums, "requests": requests, "limits": limits or {}}
+
+    assert requested([part(cpu="1"), part(cpu="500m", memory="1Gi")]) == {"cpu": 1.5, "memory": 2**30}
+    assert requested([part(cpu="1"), part(False, cpu="3"), part(False, cpu="2")]) == {"cpu": 3}, "init containers run one after another, before the others"
+    assert requested([part(limits={GPU: "2", "cpu": "4"}, cpu="1")]) == {GPU: 2, "cpu": 1}, "a limit alone is the request"
+
+
+def test_what_was_not_read_refuses_nothing() -> None:
+    assert found({}) == []
+    assert found({"nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {GPU: "1"}}}]}) == [], "no amounts of CPU and memory"

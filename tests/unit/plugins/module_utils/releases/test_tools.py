@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions that are known to be broken: which they are, what their errors say, and that no requirement of ours allows them."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.filter.readable import readable
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.tools import BROKEN, broken, cause, fits
+from ansible_collections.llm_d.inference.plugins.plugin_utils import collection
+from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import blamed
+from packaging.specifiers import SpecifierSet
+
+
+@pytest.mark.parametrize(
+    ("version", "conditions", "right"),
+    [
+        ("36.0.0", "==36.0.0", True),
+        ("36.0", "==36.0.0", True),
+        ("36.0.1", "==36.0.0", False),
+        ("v4.0.1+g12500dd", ">=4.0.0", True),
+        ("3.19.0", ">=4.0.0", False),
+        ("34.1.0", ">=34.1.0,<36.0.0", True),
+        ("35.10.0", ">=34.1.0,<36.0.0", True),
+        ("36.0.0", ">=34.1.0,<36.0.0", False),
+        ("6.10.0", "<6.4.0", False),
+        ("", "<6.4.0", False),
+        ("unknown", "<6.4.0", False),
+    ],
+)
+def test_conditions(version: str, conditions: str, right: bool) -> None:
+    assert fits(version, conditions) is right
+
+
+@pytest.mark.parametrize(
+    ("versions", "names"),
+    [
+        ({"kubernetes": "36.0.0"}, ["kubernetes"]),
+        ({"kubernetes": "36.0.2", "urllib3": "2.8.0", "requests": "2.34.2"}, []),
+        ({"kubernetes": "33.1.0", "urllib3": "2.6.0"}, ["urllib3"]),
+        ({"kubernetes": "37.0.2", "urllib3": "2.6.0"}, []),
+        ({"requests": "2.28.2", "urllib3": "2.0.7"}, ["requests"]),
+        ({"requests": "2.28.2", "urllib3": "1.26.18"}, []),
+        ({"kubernetes.core": "6.2.0", "helm": "4.0.1"}, ["kubernetes.core"]),
+        ({"kubernetes.core": "6.2.0", "helm": "3.19.0"}, []),
+        ({"kubernetes.core": "6.2.0", "helm": None}, []),
+        ({"kubernetes.core": "6.4.0", "helm": "4.0.1"}, []),
+    ],
+)
+def test_what_is_broken_alone_or_beside_another(versions: dict[str, str | None], names: list[str]) -> None:
+    assert [row.name for row in broken(versions)] == names
+
+
+def test_an_error_names_the_version_that_causes_it() -> None:
+    said = "Task failed: Module failed: too many values to unpack (expected 3, got 4)"
+    assert "kubernetes.core <6.4.0 with helm >=4.0.0" in cause(said) and not cause("too many values to unpack (expected 2)")
+    assert "kubernetes.core:>=6.4.0" in str(readable([said], failed=True)) and "6.4.0" not in str(readable([said]))
+    assert "kubernetes.core:>=6.4.0" in blamed({"failed": True, "msg": said})["msg"]
+    assert blamed({"failed": True, "msg": "no"}) == {"failed": True, "msg": "no"} and blamed({"msg": said}) == {"msg": said}
+
+
+def test_no_requirement_allows_what_is_broken(root: Path) -> None:
+    """In any case: of a pair, preflight and the error tell."""
+    alone = [(row.name, row.versions.removeprefix("==")) for row in BROKEN if row.versions.startswith("==") and not row.beside]
+    stated: list[tuple[str, str]] = []
+    for path in sorted((root / "plugins").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        stated += [(path.name, line) for line in re.findall(r"^  - (kubernetes [<>=!][^\n]*)$", text, re.MULTILINE)]
+    assert len(stated) > 15 and alone
+    for name, version in alone:
+        for where, line in stated:
+            wanted = ",".join(re.findall(r"[<>=!]=? ?[0-9.]+", line.removeprefix(f"{name} ")))
+            assert not SpecifierSet(wanted).contains(version), f"{where}: {line}"
+
+
+def test_what_we_pin_is_not_broken(root: Path) -> None:
+    pinned: dict[str, t.Any] = dict(re.findall(r"^([\w.-]+)==(\S+)$", (root / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))
+    assert broken({**pinned, "kubernetes.core": collection.version("kubernetes.core")}) == []
+    assert collection.version() == yaml.safe_load((root / "galaxy.yml").read_text(encoding="utf-8"))["version"]
+    assert re.match(r"[0-9]+\.", collection.version("kubernetes.core"))

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Python that is too old for modules is named as such; what crashes on another one keeps its own error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import plays
+import pytest
+from ansible_collections.llm_d.inference.plugins.plugin_utils import interpreter
+
+CRASHED = {"failed": True, "exception": "SyntaxError"}
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - llm_d.inference.files:
+        files: []
+"""
+
+
+def python(folder: Path, version: str) -> str:
+    """A program that says to be a Python of this version, and that can run nothing."""
+    path = folder / "python"
+    path.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec echo {version}\necho SyntaxError >&2\nexit 1\n', encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.9", "3.10", "2.7"])
+def test_a_python_that_is_too_old_is_named(tmp_path: Path, version: str) -> None:
+    old = python(tmp_path, version)
+    said = interpreter.too_old(CRASHED, old)
+    assert f"ansible_python_interpreter is {old}, which is Python {version}" in said and "Python 3.11 or newer" in said
+
+
+def test_what_has_another_cause_is_left_alone(tmp_path: Path) -> None:
+    old = python(tmp_path, "3.9")
+    assert interpreter.too_old({"failed": True, "msg": "no", "invocation": {}}, old) == "", "the module ran"
+    assert interpreter.too_old({"changed": False}, old) == "" == interpreter.too_old(CRASHED, None)
+    assert interpreter.too_old(CRASHED, sys.executable) == "" == interpreter.too_old(CRASHED, str(tmp_path / "none"))
+    assert interpreter.too_old(CRASHED, python(tmp_path, "what?")) == ""
+
+
+@pytest.mark.rest
+def test_a_play_with_an_old_python_says_so(tmp_path: Path) -> None:
+    (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+    old = python(tmp_path, "3.8")
+    done = plays.run("-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={old}", str(tmp_path / "play.yml"))
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode and f"ansible_python_interpreter is {old}, which is Python 3.8" in said and "deserialization" not in said, said
