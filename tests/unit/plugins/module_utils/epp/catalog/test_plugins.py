@@ -150,7 +150,8 @@ def test_a_maker_that_a_parameter_names_is_not_declared_again() -> None:
 
 def document(line: str, *plugins: dict[str, t.Any] | str) -> dict[str, t.Any]:
     entries = [item if isinstance(item, dict) else {"type": item} for item in plugins]
-    return {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig", "plugins": [*entries, {"type": "queue-scorer"}, {"type": "max-score-picker"}]}
+    usual = [{"type": "queue-scorer"}, {"type": "max-score-picker"}]
+    return {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig", "plugins": [*entries, *usual]}
 
 
 @pytest.mark.parametrize(
