@@ -11,11 +11,9 @@ import tempfile
 import threading
 import typing as t
 
-from ansible.module_utils.common.validation import check_type_dict
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.common import credentials, masking
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import printable
 from . import run_files
@@ -35,9 +33,6 @@ class Followed(InProcess):
         """Run the module of the action's own name with a `progress_path`."""
         result: dict[str, t.Any] = ActionBase.run(self, tmp, task_vars)
         args = dict(self._task.args)
-        # Before the module logs what it was called with.
-        with contextlib.suppress(TypeError):
-            masking.register(credentials.texts(check_type_dict(args.get("headers") or {})))
         follower = None
         if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:
             follower = Follower(whose(task_vars or {}))

@@ -49,3 +49,27 @@ def test_what_is_hidden_of_a_header_with_a_credential(name: str, value: str, tex
 @pytest.mark.parametrize(("name", "value"), SHOWN)
 def test_other_headers_are_shown(name: str, value: str) -> None:
     assert credentials.texts({name: value}) == set()
+
+
+def test_what_is_hidden_of_a_kubeconfig() -> None:
+    """Its tokens, keys and passwords; not its names, addresses, certificates and paths, which would be hidden wherever a play shows them."""
+    user = {
+        "token": "planted-token",
+        "client-key-data": "cGxhbnRlZC1rZXk=",
+        "client-certificate-data": "Y2VydGlmaWNhdGU=",
+        "client-key": "/etc/kubernetes/admin.key",
+        "tokenFile": "/var/run/token",
+        "username": "admin",
+        "password": "planted-password",
+        "auth-provider": {"name": "oidc", "config": {"id-token": "planted-id", "client-secret": "planted-client", "idp-issuer-url": "https://issuer"}},
+        "exec": {"command": "aws", "env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": "planted-in-the-environment"}, {"name": "AWS_PROFILE", "value": "dev"}]},
+    }
+    data = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "users": [{"name": "me", "user": user}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://api:6443"}}],
+    }
+    planted = {"planted-token", "planted-password", "planted-id", "planted-client", "planted-in-the-environment", "cGxhbnRlZC1rZXk="}
+    assert credentials.nested(data) == planted
+    assert credentials.nested("/root/.kube/config") == credentials.nested(None) == set()
