@@ -145,8 +145,11 @@ ENGINE = {
     "env": Field("map", "Additional environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
     "drain_seconds": Field(
         "int",
-        "Seconds for which a terminating server finishes its in-flight requests and accepts no new ones. Requests that take longer are cut off.",
-        default=5,
+        (
+            "Seconds for which a terminating server finishes its in-flight requests and accepts no new ones: no less than the longest answer takes, since"
+            " requests that take longer are cut off. vLLM since 0.18 ends as soon as it has none (C(--shutdown-timeout)). If omitted, 120, and 45 for the"
+            " simulator."
+        ),
         minimum=5,
         maximum=3600,
     ),
