@@ -20,7 +20,6 @@ from .aliases import asked_names, rewrites
 from .autoscaling import autoscalers_to_prune, autoscaling
 from .cache_server import cache_server
 from .cleanup import scheduler_objects, to_prune
-from .draining import drain_seconds
 from .endpoint_picker import configuration, pool, scheduler
 from .engine import spelled_out
 from .gateway import default_name, listened_hosts
@@ -234,8 +233,7 @@ def _derive(given: Facts) -> Facts:
         "foreign": "take" if user["llm_d_adopt"] else "refuse",  # what becomes of objects of others with the names of ours
         "connection": {"kubeconfig": user["llm_d_kubeconfig"], "context": user["llm_d_context"]},
         "wait_timeout": user["llm_d_wait_timeout"],
-        # A server that needs the accelerators of another starts once that one has ended.
-        "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) + drain_seconds(service) for service in user[SERVICES])]),
+        "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
         "artifacts_dir": user["llm_d_artifacts_dir"],
         "benchmark": {**chosen, "services": chosen["services"] and [service_name(name, user, names) for name in chosen["services"]]},
         "prometheus": prometheus(user),

@@ -55,6 +55,8 @@ def call_module(capsys, monkeypatch):
     def call(module, check=False, **options):
         with patch_module_args({**options, **own, "_ansible_check_mode": check}), pytest.raises(SystemExit):
             module.main()
-        return json.loads(capsys.readouterr().out)
+        result = json.loads(capsys.readouterr().out)
+        result.pop(TOLD, None)
+        return result
 
     return call
