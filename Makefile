@@ -4,7 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .ONESHELL:
 
-PYTHON ?= python3
+# The first of these that ansible-core runs on: of the PATH, where pyenv's shims have those of one version only, else of pyenv.
+PYTHON ?= $(shell for each in python3 python3.13 python3.12 $$(ls -dr $(HOME)/.pyenv/versions/3.1[23]*/bin/python3 2>/dev/null || true); do \
+  if $$each -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then echo $$each; exit; fi; done; echo python3)
 INVENTORY ?= inventories/local
 # The inventory that `make inventory` writes, and the context of the kubeconfig that it asks; by default the current one. KUBECONFIG and K8S_AUTH_* count.
 NAME ?= mine
@@ -34,8 +36,8 @@ help: ## List what there is
 	@echo "  INVENTORY=$(INVENTORY)"
 
 $(VENV)/.ready: requirements.txt
-	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-	  echo "Python 3.11 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3.11" >&2; exit 1
+	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+	  echo "Python 3.12 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3.12" >&2; exit 1
 	fi
 	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
 	  echo "Installing python3-venv, which this Python lacks"

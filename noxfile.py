@@ -1,4 +1,4 @@
-"""What is supported, and how it is tested: `nox --list`, `nox -s unit` for all of it, `nox -s "unit(2.21, 3.13)"` for one.
+"""What is supported, and how it is tested: `nox --list`, `nox -s unit` for all of it, `nox -s "unit(2.22, 3.13)"` for one.
 
 CI runs none of these: `make test` runs the same lint, sanity and unit tests with the versions of requirements.txt.
 """
@@ -14,10 +14,11 @@ import nox
 os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *map(str, sorted(Path.home().glob(".pyenv/versions/*/bin")))])
 
 # ansible-core, by the `ansible` package that has it, and the Pythons that run it; tests/contract/test_supported.py compares this with what users are told.
-ANSIBLE = {"2.19": "12.3.0", "2.20": "13.8.0", "2.21": "14.5.0"}
-MATRIX = [("2.19", "3.11"), ("2.19", "3.12"), ("2.19", "3.13"), ("2.20", "3.12"), ("2.20", "3.13"), ("2.21", "3.12"), ("2.21", "3.13")]
+ANSIBLE = {"2.20": "13.8.0", "2.21": "14.5.0", "2.22": "15.0.0a3"}
+MATRIX = [("2.20", "3.12"), ("2.20", "3.13"), ("2.21", "3.12"), ("2.21", "3.13"), ("2.22", "3.13")]
+PREFERRED = "2.21"  # what requirements.txt has
 # What `make nightly` runs: each of them once.
-NIGHTLY = [("2.19", "3.11"), ("2.20", "3.12"), ("2.21", "3.13")]
+NIGHTLY = [("2.20", "3.12"), ("2.21", "3.12"), ("2.22", "3.13")]
 
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_missing_interpreters = False
@@ -39,7 +40,7 @@ def python_of(pairs: list[tuple[str, str]]) -> list[object]:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, with the pinned versions."""
-    install(session, "2.19")
+    install(session, PREFERRED)
     session.run("make", "lint", external=True)
 
 

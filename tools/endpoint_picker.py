@@ -19,13 +19,27 @@ from plugins.module_utils.epp.catalog.release_lines import (
     LINE_FACTS,
     METRICS_EXTRACTOR,
 )
-from plugins.module_utils.epp.catalog.types import ALL, GIE15, LINES, LLMD, ROUTER, S07, SINCE_15, Move, Param, Plugin
+from plugins.module_utils.epp.catalog.types import ALL, GIE15, LINES, LLMD, ROUTER, S07, SINCE_15, Move, Param, Plugin, Reads
 from plugins.module_utils.epp.rules.references import ROLE_NAMES
 from plugins.module_utils.releases.engines import ENGINES as ENGINE_METRICS
 from plugins.module_utils.releases.engines import SIGNALS
 from plugins.module_utils.releases.lines import RELEASES
 from plugins.module_utils.releases.metrics import PICKER_SIGNALS, SERVER_SIGNALS, SERVERS
 from tools.tables import code, table, text_of
+
+# Data that plugins make for others.
+DATA: dict[str, str] = {
+    "prefix": "Prefix matches of each server",
+    "inflight": "Requests and tokens in flight",
+    "uncached": "Uncached tokens of the request",
+    "latency": "Predicted latencies",
+    "mm": "Matches of multimodal embeddings",
+    "topology": "Topology of each server",
+    "pools": "Metrics of the pools of other clusters",
+}
+_DATA = """\
+What the Go code of each line reads (`Consumes`), with the parameters that decide it. An alias of a scorer or filter declares the makers that are not
+declared yet. Tokens of the prompt come from `token-producer`, which the router creates by itself as an estimate; metrics from `metrics-data-source`."""
 
 # What a plugin does; for a scorer, its score of a server, before it is clamped to 0..1.
 MEANING: dict[str, str] = {
@@ -211,7 +225,8 @@ _RULES = """\
 - Several profiles require a handler that runs several; more than one handler stops the endpoint picker.
 - Up to router-0.9, a decider must be declared before the handler that names it.
 - In gie-1.5 and scheduler-0.8 a `dataLayer` section without `metrics-data-source` disables scraping: scorers of load then see 0 for every server.
-- The router creates a missing producer by itself; the other lines do not.
+- The router creates a missing producer of most data by itself, and refuses to start without one of the others ([Data](#data-that-plugins-read)); of the
+  lines before it, gie-1.5 and scheduler-0.8 create `approx-prefix-cache-producer` for a `prefix-cache-scorer`, and nothing else.
 - A boolean flag needs its `=`: `--flag false` sets the flag to true."""
 
 _PRECISE = """\
@@ -250,6 +265,7 @@ def page() -> str:
     lines += ["The alias is the name of the plugin in the user's file. Parameters: [endpoint-picker-parameters.md](endpoint-picker-parameters.md).", ""]
     for role, title in _KINDS.items():
         lines += _plugins_of(role, title)
+    lines += ["## Data that plugins read", "", _DATA, "", *_data()]
     lines += ["## Renamed and removed", "", *_moves(), "## Flags", "", *_flags(), "## Metrics", "", *_metrics()]
     lines += ["## Precise prefix matching", "", _PRECISE, "", *_options(presets.PRECISE_OPTIONS)]
     lines += ["## Prefill/decode disaggregation", "", _PD, "", *_connectors(), "## Operation", "", _OPERATION]
@@ -268,6 +284,26 @@ def _where(lines: t.Collection[str]) -> str:
     """Release lines in words."""
     names = {ALL: "all", SINCE_15: f"all but {S07}", LLMD: f"all but {GIE15}", ROUTER: "router"}
     return names.get(frozenset(lines)) or ", ".join(line for line in LINES if line in lines)
+
+
+def _data() -> list[str]:
+    rows = []
+    for data, (maker, _name) in catalog.MAKERS.items():
+        readers = {
+            (plugin.type, _condition(item)): plugin.lines & item.lines
+            for plugin in catalog.PLUGINS
+            for item in (need if isinstance(need, Reads) else Reads(need) for need in plugin.needs)
+            if item.data == data
+        }
+        read_by = [f"{code(kind)}{condition} ({_where(lines)})" for (kind, condition), lines in readers.items()]
+        rows.append([DATA[data], code(maker), "yes" if data in catalog.BY_ITSELF else "no", "<br>".join(read_by)])
+    return table(["data", "made by", "the router creates the maker by itself", "read by"], rows)
+
+
+def _condition(item: Reads) -> str:
+    conditions = [f"{code(name)} is {code(_word(value))}" for name, value in filter(None, [item.when])]
+    conditions += [f"{code(name)} is not {code(_word(value))}" for name, value in filter(None, [item.unless])]
+    return f" if {' and '.join(conditions)}" if conditions else ", optional" if item.optional else ""
 
 
 def _release_lines() -> list[str]:
@@ -320,7 +356,11 @@ def _default(param: Param) -> str:
         return "**required**"
     if param.default is None:
         return ""
-    return code(str(param.default).lower() if isinstance(param.default, bool) else str(param.default))
+    return code(_word(param.default))
+
+
+def _word(value: t.Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _types_of(role: str) -> dict[str, list[Plugin]]:
@@ -364,7 +404,8 @@ def _notes(versions: t.Sequence[Plugin]) -> list[str]:
     found += [f"In {_where(version.lines)}: {version.deprecated}" for version in versions if version.deprecated]
     created = {line for version in versions if version.default for line in version.lines}
     if created:
-        found.append(f"Created by itself if not declared ({_where(created)}).")
+        but = {data for version in versions if version.default for data in version.makes} - catalog.BY_ITSELF - {"precise", "session"}
+        found.append(f"Created by itself if not declared ({_where(created)}){', but not for ' + ', '.join(DATA[data].lower() for data in but) if but else ''}.")
     return found
 
 

@@ -151,7 +151,9 @@ options:
     type: dict
     default: {}
   headers:
-    description: Headers to add to each request. Their values are not shown.
+    description:
+      - Headers to add to each request. Values of those that carry a credential, by their name (C(authorization), C(cookie), C(x-api-key) and the like) or
+        because they look like one, are not shown.
     type: dict
     default: {}
   api_key_secret:
@@ -723,6 +725,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.benchmark import bundle, execute, input_files, k8s_job, k8s_job_objects, options, target
 from ..module_utils.benchmark.argument_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
 from ..module_utils.benchmark.runner import Unusable
+from ..module_utils.common import masking
 from ..module_utils.http import tls
 from ..module_utils.inference import api_keys
 from ..module_utils.k8s.errors import ClusterError
@@ -765,7 +768,7 @@ def by_job(params: dict[str, t.Any], url: str, files: input_files.Files, cluster
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(SPEC, supports_check_mode=True, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY)
-    module.no_log_values = hidden_values(module.params["api_key"], (module.params["headers"] or {}).items())
+    masking.hide(module, hidden_values(module.params["api_key"], (module.params["headers"] or {}).items()))
     numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:

@@ -20,7 +20,7 @@ from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
 # Versions that the tests of plugin_utils passed with; plugins/module_utils/k8s/compat.py has those of kubernetes.core and the client library.
-TRIED = {"ansible-core": ("2.19.14", "2.20.10", "2.21.5")}
+TRIED = {"ansible-core": ("2.20.10", "2.21.5", "2.22.0rc1")}
 # How modules serialize what they take and return.
 PROFILE = "legacy"
 

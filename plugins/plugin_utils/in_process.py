@@ -21,8 +21,11 @@ import typing as t
 import warnings
 from unittest import mock
 
+import yaml
+from ansible.module_utils.common.validation import check_type_dict
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common import credentials, masking
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import all_printable
 from ..module_utils.releases.tools import cause
@@ -56,6 +59,7 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         name: str = module_name or self._task.action
         variables = task_vars or {}
         run_files.end_with_the_run()
+        masking.register(secrets_of(self._task.args if module_args is None else module_args))
         if options or not self._runs_here(variables):
             sent: dict[str, t.Any] = super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
             python = interpreter.wanted(self, variables) if self._connection.transport == "local" else None
@@ -73,6 +77,18 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
             return False
         named = interpreter.wanted(self, variables)
         return named is None or same_interpreter(named, sys.executable)
+
+
+def secrets_of(arguments: dict[str, t.Any]) -> set[str]:
+    """Secrets in options that are not no_log where Ansible hides texts that were registered: headers, and a kubeconfig that is given inline."""
+    found: set[str] = set()
+    with contextlib.suppress(TypeError):  # the module refuses what is no mapping
+        found |= credentials.texts(check_type_dict(arguments.get("headers") or {}))
+    kubeconfig = arguments.get("kubeconfig")
+    if isinstance(kubeconfig, str) and "\n" in kubeconfig:
+        with contextlib.suppress(yaml.YAMLError):
+            return found | {kubeconfig} | credentials.nested(yaml.safe_load(kubeconfig))
+    return found | credentials.nested(kubeconfig)
 
 
 def same_interpreter(one: str, other: str) -> bool:

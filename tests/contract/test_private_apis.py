@@ -18,6 +18,7 @@ import ansible_collections.kubernetes.core as kubernetes_core
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import compat as connections
 from ansible_collections.llm_d.inference.plugins.plugin_utils import compat as workers
+from packaging.version import Version
 from plays import ROOT
 
 COMPAT = {ROOT / "plugins/module_utils/k8s/compat.py", ROOT / "plugins/plugin_utils/compat.py"}
@@ -113,8 +114,12 @@ def installed(name: str) -> str:
     return manifest["collection_info"]["version"]
 
 
-def key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:3])
+def key(version: str) -> Version:
+    return Version(version)
+
+
+def test_versions_before_a_release_have_an_order() -> None:
+    assert key("2.21.5") < key("2.22.0b2") < key("2.22.0rc1") < key("2.22.0") < key("2.22.1")
 
 
 @pytest.mark.parametrize("name", sorted(TRIED))

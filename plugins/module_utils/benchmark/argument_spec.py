@@ -11,6 +11,7 @@ import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ..common.masking import REGISTERS
 from ..http import tls
 from ..inference import api_keys
 
@@ -74,7 +75,8 @@ SPEC = {
     "ignore_eos": {"type": "bool", "default": True},
     "temperature": {"type": "float", "default": 0},
     "extra_body": {"type": "dict", "default": {}},
-    "headers": {"type": "dict", "default": {}, "no_log": True},
+    # The module hides the credentials among them; the log of an older ansible-core is written before it can.
+    "headers": {"type": "dict", "default": {}, "no_log": not REGISTERS},
     "host_header": {"type": "str"},
     "api_key": {"type": "str", "no_log": True},
     "api_key_secret": api_keys.SECRET,

@@ -24,6 +24,7 @@ from ansible.module_utils.common.warnings import warn
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ..common.clock import SYSTEM, Clock
+from ..common.masking import REGISTERS
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
 from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, no_token, not_an_api_server, refusal
@@ -54,8 +55,11 @@ SILENCE = 60.0  # seconds for which a module that waits goes on while the API se
 
 
 def auth_spec() -> Facts:
-    """The connection options of kubernetes.core, for an argument_spec. From its version 6.4 on a kubeconfig, which may be given inline, is no secret there."""
-    return {name: {**spec, "no_log": True} if name == "kubeconfig" else dict(spec) for name, spec in AUTH_ARG_SPEC.items()}
+    """The connection options of kubernetes.core, for an argument_spec. From its version 6.4 on a kubeconfig, which may be given inline, is no secret there.
+
+    Nor is it here where Ansible hides texts that were registered (plugins/plugin_utils/in_process.py): its path would be hidden wherever the play shows it.
+    """
+    return {name: {**spec, "no_log": not REGISTERS} if name == "kubeconfig" else dict(spec) for name, spec in AUTH_ARG_SPEC.items()}
 
 
 def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import re
 import typing as t
 
-_SHORTEST, _SHORTEST_NAMED = 8, 4  # characters of a key, of one in a header with the name of a secret
-_SECRET_NAME = re.compile(r"auth|token|key|secret|passw|cookie|credential", re.IGNORECASE)
+from ..common import credentials
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +31,8 @@ class LoadLimits:
 
 
 def hidden_values(api_key: str | None, headers: c.Iterable[tuple[str, t.Any]]) -> set[str]:
-    """What to mask in every text: the API key, and what may be a key in headers.
+    """What to mask in every text: the API key, and credentials in headers.
 
-    Not every value of a header: `x-priority: 1` would mask every 1 that was measured.
+    Not every value of a header: `x-priority: 1` would mask every 1 that was measured, and `x-team: tiny` every tiny.
     """
-    found = {api_key} if api_key else set()
-    for name, value in headers:
-        words = [str(value), *str(value).split()]
-        least = _SHORTEST_NAMED if _SECRET_NAME.search(str(name)) else _SHORTEST
-        found |= {word for word in words if len(word) >= least}
-    return found
+    return ({api_key} if api_key else set()) | credentials.texts(dict(headers))

@@ -18,6 +18,7 @@ from ..releases.deployed import picker_signals
 from ..releases.engines import REQUIRED
 from ..releases.gateways import POOL_PORTS
 from .api_keys import api_key_warnings
+from .draining import picker_drain
 from .engine import block_size, engine_warnings, ranks, usual_block_size
 from .names import scheduler_namespace
 from .pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
@@ -33,8 +34,6 @@ CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
 PORTS = {"health": 9003, "metrics": 9090}
-# Seconds that an endpoint picker gives in-flight requests after SIGTERM; configurable only from router 0.10 on.
-OWN_DRAIN = 30
 # Options of a scheduler block about running the endpoint picker; all others say how it decides.
 SEED = "PYTHONHASHSEED"
 # The checks and the plan both need the configuration: it is built once.
@@ -153,8 +152,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=True),
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-        "drain_seconds": settings["drain_seconds"],
-        "termination_grace": settings["drain_seconds"] + OWN_DRAIN + 10,
+        **picker_drain(service),
         # Metrics that every server has to export for the configured decisions.
         "signals": [
             *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),

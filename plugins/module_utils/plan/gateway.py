@@ -9,6 +9,7 @@ from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, controllers
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
+from .draining import proxy_drain
 from .names import gateway_name, scheduler_namespace
 from .pod_spec import PROXY_READINESS, labels_in
 from .references import image
@@ -46,6 +47,7 @@ def gateway(user: Facts, labels: Facts) -> Facts:
         "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
         "proxy_image": _proxy_image(user, facts),
         "proxy_readiness": dict(PROXY_READINESS),
+        "proxy_drain": f"{drain}s" if (drain := proxy_drain(settings)) is not None else None,
         "connection": connection(user),
         "backend": "InferencePool" if connection(user) == "pool" else "Service",
         "pool_version": settings["pool_version"],

@@ -13,6 +13,7 @@ from ..releases.deployed import ENGINE_DEFAULTS
 from ..releases.lines import ACCELERATORS
 from .api_keys import api_key_secret
 from .caches import cache_volumes, with_caches, with_memory
+from .draining import server_drain
 from .engine import engine_image, vendor
 from .multi_node import to_workload
 from .pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
@@ -25,8 +26,6 @@ from .weights import access_mode, volumes
 ENGINE_PORT_NAME = "engine"
 # Of the HTTPRoute past the endpoint picker.
 DIRECT_SUFFIX = "-direct"
-# Seconds that a model server needs to free its memory after SIGTERM.
-END_SECONDS = 55
 
 
 def startup_timeout(service: Facts) -> int:
@@ -80,7 +79,9 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     engine = service["engine"]
     asked = with_caches(service, required.get("vllm", {}))
     traced = server_requirements(service, user, f"{service['name']}-{role}")
+    draining = server_drain(service, user, role)
     asked = {**asked, **{key: [*asked.get(key, []), *traced[key]] for key in traced}}
+    asked["args"] = [*asked.get("args", []), *draining.pop("args")]
     port = SIDECAR_SERVER_PORT if proxy else engine["port"]
     port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
     selector = {**pool_selector(service), ROLE_LABEL: role}
@@ -121,9 +122,8 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "volumes": pod_volumes,
         "volume_mounts": mounts,
         "strategy": _strategy(service),
-        "drain_seconds": engine["drain_seconds"],
-        "termination_grace": engine["drain_seconds"] + END_SECONDS,
         "api_key_secret": api_key_secret(service, user["llm_d_namespace"]),
+        **draining,
     }
     workload, worker = to_workload(service, pod)
     made, others = {**planned, **workload}, {**planned, **worker} if worker else None

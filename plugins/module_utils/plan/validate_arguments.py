@@ -15,6 +15,7 @@ from ..releases.deployed import ENGINE_DEFAULTS, LISTENER_VARIABLES, LISTENERS, 
 from ..releases.gateways import POOL_PORTS
 from ..releases.vllm import number_of
 from ..schema.fields import Problem
+from .draining import drain_problems
 from .engine import block_size, dividing, ranks, vendor
 from .multi_node import PARALLEL_FLAGS, meeting_port, scheduler_problems
 from .weights import scheme, served_name
@@ -49,7 +50,13 @@ _OURS_ALONE = {
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """Arguments of the model server and of the endpoint picker that contradict an option, whatever the scheduler."""
-    return [*_engine_arguments(service, path), *_parallel(service, path), *_ports(service, path), *_picker_arguments(service, path, user)]
+    return [
+        *_engine_arguments(service, path),
+        *_parallel(service, path),
+        *_ports(service, path),
+        *_picker_arguments(service, path, user),
+        *drain_problems(service, path, user),
+    ]
 
 
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:

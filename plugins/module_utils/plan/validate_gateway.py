@@ -12,6 +12,7 @@ from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import provider_facts
+from .draining import proxy_drain_rule
 from .gateway import class_name, common_host, connection, default_name, listened_hosts, proxy_service, published_host, version
 from .names import gateway_name, scheduler_namespace
 from .references import mirrored
@@ -22,8 +23,9 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 def gateway_problems(user: Facts) -> list[Problem]:
     """Options of llm_d_gateway that contradict each other, the platform or the release line."""
-    checks = (_platform, _versions, _class, _connection, _pool, _pickers, _routes, _listeners, _issuer, _standalone, _route, _rule, _project, _images)
-    return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
+    checks = (_platform, _versions, _class, _connection, _pool, _pickers, _routes, _listeners, _issuer)
+    rest = (_standalone, _route, _rule, proxy_drain_rule, _project, _images)
+    return [problem for check in (*checks, *rest) for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:

@@ -95,6 +95,8 @@ PYTHON_IMAGE = "docker.io/library/python:3.13.9-slim"
 #   always: further arguments; env: further variables; sources: kinds of model.uri that it opens; health, metrics: paths; signals: what the endpoint
 #     picker reads where it is not the first metric of each signal in engines.py. cached_tokens: whether its answers say how many tokens of the prompt
 #     came from the cache, on which a warm-up counts. warning: what users should know before they choose it.
+#   drain_seconds: default for in-flight requests of a terminating server; own_drain: seconds for which it finishes them by itself after SIGTERM, 0 where nobody
+#     has looked (the simulator: pkg/communication/communication.go).
 ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
         "image": "docker.io/vllm/vllm-openai:v0.30.0",
@@ -110,6 +112,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "requests": {"cpu": "2", "memory": "8Gi"},
         "max_model_len": None,
         "startup_timeout": 1800,
+        "drain_seconds": 120,
+        "own_drain": 0,
         "startup_period": 5,
         # Written for every image of vLLM: entry points of older ones for CUDA ignore a model that is no flag, and those for TPU and Gaudi run what they get
         # as a command.
@@ -151,6 +155,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "requests": {"cpu": "50m", "memory": "64Mi"},
         "max_model_len": 32768,
         "startup_timeout": 120,
+        "drain_seconds": 45,
+        "own_drain": 30,
         "startup_period": 1,
         "command": None,
         # Its model is a name only.
@@ -183,6 +189,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "requests": {"cpu": "2", "memory": "8Gi"},
         "max_model_len": None,
         "startup_timeout": 1800,
+        "drain_seconds": 120,
+        "own_drain": 0,
         "startup_period": 5,
         "command": ("python3", "-m", "sglang.launch_server"),
         "flags": {
@@ -222,6 +230,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "requests": {"cpu": "2", "memory": "16Gi"},
         "max_model_len": None,
         "startup_timeout": 3600,
+        "drain_seconds": 120,
+        "own_drain": 0,
         "startup_period": 5,
         "command": _script(_TRTLLM, "trtllm-serve"),
         "flags": {
@@ -256,6 +266,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "requests": {"cpu": "2", "memory": "8Gi"},
         "max_model_len": None,
         "startup_timeout": 1800,
+        "drain_seconds": 120,
+        "own_drain": 0,
         "startup_period": 5,
         "command": _script(_TRITON, "triton"),
         "flags": {"model": ("tokenizer",), "port": ("openai-port",)},
@@ -294,6 +306,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "requests": {"cpu": "2", "memory": "8Gi"},
         "max_model_len": None,
         "startup_timeout": 1800,
+        "drain_seconds": 120,
+        "own_drain": 0,
         "startup_period": 5,
         "command": None,
         "flags": {

@@ -197,6 +197,11 @@ def events_are_maps(version: str) -> bool:
     return _number(version) >= _number(EVENTS_AS_MAPS)
 
 
+def has_option(version: str, flag: str) -> bool:
+    """Whether a version has an option. One that is newer than all recorded ones has what the last of these has."""
+    return flag in options(min(version, VERSIONS[-1], key=_number))
+
+
 @functools.cache
 def options(version: str) -> t.Mapping[str, Option]:
     """All spellings of all options of a recorded version."""

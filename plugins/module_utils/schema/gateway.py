@@ -113,6 +113,16 @@ GATEWAY = {
     ),
     "picker_tls": Field("bool", "Whether the gateway connects to the endpoint picker over TLS. If omitted, the provider's default."),
     "openshift_route": Field("dict", "An OpenShift Route in front of the gateway. Only on OpenShift.", default={}, options=_OPENSHIFT_ROUTE),
+    "drain_seconds": Field(
+        "int",
+        (
+            "Seconds for which a terminating proxy of the gateway keeps connections on which requests are in flight: no less than"
+            " O(llm_d_model_services[].engine.drain_seconds), since answers pass through it. With C(envoy_gateway) and C(envoy_ai_gateway), where it is 120 if"
+            " omitted; other providers have settings of their own."
+        ),
+        minimum=5,
+        maximum=3600,
+    ),
     "traffic": Field(
         "dict",
         (

@@ -155,8 +155,11 @@ ENGINE = {
     "api_key_secret_key": Field("str", "Key of O(api_key_secret) that holds the API key.", default="API_KEY", format="secret_key"),
     "drain_seconds": Field(
         "int",
-        "Seconds for which a terminating server finishes its in-flight requests and accepts no new ones. Requests that take longer are cut off.",
-        default=5,
+        (
+            "Seconds for which a terminating server finishes its in-flight requests and accepts no new ones: no less than the longest answer takes, since"
+            " requests that take longer are cut off. vLLM since 0.18 ends as soon as it has none (C(--shutdown-timeout)). If omitted, 120, and 45 for the"
+            " simulator."
+        ),
         minimum=5,
         maximum=3600,
     ),

@@ -137,9 +137,9 @@ _SCHEDULER = {
         "int",
         (
             "Seconds for which a terminating endpoint picker keeps its in-flight requests before it receives SIGTERM; it then takes up to 30 more. A"
-            " response that takes longer than both is cut off when the scheduler changes."
+            " response that takes longer than both is cut off when the scheduler changes. If omitted, as many as it takes that both are what"
+            " O(llm_d_model_services[].engine.drain_seconds) gives servers, and at least 30."
         ),
-        default=30,
         minimum=5,
         maximum=3600,
     ),

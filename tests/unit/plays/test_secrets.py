@@ -168,7 +168,7 @@ def test_no_secret_of_a_stack_that_is_ready_is_in_any_output(play):
     assert any("a-decode" in json.dumps(event["result"].get("invocation")) for event in events), "the events have the arguments of the modules"
     compared = [entry["action"] for event in events for entry in event["result"].get("objects", ()) if entry["name"] == "a-compare"]
     assert [action for action, _times in itertools.groupby(compared)] == ["absent", "created", "deleted"], "a comparison has kept and restored the objects"
-    assert any(event["task"] == "server | List the pods" for event in events), "calibration has looked for a server"
+    assert any(event["task"].endswith("server | List the pods") for event in events), "calibration has looked for a server"
 
 
 @pytest.mark.parametrize("refuses", [(), ("Deployment",)])

@@ -169,6 +169,7 @@ PLUGINS = [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "sin
 PROFILES = [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}, {"pluginRef": "max-score-picker"}]}]
 # Values of options that have to be right in more than their type.
 RIGHT: dict[str, t.Any] = {
+    "llm_d_gateway.drain_seconds": 600,
     "llm_d_benchmark.services": ["sim"],
     "llm_d_gateway.picker_tls": False,
     "llm_d_gpus.driver": False,

@@ -172,6 +172,7 @@ UNPRINTED = {
     "server.args": "the checks of model servers; written_args says the same as the file spells it",
     "server.autoscaling.asks": "the preflight",
     "server.autoscaling.provider": "the claims",
+    "server.drain_seconds": "what the pause of the pod, its grace period and the arguments of vLLM follow",
     "server.engine_port": "container_ports and args have it",
     "server.health_path": "the probes have it",
     "server.metrics_path": "the PodMonitor has it",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .scorers import PRECISE_INDEX
-from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin
+from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin, Reads
 
 _MATCH = Param("prefixMatchInfoProducerName", "str", lines=ROUTER, refers="producer")
 _SEND = (Param("scheme", "str", "http", choices=("http", "https")), Param("insecureSkipVerify", "bool", True))
@@ -40,6 +40,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("maxPrefixTokensToMatch", "int", 131072, low=0),
             Param("lruCapacityPerServer", "int", 31250, low=1),
         ),
+        needs=("tokens",),
         makes=("prefix",),
         default=True,
     ),
@@ -56,7 +57,8 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("maxEstimatedOutputTokens", "int", low=0, lines=R10_UP),
             Param("syncCrossReplicaState", "bool", lines=R10_UP),
         ),
-        makes=("inflight",),
+        needs=("tokens", Reads("prefix", optional=True)),
+        makes=("inflight", "uncached"),
         default=True,
     ),
     Plugin(
@@ -72,6 +74,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("endpointRoleLabel", "str"),
             Param("predictInPrepareData", "bool", True),
         ),
+        needs=(Reads("prefix", optional=True),),
         makes=("latency",),
     ),
     Plugin(
@@ -91,6 +94,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("useEncoderCacheFeatures", "bool", lines=R10_UP),
             Param("encoderCacheMatchInfoProducerName", "str", lines=R10_UP, refers="producer"),
         ),
+        needs=("tokens", "prefix", Reads("inflight", R10_UP), Reads("mm", R10_UP, when=("useEncoderCacheFeatures", True))),
         makes=("latency",),
         default=True,
     ),
@@ -133,7 +137,13 @@ PRODUCERS: tuple[Plugin, ...] = (
     ),
     Plugin("session-id-producer", ("producer",), ROUTER, (Param("headerName", "str"), Param("cookieName", "str")), makes=("session",)),
     Plugin(
-        "mm-embeddings-cache-producer", ("producer", "extractor"), ROUTER, (Param("cacheSizeInMBPerServer", "int", 4096, low=1),), makes=("mm",), default=True
+        "mm-embeddings-cache-producer",
+        ("producer", "extractor"),
+        ROUTER,
+        (Param("cacheSizeInMBPerServer", "int", 4096, low=1),),
+        needs=("tokens",),
+        makes=("mm",),
+        default=True,
     ),
     Plugin(
         "burst-prefix-cache-producer",
@@ -149,6 +159,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("balanceBy", "str", "requests", choices=("requests", "tokens")),
         ),
         alpha=R10_UP,
+        needs=("tokens",),
         makes=("prefix",),
     ),
     Plugin(
@@ -157,6 +168,7 @@ PRODUCERS: tuple[Plugin, ...] = (
         R10_UP,
         (_MATCH, Param("minCachedTokenDelta", "int", 1, low=1), Param("prefillProfileName", "str", "prefill")),
         alpha=R10_UP,
+        needs=("prefix",),
     ),
     Plugin(
         "multicluster-approx-prefix-cache-producer",
@@ -170,6 +182,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("lruCapacityPerServer", "int", low=1),
         ),
         alpha=R10_UP,
+        needs=("tokens",),
         makes=("prefix",),
     ),
 )
@@ -208,6 +221,7 @@ DATA_LAYER: tuple[Plugin, ...] = (
         R10_UP,
         tuple(Param(name, "str") for name in ("hostname", "rack", "zone", "region")),
         alpha=R10_UP,
+        makes=("topology",),
     ),
     Plugin(
         "dcgm-data-source",
@@ -225,6 +239,7 @@ DATA_LAYER: tuple[Plugin, ...] = (
         R10_UP,
         (Param("kvCacheUtilizationMetric", "str"), Param("queueSizeMetric", "str")),
         alpha=R10_UP,
+        makes=("pools",),
     ),
     Plugin("local-syncer", ("syncer",), R10_UP, blind=True, alpha=R10_UP),
 )

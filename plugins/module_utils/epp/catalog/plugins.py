@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ...common.scalars import scalar
 from .data_layer import DATA
 from .flow_control import CONTROL
 from .profile_plugins import FILTERS, HANDLERS, PICKERS
 from .scorers import SCORERS
-from .types import ALL, GIE15, LINES, LLMD, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin
+from .types import ALL, GIE15, LINES, LLMD, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin, Reads
 
 PLUGINS: tuple[Plugin, ...] = SCORERS + FILTERS + PICKERS + HANDLERS + DATA + CONTROL
 
@@ -140,6 +141,21 @@ NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
 # Older names of the same parameter, resolved silently: (type, normalized name) to the parameter.
 SAME_PARAMS: dict[tuple[str, str], str] = {("load-aware-scorer", "queuethreshold"): "threshold"}
 
+# Who makes the data that plugins read, and the parameter by which a plugin names another maker.
+MAKERS: dict[str, tuple[str, str]] = {
+    "prefix": ("approx-prefix-cache-producer", "prefixMatchInfoProducerName"),
+    "inflight": ("inflight-load-producer", "inFlightLoadProducerName"),
+    "uncached": ("inflight-load-producer", "inFlightLoadProducerName"),
+    "latency": ("predicted-latency-producer", "latencyPredictionInfoProducerName"),
+    "mm": ("mm-embeddings-cache-producer", "producerName"),
+    "topology": ("topology-extractor", "topologyProducerName"),
+    "pools": ("multicluster-metrics-extractor", ""),
+}
+# Of these the router creates a missing maker by itself; without a maker of another one it refuses to start.
+BY_ITSELF = frozenset({"prefix", "inflight", "latency", "mm", "tokens"})
+# The data source that an extractor among the makers has to be named under.
+FED_BY = {"multicluster-metrics-extractor": "multicluster-metrics-data-source"}
+
 _INDEX_BY_TYPE: dict[str, dict[str, Plugin]] = {}
 for _plugin in PLUGINS:
     for _line in _plugin.lines:
@@ -149,6 +165,29 @@ for _plugin in PLUGINS:
 def find_plugin(plugin_type: str, line: str) -> Plugin | None:
     """The description of a plugin type in a release line, or None when the line does not have it."""
     return _INDEX_BY_TYPE.get(plugin_type, {}).get(line)
+
+
+def reads(plugin: Plugin, line: str, parameters: t.Mapping[str, t.Any], optional: bool = True) -> list[str]:
+    """The data that a plugin reads with these parameters; without `optional` only what it does not work without."""
+    found = [item if isinstance(item, Reads) else Reads(item) for item in plugin.needs]
+    return [
+        item.data
+        for item in found
+        if line in item.lines
+        and (optional or not item.optional)
+        and (item.when is None or item.when[1] in _values(plugin, item.when[0], parameters))
+        and (item.unless is None or item.unless[1] not in _values(plugin, item.unless[0], parameters))
+    ]
+
+
+def _values(plugin: Plugin, name: str, parameters: t.Mapping[str, t.Any]) -> list[t.Any]:
+    """The value of a parameter, by default too; of `list.field`, the field of each entry."""
+    head, _dot, field = name.partition(".")
+    param = next(item for item in plugin.params if item.name == head)
+    value = parameters.get(head, param.default)
+    if not field:
+        return [scalar(value, param.kind)]
+    return [entry.get(field) for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def lines_of(plugin_type: str) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .types import ALL, LLMD, R09, R10, ROUTER, S07, S08
+from .types import ALL, LLMD, R09, R10, R10_UP, ROUTER, S07, S08
 
 # Scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
@@ -71,14 +71,6 @@ SIDECAR_SERVER_PORT = 8200
 SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", S08: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port"}
 SIDE_CHANNEL_PORT = 5600
 
-# Producers that must be declared, by the alias of the scorer or filter that reads them.
-COMPANIONS: dict[str, tuple[str, ...]] = {
-    "token_load": ("inflight-load-producer",),
-    "latency": ("predicted-latency-producer",),
-    "slo_headroom": ("predicted-latency-producer",),
-    "prefix_affinity": ("approx-prefix-cache-producer", "predicted-latency-producer"),
-    "concurrency": ("inflight-load-producer",),
-}
 # Parameters that are always written, because the real default of these lines differs from the documented one: active-request-scorer of
 # scheduler 0.7 and 0.8 reads a missing maxBusyScore as 0, so every server with an in-flight request would score 0.
 WRITTEN_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
@@ -121,8 +113,15 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
             ),
         ),
     ),
-    "latency": ((ALL, "latency: it needs the latency predictor's sidecars next to the endpoint picker."),),
-    "predicted_latency": ((ALL, "predicted_latency: it needs the latency predictor's sidecars next to the endpoint picker."),),
+    "endpoint_attribute": (
+        (
+            R10_UP,
+            (
+                "endpoint_attribute: a server without the attribute scores 0; customMetrics of core-metrics-extractor write attributes, in a configuration of "
+                "your own (plugins and profiles)."
+            ),
+        ),
+    ),
     "active_requests": (
         (ROUTER, "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
         (frozenset({S07, S08}), "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, fraction
-from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, SCHEDULER, SINCE_15, Param, Plugin
+from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, SCHEDULER, SINCE_15, Param, Plugin, Reads
 
 _SELECTOR = (
     Param("matchLabels", "map"),
@@ -47,7 +47,7 @@ FILTERS: tuple[Plugin, ...] = (
             fraction("explorationProbability", 0.01),
             Param("maxTTFTPenaltyMs", "float", 5000, low=0),
         ),
-        needs=("prefix", "latency"),
+        needs=("prefix", Reads("latency", unless=("maxTTFTPenaltyMs", 0))),
     ),
     Plugin(
         "prefix-cache-affinity-filter",
@@ -63,7 +63,11 @@ FILTERS: tuple[Plugin, ...] = (
             PREDICTION_NAME,
             INFLIGHT_NAME,
         ),
-        needs=("prefix",),
+        needs=(
+            "prefix",
+            Reads("inflight", when=("ttftSource", "prefillThroughput"), unless=("maxTTFTPenaltyMs", 0)),
+            Reads("latency", when=("ttftSource", "latencyPredictor"), unless=("maxTTFTPenaltyMs", 0)),
+        ),
     ),
     Plugin("slo-headroom-tier-filter", ("filter",), SINCE_15, (fraction("epsilonExploreNeg", 0.01), PREDICTION_NAME), needs=("latency",)),
     Plugin("session-affinity-filter", ("filter",), ROUTER, SESSION, alpha=R10_UP),
@@ -119,7 +123,7 @@ FILTERS: tuple[Plugin, ...] = (
             INFLIGHT_NAME,
         ),
         alpha=R10_UP,
-        needs=("metrics",),
+        needs=("metrics", Reads("inflight", when=("conditions.metric", "active-requests"))),
     ),
     Plugin(
         "topology-affinity-filter",
@@ -127,6 +131,7 @@ FILTERS: tuple[Plugin, ...] = (
         R10_UP,
         (Param("minAffinity", "str", "host", choices=("host", "rack", "zone", "region")), TOPOLOGY_NAME),
         alpha=R10_UP,
+        needs=(Reads("topology", optional=True),),
     ),
     Plugin("multicluster-session-affinity-filter", ("filter",), R10_UP, SESSION, alpha=R10_UP),
     Plugin("header-based-testing-filter", ("filter",), ALL, blind=True),
@@ -163,6 +168,7 @@ HANDLERS: tuple[Plugin, ...] = (
             Param("hashBlockSize", "int", obsolete=_MOVED_LIMIT),
             *_FLAT,
         ),
+        needs=(Reads("prefix", optional=True), Reads("tokens", ROUTER)),
     ),
     Plugin(
         "pd-profile-handler",
@@ -179,6 +185,7 @@ HANDLERS: tuple[Plugin, ...] = (
             Param("threshold", "int", obsolete=_MOVED_LIMIT),
             Param("hashBlockSize", "int", obsolete=_MOVED_LIMIT),
         ),
+        needs=(Reads("prefix", optional=True), Reads("tokens", ROUTER)),
         deprecated="deprecated: disagg-profile-handler replaces it.",
     ),
     Plugin("data-parallel-profile-handler", ("handler",), LLMD, (Param("primaryPort", "int", 8000, low=1, high=65535),)),

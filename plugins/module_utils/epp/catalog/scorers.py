@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import ALL, LLMD, ON_15, R09, R10_UP, ROUTER, S07, S08, SCHEDULER, SINCE_15, UNTIL_15, Param, Plugin
+from .types import ALL, LLMD, ON_15, R09, R10_UP, ROUTER, S07, S08, SCHEDULER, SINCE_15, Param, Plugin, Reads
 
 INFLIGHT_NAME = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 
@@ -167,6 +167,7 @@ SCORERS: tuple[Plugin, ...] = (
         ("scorer", "extractor"),
         ROUTER,
         PRECISE_INDEX,
+        needs=("tokens",),
         makes=("precise",),
         deprecated="It wraps the precise-prefix-cache-producer since router 0.9; declare that one, and a prefix-cache-scorer that names it.",
     ),
@@ -181,6 +182,7 @@ SCORERS: tuple[Plugin, ...] = (
             fraction("maxBusyScore", 1),
             INFLIGHT_NAME,
         ),
+        needs=(Reads("inflight", ROUTER),),
     ),
     Plugin("session-affinity-scorer", ("scorer",), SCHEDULER, blind=True),
     Plugin("session-affinity-scorer", ("scorer",), ROUTER, SESSION, alpha=R10_UP),
@@ -197,21 +199,32 @@ SCORERS: tuple[Plugin, ...] = (
             Param("lruSize", "int", 1024, low=1),
             MATCH_NAME,
         ),
-        needs=("prefix",),
+        needs=(Reads("prefix", optional=True),),
     ),
     Plugin(
-        "context-length-aware", ("scorer", "filter"), LLMD, (Param("label", "str", "llm-d.ai/context-length-range"), Param("enableFiltering", "bool", False))
+        "context-length-aware",
+        ("scorer", "filter"),
+        LLMD,
+        (Param("label", "str", "llm-d.ai/context-length-range"), Param("enableFiltering", "bool", False)),
+        needs=(Reads("tokens", ROUTER),),
     ),
-    Plugin("token-load-scorer", ("scorer",), SINCE_15, (Param("queueThresholdTokens", "int", 4_194_304, low=1), INFLIGHT_NAME), needs=("inflight",)),
+    Plugin(
+        "token-load-scorer",
+        ("scorer",),
+        SINCE_15,
+        (Param("queueThresholdTokens", "int", 4_194_304, low=1), INFLIGHT_NAME),
+        needs=("inflight", Reads("uncached", ROUTER)),
+    ),
     Plugin(
         "latency-scorer",
         ("scorer",),
         SINCE_15,
         (Param("ttftWeight", "float", 0.8, low=0), Param("tpotWeight", "float", 0.2, low=0), _STRATEGY, *_COMPOSITE, PREDICTION_NAME, MATCH_NAME),
-        needs=("latency",),
+        needs=("latency", Reads("prefix", optional=True)),
     ),
-    Plugin("predicted-latency-scorer", ("scorer",), UNTIL_15, _PREDICTED_LATENCY),
-    Plugin("mm-embeddings-cache-scorer", ("scorer",), ROUTER, (Param("producerName", "str", refers="producer"),)),
+    Plugin("predicted-latency-scorer", ("scorer",), frozenset({S07}), _PREDICTED_LATENCY, needs=(Reads("prefix", optional=True),)),
+    Plugin("predicted-latency-scorer", ("scorer",), ON_15, _PREDICTED_LATENCY, needs=(Reads("prefix", optional=True),), makes=("latency",)),
+    Plugin("mm-embeddings-cache-scorer", ("scorer",), ROUTER, (Param("producerName", "str", refers="producer"),), needs=("mm",)),
     Plugin(
         "header-label-affinity-scorer",
         ("scorer",),
@@ -244,8 +257,8 @@ SCORERS: tuple[Plugin, ...] = (
         ),
         alpha=R10_UP,
     ),
-    Plugin("topology-affinity-scorer", ("scorer",), R10_UP, (TOPOLOGY_NAME,), alpha=R10_UP),
-    Plugin("multicluster-queue-scorer", ("scorer",), R10_UP, blind=True, alpha=R10_UP),
-    Plugin("multicluster-kv-cache-utilization-scorer", ("scorer",), R10_UP, blind=True, alpha=R10_UP),
-    Plugin("multicluster-prefix-cache-scorer", ("scorer",), R10_UP, (MATCH_NAME,), alpha=R10_UP),
+    Plugin("topology-affinity-scorer", ("scorer",), R10_UP, (TOPOLOGY_NAME,), alpha=R10_UP, needs=(Reads("topology", optional=True),)),
+    Plugin("multicluster-queue-scorer", ("scorer",), R10_UP, blind=True, alpha=R10_UP, needs=("pools",)),
+    Plugin("multicluster-kv-cache-utilization-scorer", ("scorer",), R10_UP, blind=True, alpha=R10_UP, needs=("pools",)),
+    Plugin("multicluster-prefix-cache-scorer", ("scorer",), R10_UP, (MATCH_NAME,), alpha=R10_UP, needs=("prefix",)),
 )

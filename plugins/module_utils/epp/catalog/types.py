@@ -48,11 +48,23 @@ class Param:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reads:
+    """Data that a plugin reads in these `lines` only, only `when` a parameter has a value, or not (`unless`). `optional`: it works without, less well."""
+
+    data: str
+    lines: frozenset[str] = ALL
+    when: tuple[str, t.Any] | None = None
+    unless: tuple[str, t.Any] | None = None
+    optional: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Plugin:
     """One plugin type in a set of release lines.
 
     `roles`: the extension points it implements. `blind`: it ignores its parameters. `alpha`: lines where it needs --allow-experimental-plugins.
-    `needs`/`makes`: the per-server data it reads and writes. `default`: created by the EPP if it is not declared.
+    `needs`/`makes`: the data it reads and writes (Consumes and Produces of its Go code; docs/endpoint-picker.md). `default`: created by the EPP if it is
+    not declared.
     """
 
     type: str
@@ -62,7 +74,7 @@ class Plugin:
     blind: bool = False
     alpha: frozenset[str] = frozenset()
     deprecated: str = ""
-    needs: tuple[str, ...] = ()
+    needs: tuple[str | Reads, ...] = ()
     makes: tuple[str, ...] = ()
     default: bool = False
     single_entry: str = ""  # a list parameter that must hold exactly one element

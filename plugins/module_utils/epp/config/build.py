@@ -21,7 +21,7 @@ from ..document import parse_config
 from ..rules import check, shape
 from .draft import Draft
 from .features import flow_control, saturation, server_metrics
-from .prefix_scorers import declare_scorer
+from .prefix_scorers import declare_makers, declare_scorer
 from .profiles_by_role import disaggregate
 from .requirements import requirements
 from .resolve import Findings, Part, known_options, resolve_alias, resolve_list, resolve_preset, resolve_scorers
@@ -104,7 +104,7 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     filters = resolve_list(asked.get("filters") or [], catalog.FILTER_ALIASES, "filter", line, "filters", found)
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
     if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):
-        disaggregate(draft, disaggregation, parts, [draft.declare_part(item) for item in filters], picker, context, found)
+        disaggregate(draft, disaggregation, parts, filters, picker, context, found)
     else:
         _single(draft, asked, parts, filters, picker, context, found)
         if disaggregation is not None and not found.problems:
@@ -139,9 +139,7 @@ def _single(
     """One profile, run by the single-profile handler or the requested one."""
     references = [(declare_scorer(draft, part, context, "", found), part) for part in parts]
     for item in filters:
-        for companion in presets.COMPANIONS.get(item.alias, ()):
-            if draft.line in catalog.lines_of(companion):
-                draft.declare(companion, origin=item.path)
+        declare_makers(draft, item)
     names = [draft.declare_part(item) for item in filters]
     chosen = draft.declare_part(picker)
     word = asked.get("profile_handler") or "single"

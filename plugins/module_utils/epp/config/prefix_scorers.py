@@ -24,14 +24,31 @@ PRECISE_PRODUCER = "precise-prefix-cache-producer"
 
 def declare_scorer(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
     """Declare a scorer and the plugins that it needs in this release line; returns the name for profiles."""
-    for companion in presets.COMPANIONS.get(part.alias, ()):
-        if draft.line in catalog.lines_of(companion):
-            draft.declare(companion, origin=part.path)
     if part.alias == "prefix" and draft.line in presets.INDEX_MOVED_LINES:
         return _prefix_with_producer(draft, part, name)
     if part.alias == "precise_prefix":
         return _precise(draft, part, context, name, found)
+    declare_makers(draft, part)
     return draft.declare_part(part, name)
+
+
+def declare_makers(draft: Draft, part: Part) -> None:
+    """Declare the plugins that make the data that a scorer or filter reads in this release line, where the draft has none."""
+    plugin = catalog.find_plugin(part.type, draft.line)
+    parameters = to_upstream(part.parameters, part.type, draft.line)[0]
+    for data in catalog.reads(plugin, draft.line, parameters) if plugin is not None else ():
+        maker, names_another = catalog.MAKERS.get(data, ("", ""))
+        if draft.line in catalog.lines_of(maker) and not parameters.get(names_another) and not _made(draft, data):
+            reference = draft.declare(maker, origin=part.path)
+            if maker in catalog.FED_BY:
+                _feed(draft, catalog.FED_BY[maker], reference)
+
+
+def _made(draft: Draft, data: str) -> bool:
+    declared = [catalog.find_plugin(item["type"], draft.line) for item in draft.plugins]
+    made = {made for plugin in declared if plugin is not None for made in plugin.makes}
+    # Before the router all prefix matches of a server are one attribute, which two plugins may not write.
+    return data in made or (data == "prefix" and "precise" in made and not LINE_FACTS[draft.line].strict)
 
 
 def _prefix_with_producer(draft: Draft, part: Part, name: str) -> str:
@@ -136,12 +153,17 @@ def _wire(draft: Draft, name: str, events: str) -> str:
     """
     if events == "discover" and draft.line not in ("scheduler-0.7",):
         draft.declare("metrics-data-source")
-        draft.declare("core-metrics-extractor")
-        draft.declare("endpoint-notification-source")
-        draft.sections["dataLayer"] = {
-            "sources": [
-                {"pluginRef": "metrics-data-source", "extractors": [{"pluginRef": "core-metrics-extractor"}]},
-                {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": name}]},
-            ]
-        }
+        _feed(draft, "metrics-data-source", draft.declare("core-metrics-extractor"))
+        _feed(draft, "endpoint-notification-source", name)
     return name
+
+
+def _feed(draft: Draft, source: str, extractor: str) -> None:
+    """Name an extractor under a data source."""
+    reference, entry = draft.declare(source), {"pluginRef": extractor}
+    sources = draft.sections.setdefault("dataLayer", {}).setdefault("sources", [])
+    extractors = next((known["extractors"] for known in sources if known["pluginRef"] == reference), None)
+    if extractors is None:
+        sources.append({"pluginRef": reference, "extractors": [entry]})
+    elif entry not in extractors:
+        extractors.append(entry)

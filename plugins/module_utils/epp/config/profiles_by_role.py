@@ -13,17 +13,17 @@ from ..catalog import plugins as catalog
 from ..catalog import presets
 from ..catalog.release_lines import LINE_FACTS
 from .draft import Draft
-from .prefix_scorers import declare_scorer
+from .prefix_scorers import declare_makers, declare_scorer
 from .resolve import Context, Findings, Part, alias_of, resolve_alias, resolve_scorers, type_here
 
 PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode", "connector", "encode", "stage_order")
 
 
 def disaggregate(
-    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings
+    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[Part], picker: Part, context: Context, found: Findings
 ) -> None:
     """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them."""
-    line = LINE_FACTS[draft.line]
+    line, names = LINE_FACTS[draft.line], [draft.declare_part(item) for item in filters]
     for key in asked:
         if key == "threshold":
             found.refuse(
@@ -44,7 +44,9 @@ def disaggregate(
         base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
     stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
     for stage in stages:
-        _stage(draft, stage, asked.get(stage), base, filters, picker, context, found)
+        _stage(draft, stage, asked.get(stage), base, names, picker, context, found)
+    for item in filters:
+        declare_makers(draft, item)
     deciders = {"prefill": _decider(draft, asked, found)}
     if asked.get("encode"):
         deciders["encode"] = draft.declare("always-disagg-multimodal-decider", origin="disaggregation.encode")

@@ -11,11 +11,17 @@ import typing as t
 from ...common.flags import flags_of
 from ...common.objects import get_path
 from ...schema.fields import Problem
+from ..catalog.plugins import reads
 from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
+from ..catalog.types import Plugin
 from ..document import Declared, ParsedConfig, parse_config
 from . import disaggregation, parsed_values, profiles, references, semantics
 
 EXPERIMENTAL = "--allow-experimental-plugins"
+_PREDICTOR = (
+    "it needs the latency predictor, which no role deploys; without it every prediction fails. The endpoint picker calls the servers that scheduler.env "
+    "names by TRAINING_SERVER_URL and PREDICTION_SERVER_URL, else http://localhost:8000 and http://localhost:8001 in its own pod."
+)
 RULES = (*references.RULES, *profiles.RULES, *disaggregation.RULES, *semantics.RULES, *parsed_values.RULES)
 
 
@@ -42,6 +48,8 @@ def notes(document: dict[str, t.Any], release: str) -> list[str]:
     found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
     found += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
     found += profiles.ties(config)
+    predicted = [item.name for item in config.plugins if item.plugin is not None and _predicts(item, item.plugin, release)]
+    found += [f"{', '.join(predicted)}: {_PREDICTOR}"] if predicted else []
     for item in config.plugins:
         given = item.parameters
         if "blockSizeTokens" in given and "autoTune" not in given and item.type in ("prefix-cache-scorer", "approx-prefix-cache-producer"):
@@ -54,6 +62,11 @@ def notes(document: dict[str, t.Any], release: str) -> list[str]:
         ):
             found.append(f"{item.name}: blocks of less than 64 tokens are raised to 64 when a request arrives.")
     return found
+
+
+def _predicts(item: Declared, plugin: Plugin, release: str) -> bool:
+    """Whether a plugin predicts latencies itself, or reads predictions (the router creates a predictor for it)."""
+    return item.type.startswith("predicted-latency-") or "latency" in reads(plugin, release, item.parameters)
 
 
 def experimental(config: ParsedConfig) -> list[t.Any]:

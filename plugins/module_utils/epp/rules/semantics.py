@@ -9,6 +9,7 @@ import typing as t
 
 from ...common.objects import get_path, mapping
 from ...schema.fields import Problem
+from ..catalog.plugins import BY_ITSELF, MAKERS, reads
 from ..document import Declared, ParsedConfig, entries
 
 
@@ -227,22 +228,32 @@ def latency_scorer_gate(config: ParsedConfig) -> list[Problem]:
 
 
 def missing_producers(config: ParsedConfig) -> list[Problem]:
-    """In 1.5 only the prefix producer is created by itself; the router creates every missing default."""
-    if config.line.strict or config.line.data_by_gate:
+    """In 1.5 only the prefix producer is created by itself; the router creates those of BY_ITSELF, and refuses to start without another one."""
+    if config.line.data_by_gate:
         return []
-    makers = {"inflight": "inflight-load-producer", "latency": "predicted-latency-producer"}
+    effect = "the endpoint picker refuses to start" if config.line.strict else "every server would score the same"
     return [
         Problem(
             item.path,
             item.name,
-            f"{item.type} needs {makers[data]}, which is not declared: every server would score the same.",
-            f"Declare {makers[data]}.",
+            f"{item.type} needs {MAKERS[data][0]}, which is not declared: {effect}.",
+            f"Declare {MAKERS[data][0]}.",
         )
         for item in config.plugins
         if item.plugin is not None
-        for data in item.plugin.needs
-        if data in makers and not config.makes(data)
+        for data in reads(item.plugin, config.line.name, item.parameters, optional=False)
+        if data in MAKERS and not _made(config, item, data)
     ]
+
+
+def _made(config: ParsedConfig, item: Declared, data: str) -> bool:
+    """Whether a plugin finds the data it reads: the router looks for a plugin of one name, older lines for any that makes it."""
+    maker, names_another = MAKERS[data]
+    if not config.line.strict:
+        return bool(config.makes(data)) or (data == "prefix" and bool(config.makes("precise") or config.of_type("prefix-cache-scorer")))
+    if data in BY_ITSELF or item.parameters.get(names_another):
+        return True
+    return any(made.name == maker or not names_another for made in config.makes(data))
 
 
 RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (

@@ -12,6 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health, vllm_health_info, vllm_perf
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, InferenceGateway, chunk, serve, stream
+from module_calls import seen
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1}}
 LOAD = {"model": "acme/tiny", "workload": {"output_len": 1}, "stages": [{"concurrency": 2, "requests": 12}], "max_lag": 5, "max_lag_share": 0}
@@ -62,7 +63,7 @@ def test_a_measurement_by_a_job(call, certificate, known, tmp_path, monkeypatch)
     made = {kind: json.dumps([body for method, found, body in cluster.seen if (method, found) == ("POST", kind)]) for kind in ("jobs", "configmaps", "secrets")}
     assert "client_key" in made["secrets"] and "client_key" not in made["jobs"] + made["configmaps"] and cluster.left() == []
     with open(certificate[1], encoding="utf-8") as key:
-        assert key.read() not in json.dumps(found)
+        assert key.read() not in seen(found)
 
 
 def test_a_proof(call, certificate, known):

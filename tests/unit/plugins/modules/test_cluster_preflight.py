@@ -23,6 +23,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight.running 
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
 from deployed_stacks import answers, stack
 from local_servers import serve
+from module_calls import seen
 
 FILE = {
     "llm_d_charts": {"envoy_gateway": "/nonexistent/gateway-helm"},
@@ -336,7 +337,7 @@ def test_registries_are_asked_with_the_accounts_of_the_file_and_of_the_secrets(c
         said.clear()
         own = look(call, api, [{"registry": f"{host}/path", "username": "me", "password": "of-the-file"}], **more)
         assert images_of(own) == [] and set(filter(None, said)) == {basic("me", "of-the-file")}
-    assert not [word for word in ("from-the-secret", "of-the-file") if word in json.dumps([found, own])]
+    assert not [word for word in ("from-the-secret", "of-the-file") if word in seen(found, own)]
 
 
 POLICIES = "/apis/nvidia.com/v1"

@@ -15,6 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.inference.targets 
 from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 from engine_servers import SECRET, SECRETS, TINY, CachingEngine, cluster, keyed, pod
 from local_servers import closed_port, serve
+from module_calls import seen
 
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
@@ -91,7 +92,7 @@ def test_no_prompt_is_shown(call, monkeypatch):
         found = call(vllm_warmup, services=wanted)
     assert states(found) == [["failed", "failed"]] and "I do not like" in json.dumps(found)
     refused = call(vllm_warmup, services=wanted, request_timeout=0)
-    assert refused["failed"] is True and not any(prompt in json.dumps(result) for prompt in (mine, theirs) for result in (found, refused))
+    assert refused["failed"] is True and not any(prompt in seen(found, refused) for prompt in (mine, theirs))
     assert [prompt["prompt"] for prompt in found["services"][0]["servers"][0]["prompts"]] == ["prompts[0] (30 characters)", "config_map a.txt (31 characters)"]
 
 
@@ -220,7 +221,7 @@ def test_mistakes_in_the_options(call, wrong, said):
 def test_a_key_needs_a_port_forward_or_a_url(call, monkeypatch):
     with cluster(monkeypatch, CachingEngine()):
         found = call(vllm_warmup, services=[service(replicas=[REPLICAS])], api_key="sk-key-of-a-server")
-    assert found["warm"] is False and "port_forward" in found["services"][0]["wrong"] and "sk-key-of-a-server" not in json.dumps(found)
+    assert found["warm"] is False and "port_forward" in found["services"][0]["wrong"] and "sk-key-of-a-server" not in seen(found)
 
 
 def test_through_a_port_forward(call, monkeypatch):

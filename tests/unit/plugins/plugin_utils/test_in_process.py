@@ -15,8 +15,32 @@ from pathlib import Path
 import plays
 import pytest
 from ansible_collections.llm_d.inference.plugins.plugin_utils import in_process
-from local_servers import JSON, models, serve
+from local_servers import JSON, closed_port, models, serve
 
+SHOWN = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Measure
+      llm_d.inference.vllm_perf:
+        url: %(url)s
+        model: tiny
+        wait: 0
+        stages: [{rate: 1, requests: 1}]
+        headers: {Authorization: "Bearer {{ 'planted' ~ '-key' }}", x-team: tiny}
+      failed_when: false
+    - name: Look
+      llm_d.inference.cluster_access:
+        kubeconfig: %(path)s
+      failed_when: false
+    - name: Look with a kubeconfig in the file
+      llm_d.inference.cluster_access:
+        kubeconfig: {kind: Config, users: [{name: me, user: {token: "{{ 'planted' ~ '-token' }}"}}]}
+      failed_when: false
+    - name: Show
+      ansible.builtin.debug:
+        msg: "export KUBECONFIG=%(path)s for a tiny Config"
+"""
 PLAY = """
 - hosts: all
   gather_facts: false
@@ -47,6 +71,20 @@ def play(root, tmp_path, interpreter: str, *options: str) -> dict:
     assert done.returncode == 0, done.stdout + done.stderr
     line = next(line for line in done.stdout.splitlines() if '"msg": ' in line and "written" in line)
     return json.loads(json.loads("{" + line.strip().rstrip(",") + "}")["msg"])
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("sent", [False, True], ids=["in the worker", "sent"])
+def test_of_headers_and_kubeconfigs_only_secrets_are_hidden(root, tmp_path, sent):
+    """From ansible-core 2.22 on, whatever was a secret once is hidden in all later output of the play."""
+    path, interpreter = tmp_path / "kubeconfig", tmp_path / "python" if sent else sys.executable
+    (tmp_path / "python").symlink_to(sys.executable)
+    (tmp_path / "play.yml").write_text(SHOWN % {"url": f"http://127.0.0.1:{closed_port()}", "path": path}, encoding="utf-8")
+    command = [*plays.command(), "-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={interpreter}", str(tmp_path / "play.yml"), "-vvv"]
+    environment = plays.environment(ANSIBLE_COLLECTIONS_PATH=str(root / "collections"), ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert f"export KUBECONFIG={path} for a tiny Config" in done.stdout, done.stdout + done.stderr
+    assert '"x-team": "tiny"' in done.stdout and "planted-" not in done.stdout + done.stderr
 
 
 HOSTILE = """

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which headers, and which entries of nested data, carry a credential, and the texts of theirs to hide. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import re
+import typing as t
+
+from .text import redact
+
+# A part of a name (x-goog-api-key has four), or its end (apikey, accesstoken).
+_PART = re.compile(r"(auth|authori[sz]ation|authentication|token|key|secret|passw(or)?d|passphrase|cookie2?|credentials?|jwt|bearer|signature|assertion)\Z")
+# What such a part is of, or what of it a header tells, without being one: cache-key, x-token-count.
+_OF = frozenset({"cache", "idempotency", "partition", "routing", "shard", "sort"})
+_ABOUT = frozenset({"budget", "count", "file", "length", "limit", "name", "ttl", "type", "version"})
+_PATHS = frozenset({"client-key"})  # of a kubeconfig, which has the key itself as client-key-data
+_SCHEMES = frozenset({"apikey", "basic", "bearer", "digest", "key", "negotiate", "token"})
+_SHORTEST = 4  # characters of what is hidden: less stands in any text by chance
+_SHORTEST_OF_COOKIE = 8  # of the value of one cookie: theme=dark
+
+
+def carries(name: str, value: str) -> bool:
+    """Whether a header carries a credential: by its name, or by a value that looks like one."""
+    parts = re.split(r"[-_.]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower())
+    named = any(_PART.search(part) and not (index and parts[index - 1] in _OF) for index, part in enumerate(parts))
+    return (named and parts[-1] not in _ABOUT) or redact(value) != value
+
+
+def nested(data: t.Any) -> set[str]:
+    """What to hide of nested data such as a kubeconfig: texts whose key names a credential, also as `{name: KEY, value: TEXT}`, or that look like one."""
+    if isinstance(data, (list, tuple)):
+        return {text for item in data for text in nested(item)}
+    if not isinstance(data, dict):
+        return set()
+    found = {text for item in data.values() for text in nested(item)}
+    named = [(data["name"], data["value"])] if {"name", "value"} <= data.keys() else []
+    own = [(str(key), value) for key, value in (*data.items(), *named) if isinstance(value, str) and len(value) >= _SHORTEST and key not in _PATHS]
+    return found | {value for key, value in own if carries(key, value)}
+
+
+def texts(headers: c.Mapping[t.Any, t.Any]) -> set[str]:
+    """What to hide in every text of the values of headers that carry credentials: the whole value, and a key in it without its scheme."""
+    found: set[str] = set()
+    for name, value in headers.items():
+        if carries(str(name), str(value)):
+            words = [word.strip(",;\"'") for word in str(value).split()]
+            cookies = [word.partition("=")[2] for word in words if len(word.partition("=")[2]) >= _SHORTEST_OF_COOKIE]
+            found |= {text for text in (str(value), *words, *cookies) if len(text) >= _SHORTEST and text.lower() not in _SCHEMES}
+    return found
