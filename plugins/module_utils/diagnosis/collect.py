@@ -274,12 +274,14 @@ class Collector:
         host = hosts[0].replace("*", "diagnosis") if hosts else None
         headers = {each["name"]: each["value"] for each in route.get("headers") or []}
         address = text(next(iter(dicts(get_path(obj, "status", "addresses"))), {}).get("value"))
-        if address:
-            url = listener_url(address, dict(gateway["listener"]))
+        url = listener_url(address, dict(gateway["listener"])) if address else ""
+        # Whoever is at the address may show any certificate: an API key goes by the API server alone, which knows the gateway's pods.
+        if url and not (key and url.startswith("https:")):
             yield url, OpenAIClient(UrlTransport(url, validate_certs=False), key, {**headers, **({"Host": host} if host else {})})
-        if not headers and host is None:
+        if key or (not headers and host is None):
             options = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
-            yield from self._through_the_cluster("the gateway's Service", {"gateway": options}, key)
+            more = {"host_header": host, "headers": headers, "validate_certs": False} if key else {}
+            yield from self._through_the_cluster("the gateway's Service", {"gateway": options, **more}, key)
 
     @staticmethod
     def _judged(service: str, where: str, answer: Answer) -> dict[str, t.Any]:

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import collect_others
 from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 from engine_servers import SECRETS, engine, keyed, listed
-from local_servers import JSON, closed_port, raw, serve
+from local_servers import JSON, closed_port, raw, serve, whole
 from module_calls import seen
 from stack_objects import EPP_METRICS, NAMESPACE, StackServer, healthy, planned
 
@@ -281,3 +281,36 @@ def test_servers_that_want_a_key_are_asked_with_that_of_their_secret(call, monke
     assert "sk-model" not in str(found) and bool(api.asked) is secret
     unread = "servers of sim in llm-d, API key of sim in llm-d: there is no Secret llm-d/keys with the API key of the servers"
     assert found["findings"] == [] and [line.partition(": create")[0] for line in found["not_read"]] == ([] if secret else [unread]), found
+
+
+@pytest.mark.parametrize("protocol", ["HTTP", "HTTPS"])
+def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypatch, certificate, protocol):
+    asked = []
+
+    def stranger(handler, *_request):
+        asked.append(handler.headers["Authorization"])
+        return 200, {"Content-Type": JSON}, whole(MODEL)
+
+    def change(snap):
+        snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": {"name": "keys", "namespace": NAMESPACE}} for found in SECRETS.values()]
+        proxy = next(pod for pod in snap.objects["Pod"] if pod["metadata"]["uid"] == "uid-proxy")
+        metadata = {"name": "envoy", "namespace": proxy["metadata"]["namespace"], "labels": proxy["metadata"]["labels"]}
+        spec = {"clusterIP": "127.0.0.1", "selector": proxy["metadata"]["labels"], "ports": [{"port": 443, "targetPort": 10443}]}
+        snap.objects["Service"].append({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+        snap.objects["Gateway"][0]["spec"]["listeners"] = [{"name": "http", "protocol": protocol, "port": 443, "hostname": "chat.example.com"}]
+
+    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL}, engine={"api_key_secret": "keys"})
+    made["gateway"]["listener"].update(name="http", protocol=protocol, hostname="chat.example.com")
+    tls = certificate if protocol == "HTTPS" else None
+    with (
+        serve(stranger, tls) as address,
+        serve(keyed(simulator()), tls) as gateway,
+        stack(monkeypatch, change, server=keyed(simulator()), made=made) as (api, made),
+    ):
+        made["gateway"]["listener"]["port"] = int(address.rpartition(":")[2])
+        for pod in api.pods:
+            pod["metadata"]["annotations"]["test/url"] = gateway if pod["metadata"]["uid"] == "uid-proxy" else pod["metadata"]["annotations"]["test/url"]
+        found = call(stack_diagnosis, plan=made)
+    forwarded = [path for path in api.requests if "portforward" in path and "envoy-llm-d-gateway" in path]
+    assert (asked, bool(forwarded)) == (([], True) if tls else (["Bearer sk-model"], False)) and found["not_read"] == [], found
+    assert [entry["code"] for entry in found["findings"]] == ([] if tls else ["F26"]), found
