@@ -25,6 +25,14 @@ def flags_of(arguments: t.Any) -> dict[str, str | None]:
     return found
 
 
+def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
+    """The path of a flag in a list of arguments; `path` is that of the list."""
+    for index, argument in enumerate(arguments):
+        if argument.lstrip("-").replace(" ", "=").split("=", 1)[0] == flag:
+            return f"{path}[{index}]"
+    return path
+
+
 def whole_names(arguments: t.Sequence[str], known: t.Collection[str]) -> list[str]:
     """The arguments with whole names: argparse takes the beginning of a name for the option, where it is that of no other. known: names without dashes."""
     found = []

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ..common.flags import flags_of
+from ..common.flags import flags_of, place_of
 from ..common.objects import Facts
 from ..releases.deployed import ADAPTERS
 from ..releases.engines import ENGINES
 from ..schema.fields import Problem
-from .validate_arguments import place_of
 from .weights import served_name
 
 _FLAG, _OFF = "lora-modules", "no-enable-lora"

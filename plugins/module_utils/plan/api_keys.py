@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from ..common.flags import flags_of
+from ..common.flags import flags_of, place_of
 from ..common.objects import Facts
 from ..releases.deployed import KEYS
 from ..releases.engines import ENGINES
 from ..schema.fields import Problem
-from .validate_arguments import place_of
 
 OWN_KEY = "API_KEY"
 

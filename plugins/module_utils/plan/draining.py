@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..common.flags import flags_of
+from ..common.flags import flags_of, place_of
 from ..common.objects import Facts
 from ..releases import vllm
 from ..releases.deployed import ENGINE_DEFAULTS
@@ -94,10 +94,9 @@ def drain_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     said = flags_of(engine["args"]).get(OPTION) if engine["type"] == "vllm" else None
     number = vllm.number_of(said) if said is not None else None
     if said is not None and number != whole:
-        index = next(at for at, argument in enumerate(engine["args"]) if argument.lstrip("-").startswith(OPTION))
         why = f"contradicts engine.drain_seconds, which is {whole}: the pod's grace period and the drain of the endpoint picker and of the gateway follow that."
         fix = f"Take it out and write engine.drain_seconds: {number}." if number is not None and 5 <= number <= 3600 else "Take it out."
-        found.append(Problem(f"{path}.engine.args[{index}]", f"--{OPTION}={said}", why, fix))
+        found.append(Problem(place_of(engine["args"], OPTION, f"{path}.engine.args"), f"--{OPTION}={said}", why, fix))
     proxies = proxy_drain(user["llm_d_gateway"])
     if proxies is not None and proxies < whole:
         why = f"answers pass through the gateway's proxy, which cuts them {proxies} s after its deletion (llm_d_gateway.drain_seconds)."

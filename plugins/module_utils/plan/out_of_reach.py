@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from ..common.flags import flags_of
+from ..common.flags import flags_of, place_of
 from ..common.objects import Facts
 from ..schema.fields import Problem
 from .multi_node import PARALLEL_FLAGS
-from .validate_arguments import place_of
 
 _ANYWHERE = ("", "0.0.0.0", "::", "[::]", "$(POD_IP)")
 _HOST = "the server listens there only, and probes, Services and the endpoint picker reach a pod by its own address.", "Take it out, or write 0.0.0.0."

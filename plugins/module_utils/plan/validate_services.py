@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.flags import place_of
 from ..common.objects import Facts
 from ..http import headers as http_headers
 from ..k8s.platform import amount
@@ -29,8 +30,9 @@ from .server import DIRECT_SUFFIX, max_replicas
 from .sharing import prefix, same_hosts
 from .sidecars import TOKENIZER_HEALTH_PORT
 from .standalone import PORTS as STANDALONE_PORTS
-from .validate_arguments import argument_problems, needs_problems, place_of
+from .validate_arguments import argument_problems
 from .validate_engine import scheduler_needs, sglang_problems
+from .validate_needs import needs_problems
 from .validate_vllm import version_problems, vllm_problems
 from .warmup import warmup_problems
 from .warmup_job import SUFFIX as WARMUP_SUFFIX

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.flags import flags_of
+from ..common.flags import flags_of, place_of
 from ..common.objects import Facts
 from ..schema.fields import Problem
 from .engine import block_size
 from .server import server_targets
-from .validate_arguments import place_of, without_cache
+from .validate_arguments import without_cache
 from .warmup_job import warmup_job_problems
 
 _RANKS = ("data-parallel-size", "dp", "dp-size")
