@@ -221,7 +221,7 @@ class Collector:
             except ExchangeError as trouble:
                 tried.append((where, trouble))
                 continue
-            self.snap.answers.append({**self._judged(service["name"], where, answer), "way": "proxy" if proxy else "route"})
+            self.snap.answers.append({**self._judged(service["name"], where, answer, key), "way": "proxy" if proxy else "route"})
             return
         if tried:
             evidence = "; ".join(str(trouble) for _where, trouble in tried)
@@ -284,19 +284,20 @@ class Collector:
             yield from self._through_the_cluster("the gateway's Service", {"gateway": options, **more}, key)
 
     @staticmethod
-    def _judged(service: str, where: str, answer: Answer) -> dict[str, t.Any]:
+    def _judged(service: str, where: str, answer: Answer, key: str | None) -> dict[str, t.Any]:
+        said = answer.text.replace(key, "***") if key else answer.text  # a server may repeat the key that it refuses
         entry = {
             "service": service,
             "url": where,
             "status": answer.status,
-            "body": answer.text[:500],
+            "body": said[:500],
             "ok": True,
             "evidence": f"{answer.request}: {answer.status}",
             "remedy": "",
             "picked": PICKED in answer.headers,
         }
         try:
-            responses.completion(answer)
+            responses.completion(answer, (key,) if key else ())
         except ExchangeError as trouble:
             entry.update(ok=False, evidence=str(trouble), remedy=trouble.remedy)
         return entry

@@ -45,7 +45,7 @@ def _server_trouble(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) 
     if check["kind"] == "timeout":
         return "hung", "one listens and does not answer in time" if entry["level"] else "one does not answer", CATALOG["hung"].remedy
     if check["kind"] in ("unauthorized", "forbidden"):
-        return "key", "it requires an API key, which neither this diagnosis nor the gateway sends", CATALOG["key"].remedy
+        return "key", "it refuses requests without its API key, or with another one", CATALOG["key"].remedy
     if check["kind"] in ("error_in_stream", "error_in_answer", "bad_event", "truncated"):
         return "hung", "the answer ends early or contains an error, after status 200", check["remedy"]
     if check["kind"] in ("model", "model_len"):

@@ -283,6 +283,21 @@ def test_servers_that_want_a_key_are_asked_with_that_of_their_secret(call, monke
     assert found["findings"] == [] and [line.partition(": create")[0] for line in found["not_read"]] == ([] if secret else [unread]), found
 
 
+@pytest.mark.parametrize("body", ["Incorrect API key provided: {key}", '{{"error": {{"message": "no such key: {key}"}}}}'])
+def test_a_key_that_the_gateway_refuses_and_repeats_is_not_shown(call, monkeypatch, body):
+    def change(snap):
+        snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": {"name": "keys", "namespace": NAMESPACE}} for found in SECRETS.values()]
+
+    def refuses(handler, *_request):
+        key = handler.headers["Authorization"].removeprefix("Bearer ")
+        return 401, {"Content-Type": JSON if body.startswith("{") else "text/plain"}, body.format(key=key)
+
+    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL}, engine={"api_key_secret": "keys"})
+    with stack(monkeypatch, change, server=keyed(simulator()), gateway=refuses, made=made) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == ["key"] and "***" in str(found) and "sk-model" not in str(found), found
+
+
 @pytest.mark.parametrize("protocol", ["HTTP", "HTTPS"])
 def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypatch, certificate, protocol):
     asked = []
