@@ -79,6 +79,16 @@ def test_no_requirement_allows_what_is_broken(root: Path) -> None:
             assert not SpecifierSet(wanted).contains(version), f"{where}: {line}"
 
 
+def test_galaxy_installs_no_collection_that_is_broken(root: Path) -> None:
+    """Beside a tool that many have, too: Galaxy cannot ask for the version of Helm."""
+    wanted = yaml.safe_load((root / "galaxy.yml").read_text(encoding="utf-8"))["dependencies"]
+    collections = [row for row in BROKEN if row.name in wanted]
+    assert collections
+    for row in collections:
+        (oldest,) = re.findall(r">=([0-9.]+)", wanted[row.name])
+        assert not fits(oldest, row.versions) and oldest in row.fix, f"{row.name}: {wanted[row.name]}"
+
+
 def test_what_we_pin_is_not_broken(root: Path) -> None:
     pinned: dict[str, t.Any] = dict(re.findall(r"^([\w.-]+)==(\S+)$", (root / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))
     assert broken({**pinned, "kubernetes.core": collection.version("kubernetes.core")}) == []
