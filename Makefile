@@ -4,9 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .ONESHELL:
 
-# The first of these that ansible-core runs on: of the PATH, where pyenv's shims have those of one version only, else of pyenv.
+# The first of these that ansible-core runs on: of the PATH, where pyenv's shims have those of one version only, else of pyenv. Never that of .venv itself.
 PYTHON ?= $(shell for each in python3 python3.13 python3.12 $$(ls -dr $(HOME)/.pyenv/versions/3.1[23]*/bin/python3 2>/dev/null || true); do \
-  if $$each -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then echo $$each; exit; fi; done; echo python3)
+  $$each -c 'import sys; print(sys._base_executable) if sys.version_info >= (3, 12) else sys.exit(1)' 2>/dev/null && exit; done; echo python3)
 INVENTORY ?= inventories/local
 # The inventory that `make inventory` writes, and the context of the kubeconfig that it asks; by default the current one. KUBECONFIG and K8S_AUTH_* count.
 NAME ?= mine
@@ -44,7 +44,8 @@ $(VENV)/.ready: requirements.txt
 	  apt-get update -qq && apt-get install -y -qq python3-venv
 	fi
 	echo "Installing pinned requirements into $(VENV)"
-	$(PYTHON) -m venv $(VENV)
+	# One of another Python would keep that.
+	$(PYTHON) -m venv --clear $(VENV)
 	# Compiling all of Ansible's collections would take as long as the rest; what is used is compiled when it is.
 	$(VENV)/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
 	touch $@

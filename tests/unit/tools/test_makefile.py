@@ -1,10 +1,13 @@
-"""`make help` lists every command of the Makefile, each with what it does."""
+"""`make help` lists every command of the Makefile, each with what it does; its environment is of a Python that ansible-core runs on."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 
 def test_help_lists_every_target(root: Path) -> None:
@@ -13,3 +16,16 @@ def test_help_lists_every_target(root: Path) -> None:
     said = subprocess.run(["make", "-C", str(root), "help"], check=True, capture_output=True, text=True).stdout
     listed = re.findall(r"^  make (\S+) +(\S.*)$", said, re.MULTILINE)
     assert len(targets) > 10 and {name for name, _what in listed} == targets and len(listed) == len(targets), said
+
+
+@pytest.mark.rest
+def test_an_environment_of_an_older_python_is_made_anew(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    (tmp_path / "requirements.txt").touch()
+    old = tmp_path / ".venv/bin"
+    old.mkdir(parents=True)
+    for name in ("python", "python3"):
+        (old / name).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        (old / name).chmod(0o755)
+    subprocess.run(["make", "--no-print-directory", ".venv/.ready"], cwd=tmp_path, check=True, capture_output=True)
+    assert subprocess.run([old / "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 12))"], check=False).returncode == 0
