@@ -43,6 +43,12 @@ def test_ansible_refuses_what_is_older(root: Path, nox: dict[str, t.Any]) -> Non
     assert all(SpecifierSet(wanted).contains(f"{core}.0") for core in cores)
 
 
+def test_the_linter_knows_what_we_support(root: Path, nox: dict[str, t.Any]) -> None:
+    """It refuses the lower bound of meta/runtime.yml otherwise."""
+    told = yaml.safe_load((root / ".ansible-lint").read_text(encoding="utf-8"))["supported_ansible_also"]
+    assert told == [f"{core}." for core in sorted(nox["ANSIBLE"], key=minor)]
+
+
 def test_the_pinned_versions_are_in_the_matrix(root: Path, nox: dict[str, t.Any]) -> None:
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (root / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))
     core = ".".join(pinned["ansible-core"].split(".")[:2])

@@ -258,7 +258,7 @@ def separable(field: Field) -> bool:
     if element.type != "str" or not element.format:
         return element.type == "str" and bool(element.choices) and "," not in "".join(map(str, element.choices))
     pattern = re.sub(r"\{[0-9]*,[0-9]*\}", "", FORMATS[element.format].pattern.pattern)
-    return "," not in pattern and "[^" not in pattern
+    return not any(sign in pattern for sign in (",", "[^", "!-~"))
 
 
 def _has_type(value: t.Any, kind: Kind) -> bool:

@@ -73,7 +73,7 @@ def test_any_other_text_is_refused(field: Field, text: t.Any, words: str) -> Non
 
 def test_a_list_is_written_with_commas_only_where_no_element_can_hold_one() -> None:
     held = {name for name in FORMATS if not separable(Field("list", "", elements=Field("str", "", format=name)))}
-    assert held == {"cache_url", "chart", "cron", "download_url", "http_url", "image", "label_key"}
+    assert held == {"cache_url", "chart", "credential", "cron", "download_url", "http_url", "image", "label_key", "token"}
 
 
 def texts(value: t.Any) -> t.Any:
