@@ -21,7 +21,7 @@ from ..inference.client import PATHS, OpenAIClient
 from ..inference.endpoints import listener_url, service_url
 from ..inference.targets import Targets
 from ..k8s.client import Cluster
-from ..k8s.errors import ClusterError
+from ..k8s.errors import GRANT, ClusterError
 from ..k8s.pod_failures import containers
 from ..k8s.related_objects import Observer
 from ..k8s.service_proxy import ServiceTransport
@@ -183,6 +183,10 @@ class Collector:
             self._unread(f"servers of {service['name']}", self.snap.namespace, error)
             return
         view = report.check_servers(found, ask)
+        refused = next((seen.failed for _target, seen in view.servers if seen.failed and seen.failed.remedy.startswith(GRANT)), None)
+        if refused:
+            self._unread(f"servers of {service['name']}", self.snap.namespace, ClusterError(f"{refused.evidence}: {refused.remedy}"))
+            return
         entries = [report.server_facts(target, seen) for target, seen in view.servers]
         for (target, seen), entry in zip(view.servers, entries, strict=True):
             if seen.failed and seen.failed.name != "metrics":
@@ -223,7 +227,9 @@ class Collector:
                 continue
             self.snap.answers.append({**self._judged(service["name"], where, answer, key), "way": "proxy" if proxy else "route"})
             return
-        if tried:
+        if tried and tried[0][1].remedy.startswith(GRANT):
+            self._unread(f"answer of {service['name']}", self.snap.namespace, tried[0][1])
+        elif tried:
             evidence = "; ".join(str(trouble) for _where, trouble in tried)
             self.snap.answers.append(
                 {
@@ -260,7 +266,9 @@ class Collector:
         """(address, client) by the API server, whose proxy does not forward a key."""
         try:
             found = Targets({**options, "api_key": key, "through": "port_forward" if key else "proxy"}, self.cluster).find()
-        except (ClusterError, ValueError):
+        except (ClusterError, ValueError) as error:
+            if key:  # for which there may be no other way
+                self._unread(where, self.snap.namespace, error)
             return
         yield where, found[0].client
 

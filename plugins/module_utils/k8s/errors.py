@@ -40,6 +40,7 @@ class CutError(UnreachableError):
 
 # The kinds of an ExchangeError for a request through the API server that it refuses itself: waiting heals neither.
 REFUSED_KINDS = {401: "unauthorized", 403: "forbidden"}
+GRANT = "grant get and create on "  # how the remedy begins where the API server does not let this account reach a pod
 
 
 class LateError(UnreachableError):

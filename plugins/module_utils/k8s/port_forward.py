@@ -18,13 +18,13 @@ from ..http.errors import ExchangeError
 from ..http.exchange import exchange
 from ..http.transport import NoRedirect, tls_context
 from ..http.urls import AGENT, excerpt
-from .errors import REFUSED_KINDS, ApiError
+from .errors import GRANT, REFUSED_KINDS, ApiError
 
 PROTOCOL = "v4.channel.k8s.io"  # each message begins with its channel: 0 for data of the port, 1 for errors
 READ = 64 << 10  # bytes
 CLOSING = 1.0  # seconds to wait for a thread after its socket is shut down
 REMEDIES = {
-    403: "grant get and create on pods/portforward in that namespace",
+    403: f"{GRANT}pods/portforward in that namespace",
     404: "the pod is gone: look at its Deployment",
 }
 OTHER = "the API server, or a proxy before it, does not forward ports: reach the server through the API server's proxy, or by url"

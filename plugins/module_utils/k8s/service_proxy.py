@@ -16,7 +16,7 @@ from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.exchange import MAX_BODY
 from ..http.urls import excerpt
-from .errors import REFUSED_KINDS, CutError, LateError, UnendingError
+from .errors import GRANT, REFUSED_KINDS, CutError, LateError, UnendingError
 
 CUT_PAUSES = (0.0, 0.1, 0.5)  # seconds
 
@@ -101,7 +101,7 @@ def raise_if_cluster_refused(answer: Answer) -> None:
     if not isinstance(status, dict) or status.get("kind") != "Status":
         return
     remedy = {
-        403: "grant get and create on services/proxy in that namespace",
+        403: f"{GRANT}services/proxy in that namespace",
         404: "check the Service's namespace, name and port",
         503: "no pod behind the Service is ready, or the port is wrong: look at its EndpointSlices",
     }.get(answer.status, "look at the API server's log")

@@ -326,6 +326,15 @@ def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypa
         for pod in api.pods:
             pod["metadata"]["annotations"]["test/url"] = gateway if pod["metadata"]["uid"] == "uid-proxy" else pod["metadata"]["annotations"]["test/url"]
         found = call(stack_diagnosis, plan=made)
-    forwarded = [path for path in api.requests if "portforward" in path and "envoy-llm-d-gateway" in path]
+        forwarded = [path for path in api.requests if "portforward" in path and "envoy-llm-d-gateway" in path]
+        if tls:
+            with monkeypatch.context() as patched:
+                patched.setattr(api, "forward", lambda *_request: api.status(403, "Forbidden", "no ports for you"))
+                refused = call(stack_diagnosis, plan=made)
+            api.snap.objects["Service"].pop()
+            absent = call(stack_diagnosis, plan=made)
+            assert absent["findings"] == [] and "no Service has the labels" in str(absent["not_read"]), absent
+            assert [entry["code"] for entry in refused["findings"]] == ["rights"], refused
+            assert all(part in str(refused["not_read"]) for part in ("servers of sim", "answer of sim", "pods/portforward")), refused
     assert (asked, bool(forwarded)) == (([], True) if tls else (["Bearer sk-model"], False)) and found["not_read"] == [], found
     assert [entry["code"] for entry in found["findings"]] == ([] if tls else ["F26"]), found
