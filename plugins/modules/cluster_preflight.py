@@ -56,6 +56,11 @@ options:
     type: dict
     default: {}
     version_added: 0.2.0
+  refuse:
+    description: Whether the task fails for what is missing. It fails in any case where the API server is not reached.
+    type: bool
+    default: true
+    version_added: 0.2.0
   timeout:
     description: Seconds to wait for what is missing, which is checked again meanwhile. V(0) reports it at once.
     type: int
@@ -323,6 +328,7 @@ def main() -> None:
         "planned": {"type": "dict"},
         "credentials": {"type": "list", "elements": "dict", "options": account, "default": []},
         "collections": {"type": "dict", "default": {}},
+        "refuse": {"type": "bool", "default": True},
         "timeout": {"type": "int", "default": 0},
         "progress_path": {"type": "path"},
     }
@@ -344,11 +350,14 @@ def main() -> None:
         "platform": platform,
         "kubernetes": facts["version"],
     }
+    missing = ""
     if errors:
         count = "1 prerequisite is" if len(errors) == 1 else f"{len(errors)} prerequisites are"
         listing = "\n".join(f"  - {line}" for line in report(errors))
-        module.fail_json(msg=f"{count} missing. Nothing has been touched.\n{listing}", **result)
-    module.exit_json(changed=False, **result)
+        missing = f"{count} missing. Nothing has been touched.\n{listing}"
+    if missing and module.params["refuse"]:
+        module.fail_json(msg=missing, **result)
+    module.exit_json(changed=False, **({"msg": missing} if missing else {}), **result)
 
 
 if __name__ == "__main__":

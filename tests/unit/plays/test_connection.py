@@ -116,7 +116,7 @@ def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
     dead = f"http://127.0.0.1:{closed_port()}"
     defaults = {"group/llm_d.inference.cluster": {"kubeconfig": kubeconfig(tmp_path / "config", current=dead)}}
     said = play([entry("prerequisites", "preflight"), entry("prerequisites", "absent")], USER, module_defaults=defaults)
-    assert len(re.findall(rf"\[ERROR\]: Task failed: (?:Action|Module) failed: the Kubernetes API server {re.escape(dead)}", said)) == 2, said
+    assert said.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, said
 
 
 @pytest.mark.parametrize("role", ["validation", "benchmark", "calibrate", "compare"])

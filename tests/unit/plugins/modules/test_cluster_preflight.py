@@ -91,6 +91,8 @@ def look(call, api, credentials=(), **more):
 def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
     found = look(call, api)
     assert found["failed"] and "prerequisites are missing. Nothing has been touched.\n" in found["msg"]
+    kept = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(FILE)["preflight"], refuse=False)
+    assert not kept.get("failed") and (kept["msg"], kept["findings"]) == (found["msg"], found["findings"])
     ids = [finding["id"] for finding in found["findings"]]
     assert {"rights/lacking", "host/chart"} <= set(ids) <= {"rights/lacking", "host/chart", "host/helm"}
     assert "may not get, list, create, patch, delete, watch inferencepools" in found["msg"] and "The account jane" in found["msg"]
