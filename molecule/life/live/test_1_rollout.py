@@ -7,7 +7,7 @@ import typing as t
 import urllib.request
 
 import pytest
-from stack import MODEL, NAMESPACE, Stack, sim
+from stack import MODEL, NAMESPACE, Stack, sim, until
 from steady_load import SteadyLoad
 
 RATE = 50.0
@@ -63,6 +63,31 @@ def test_no_request_is_lost(stack: Stack, change: str) -> None:
     assert ("spec.replicas" in told[-1]) == (service["replicas"] != sim()["replicas"]), told
     assert "changed=0 " in stack.serves(service), out[-3000:]
     assert told_of_servers(stack) == told, "a run that changes nothing tells nothing"
+    stack.serves(sim(), options=("--skip-tags", "validation"))
+
+
+# Tokens of an answer of 40 seconds, by the simulator's time between tokens.
+LONG = 8000
+ROLLOUTS: dict[str, t.Callable[[Stack], dict[str, t.Any]]] = {
+    "another argument": lambda _stack: sim(engine={"args": ["--seed=7"]}),
+    "another image": lambda stack: sim(engine={"image": other_image(stack)}),
+    "fewer servers": lambda _stack: sim(replicas=1),
+}
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("change", ROLLOUTS)
+def test_no_long_answer_is_cut(stack: Stack, change: str) -> None:
+    """Answers of 40 seconds, half of them streams, that begin before, during and after the rollout, beside 50 requests a second."""
+    service, url = ROLLOUTS[change](stack), stack.url("sim")
+    before = set(stack.servers("sim"))
+    with SteadyLoad(url, MODEL, 1.0, timeout=150, long_every=1, long_tokens=LONG) as answers, SteadyLoad(url, MODEL, RATE) as load:
+        until(lambda: answers.report.sent > 4, 30, "some long answers are under way")
+        stack.serves(service, options=("--skip-tags", "validation"))
+    print(f"\n{change}: long: {answers.report}\n  beside: {load.report}")
+    assert before - set(stack.servers("sim")), "some server ended"
+    assert not answers.report.lost and not load.report.lost
+    assert min(answers.report.latencies) > LONG * 0.005 * 0.9 and len(answers.report.latencies) == answers.report.sent
     stack.serves(sim(), options=("--skip-tags", "validation"))
 
 
