@@ -305,6 +305,8 @@ scheduler:
 - `peak_prefill_throughput` is a property of the servers, model and accelerators: without it waiting times are those of upstream's servers, two
   H100 with Qwen3-32B. Other presets do not read it, so it can stand beside any, and `compare_scorers.yml` compares `sticky` with it.
 - Tokens and requests in flight are counted by each endpoint picker for itself: `scheduler.replicas` above 1 is warned of.
+- Only what is in no cache counts as in flight. Where one prefix is everybody's, 18 s of new tokens seldom come together, and one server keeps all of
+  them: lower `max_ttft_penalty_ms` there.
 - No scorer of prefixes beside it (`prefix`, `precise_prefix`): it pulls requests back to the servers that the filter has found saturated. It is warned of.
 - Prefixes are matched up to `engine.max_model_len`, where the file has it.
 """
