@@ -88,7 +88,8 @@ MEANING: dict[str, str] = {
     "by-label": "Keeps servers whose label has one of validValues; servers without the label only with allowsNoLabel. Without both it refuses to start.",
     "by-label-selector": "Keeps servers that match a Kubernetes label selector.",
     "label-selector-filter": "Keeps servers that match a Kubernetes label selector.",
-    "prefix-cache-affinity-filter": "Keeps servers with a prefix match above affinityThreshold, unless they cost more than maxTTFTPenaltyMs.",
+    "prefix-cache-affinity-filter": "Keeps servers with a prefix match of at least affinityThreshold, unless the best of them takes maxTTFTPenaltyMs longer "
+    "to the first token than another server: by tokens in flight and peakPrefillThroughput (router), or by a latency predictor. Preset sticky.",
     "slo-headroom-tier-filter": "Keeps servers with positive SLO headroom, if there are any.",
     "session-affinity-filter": "Keeps the server of the session.",
     "endpoint-attribute-filter": "Keeps servers whose attribute passes a threshold.",

@@ -279,18 +279,52 @@ def _spelled(engine: str, option: str) -> str:
     return " and ".join([*written, *([code(key)] if key else [])]) or "refused"
 
 
+_STICKY = """\
+## `sticky`
+
+Prefix affinity until saturated: what llm-d recommends since June 2026 (its *optimized baseline*). A request goes to the servers that have at
+least 80 % of its prompt, unless what they have in flight keeps it waiting for more than 18 s longer than another server would. Of those that are
+left, the one with the fewest tokens in flight gets it (`token_load`, where prompts take most of the time), or the one with the fewest requests
+(`active_requests`, where answers do):
+
+```yaml
+scheduler:
+  preset: sticky
+  peak_prefill_throughput: 22000 # playbooks/calibrate.yml measures it
+```
+
+```yaml
+scheduler:
+  preset: sticky
+  peak_prefill_throughput: 22000
+  scorers: {token_load: 0, active_requests: 1}
+  filters:
+    - prefix_affinity: {affinity_threshold: 0.9, max_ttft_penalty_ms: 5000} # where upstream's 0.8 and 18000 do not fit
+```
+
+- `peak_prefill_throughput` is a property of the servers, model and accelerators: without it waiting times are those of upstream's servers, two
+  H100 with Qwen3-32B. Other presets do not read it, so it can stand beside any, and `compare_scorers.yml` compares `sticky` with it.
+- Tokens and requests in flight are counted by each endpoint picker for itself: `scheduler.replicas` above 1 is warned of.
+- Only what is in no cache counts as in flight. Where one prefix is everybody's, 18 s of new tokens seldom come together, and one server keeps all of
+  them: lower `max_ttft_penalty_ms` there.
+- No scorer of prefixes beside it (`prefix`, `precise_prefix`): it pulls requests back to the servers that the filter has found saturated. It is warned of.
+- Prefixes are matched up to `engine.max_model_len`, where the file has it.
+"""
+
+
 def presets() -> str:
     """docs/presets.md from module_utils/epp/catalog/presets.py and releases/profiles.py."""
     rows = []
     for name, facts in PRESETS.items():
-        weights = ", ".join(f"{code(scorer)} {weight:g}" for scorer, weight in facts["scorers"].items()) or "none"
+        filters = "".join(f"filter {code(name)}; " for name in facts.get("filters", ()))
+        weights = filters + (", ".join(f"{code(scorer)} {weight:g}" for scorer, weight in facts["scorers"].items()) or "none")
         here = ["yes" if line in facts["lines"] else f"no: {code(facts.get('like'))}" for line in RELEASES]
         rows.append([code(name), weights, code(facts["picker"]), *here])
-    lines = ["# Presets (`scheduler.preset`)", "", "Scorers with their weights, and the picker."]
+    lines = ["# Presets (`scheduler.preset`)", "", "Filters, scorers with their weights, and the picker."]
     lines += ["`disaggregated` uses the same scorers for prefill and decode servers.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
     lines += ["Where a release line lacks a preset, the table names the one to use instead.", "", ROUND_ROBIN_NOTE, ""]
-    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md).", "", "# Profiles (`profile`)", ""]
+    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md).", "", *_STICKY.splitlines(), "", "# Profiles (`profile`)", ""]
     lines += ["Options of a whole model service by name, for a service that names the profile. What the service says itself comes first."]
     lines += ["`llm_d_profiles` defines profiles of your own, which look the same.", ""]
     lines += table(["profile", "options"], [[code(name), code(json.dumps(part).replace('"', ""))] for name, part in PROFILES.items()])

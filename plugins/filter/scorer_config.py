@@ -26,8 +26,8 @@ options:
     default: router-0.10
   context:
     description:
-      - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
-        C(epp_service), and, to validate against them, C(server_args), C(server_env) and C(epp_args).
+      - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(max_model_len), C(block_size), C(hash_seed),
+        C(port), C(epp_service), and, to validate against them, C(server_args), C(server_env) and C(epp_args).
     type: dict
     default: {}
   servers:

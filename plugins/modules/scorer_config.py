@@ -60,6 +60,11 @@ options:
   kv_cache_metric:
     description: Name of the KV-cache usage metric of the model servers, if it is not V(vllm:kv_cache_usage_perc).
     type: str
+  peak_prefill_throughput:
+    description:
+      - Prompt tokens per second that one server computes when it has nothing else to do, for the filter C(prefix_affinity) (O(preset=sticky)).
+      - If omitted, upstream's, 15928. Configurations without that filter do not read it.
+    type: int
   feature_gates:
     description: Feature gates of the endpoint picker.
     type: list
@@ -77,8 +82,8 @@ options:
     type: dict
   deployment:
     description:
-      - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
-        C(epp_service), and, to validate against them, C(server_args), C(server_env) and C(epp_args).
+      - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(max_model_len), C(block_size), C(hash_seed),
+        C(port), C(epp_service), and, to validate against them, C(server_args), C(server_env) and C(epp_args).
     type: dict
     default: {}
   servers:
@@ -241,6 +246,7 @@ BLOCK = {
     "saturation": {"type": "dict"},
     "flow_control": {"type": "dict"},
     "kv_cache_metric": {"type": "str"},
+    "peak_prefill_throughput": {"type": "int"},
     "feature_gates": {"type": "list", "elements": "str"},
     "plugins": {"type": "list", "elements": "dict"},
     "profiles": {"type": "list", "elements": "dict"},

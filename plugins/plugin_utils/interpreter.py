@@ -16,6 +16,7 @@ from ..module_utils.common import programs
 from ..module_utils.common.objects import Facts
 
 OLDEST = (3, 11)
+_REFUSAL = "requires a minimum of Python"  # by which ansible-core itself refuses an interpreter
 _DISCOVERED = "discovered_interpreter_python"
 _DISCOVERY = ("", "auto", "auto_legacy", "auto_silent", "auto_legacy_silent")
 
@@ -28,7 +29,8 @@ def wanted(action: ActionBase, variables: t.Mapping[str, t.Any]) -> str | None:
 
 def too_old(result: Facts, python: str | None) -> str:
     """Why a module that was sent to this host crashed before it could answer: its Python is older than OLDEST. Empty for any other result."""
-    if not python or not result.get("failed") or "invocation" in result:
+    crashed = "module_stderr" in result or _REFUSAL in str(result.get("msg"))
+    if not python or not result.get("failed") or not crashed:
         return ""
     try:
         said = programs.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], timeout=20).stdout.strip()

@@ -55,7 +55,10 @@ def test_it_finds_the_options_of_a_simulator_and_leaves_nothing(stack: Stack, tm
     assert 80 < per_token < 300 and 4500 < between < 15000, found
     assert found["max_num_seqs"] == 4, found
     assert found["simulator"]["kv_cache_size"] == 1400 and found["block_size"] == 16
+    speed = yaml.safe_load((tmp_path / "calibrate/sim/scheduler.yml").read_text(encoding="utf-8"))["scheduler"]["peak_prefill_throughput"]
+    assert 3000 < speed < 10500, speed  # 10,000 at 100 us
     written = json.loads((tmp_path / "calibrate/sim/results.json").read_text(encoding="utf-8"))
+    assert written["prefill"]["peak_prefill_throughput"] == speed and written["prefill"]["prompt_tokens"] >= 8192
     assert len(written["stages"]) == 3 and all({"ttft_p50", "tpot_p90"} <= set(stage["errors"]) for stage in written["stages"])
     assert (tmp_path / "calibrate/sim/table.md").read_text(encoding="utf-8").count("simulated") == 12
     assert calibrations.imitations(stack) == []

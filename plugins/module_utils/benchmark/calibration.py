@@ -33,6 +33,8 @@ SEARCH = ((("growth",), (1.5, 1.2, 1.08, 1.03, 1.005)), (("growth", "overhead", 
 LEAST = 20
 # Rates at which servers are compared, as shares of what one serves with several requests in flight all the time. Nearer to 1, chance decides who waits.
 SHARES = (0.3, 0.5, 0.7)
+# Words of a prompt for each token that a server takes, since some are several tokens.
+WORDS = 0.75
 # Where the search for `growth` begins: none cannot be found by factors.
 GROWTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
@@ -162,6 +164,28 @@ def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]], pla
     slope = max(0.0, statistics.median(slopes))
     rest = statistics.median(request.ttft_ms - request.prompt * slope for request in alone)
     return _nearer(Simulated(max(rest, 0.1), slope, statistics.median(between), places=places), [stage for stage in loaded if stage])
+
+
+def longest(workload: c.Mapping[str, t.Any], words: int, taken: c.Sequence[int]) -> Facts:
+    """The workload of prompts of this number of words, or of as many as fit. taken: tokens that each model of the server takes.
+
+    A word is a token or a little more. Where the server does not say what it takes, it takes what it is sent otherwise.
+    """
+    sent = int(workload.get("input_len_max") or workload.get("input_len") or 1)
+    fits = max(1, int(min(taken) * WORDS)) if taken else sent
+    return {"kind": "random", "input_len": min(words, fits), "output_len": 1}
+
+
+def prefill(alone: c.Iterable[Request]) -> Facts | None:
+    """{peak_prefill_throughput, prompt_tokens}: the medians of tokens per second and of tokens, of requests that were sent one at a time. None without one.
+
+    As llm-d's own calibration divides them: all that passes until the first token counts, as it does for those who wait behind the prompt.
+    """
+    cold = [request for request in alone if request.prompt and request.ttft_ms > 0]
+    if not cold:
+        return None
+    speed = statistics.median(request.prompt * 1000 / request.ttft_ms for request in cold)
+    return {"peak_prefill_throughput": max(1, round(speed)), "prompt_tokens": round(statistics.median(request.prompt for request in cold))}
 
 
 def rates(together: c.Sequence[Request]) -> list[float]:

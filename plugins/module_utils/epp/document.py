@@ -12,6 +12,7 @@ from .catalog.plugins import find_plugin
 from .catalog.release_lines import LINE_FACTS
 from .catalog.types import Line, Param, Plugin
 
+AFFINITY = "prefix-cache-affinity-filter"
 PROFILE_ROLES = frozenset({"scorer", "filter", "picker"})
 
 
@@ -28,6 +29,11 @@ class Declared:
 
     def has(self, role: str) -> bool:
         return self.plugin is not None and role in self.plugin.roles
+
+    def setting(self, name: str) -> t.Any:
+        """The value of a parameter, by default too; None where the line does not have it."""
+        params = self.plugin.params if self.plugin is not None else ()
+        return self.parameters.get(name, next((param.default for param in params if param.name == name), None))
 
 
 @dataclasses.dataclass(frozen=True)

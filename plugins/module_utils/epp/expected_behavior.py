@@ -9,7 +9,7 @@ import re
 import typing as t
 
 from ..common.objects import Facts
-from .document import ParsedConfig, Profile, parse_config
+from .document import AFFINITY, Declared, ParsedConfig, Profile, parse_config
 from .observed import EXTENSION_POINTS, expected_plugins
 from .rules.disaggregation import pd_settings
 from .rules.profiles import picker_of
@@ -17,6 +17,8 @@ from .rules.profiles import picker_of
 PRECISE = ("precise-prefix-cache-scorer", "precise-prefix-cache-producer")
 # Scorers of scraped load metrics, and those of them that read waiting requests.
 _LOAD = re.compile(r"queue|load-aware|kv-cache-util|running-req")
+# The part of a prompt that a filter may ask for before it keeps the prompt on a server: of the requests of a probe, a question of a few words is new.
+MOST = 0.8
 _WAITING = ("queue-scorer", "load-aware-scorer")
 
 
@@ -52,8 +54,14 @@ def _scheduling(profile: Profile, config: ParsedConfig) -> list[str]:
         return []
     precise = any(PRECISE[0] == item.type or PRECISE[1] == item.parameters.get("prefixMatchInfoProducerName") for item in scorers)
     avoid = all(_LOAD.search(item.type) for item in scorers) and any(item.type in _WAITING for item in scorers)
-    held = {"sticky": any("prefix" in item.type for item in scorers), "follow": precise, "avoid": avoid}
+    keeps = any("prefix" in item.type for item in scorers) or any(_keeps(item.declared) for item in profile.of("filter") if item.declared is not None)
+    held = {"sticky": keeps, "follow": precise, "avoid": avoid}
     return [name for name, holds in held.items() if holds]
+
+
+def _keeps(item: Declared) -> bool:
+    """Whether a filter keeps every request on the servers that have most of its prefix, as long as nothing is loaded."""
+    return item.type == AFFINITY and 0 < item.setting("affinityThreshold") <= MOST and item.setting("explorationProbability") == 0
 
 
 def _deciding(config: ParsedConfig, name: str) -> Profile:

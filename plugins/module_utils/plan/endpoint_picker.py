@@ -9,9 +9,11 @@ import hashlib
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
+from ..epp.catalog.plugins import reads
 from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.config.resolve import RUNNING
+from ..epp.document import parse_config
 from ..epp.explain.summary import preset, summary
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.deployed import picker_signals
@@ -19,7 +21,7 @@ from ..releases.engines import REQUIRED
 from ..releases.gateways import POOL_PORTS
 from .api_keys import api_key_warnings
 from .draining import picker_drain
-from .engine import block_size, engine_warnings, ranks, usual_block_size
+from .engine import block_size, engine_warnings, max_model_len, ranks, usual_block_size
 from .names import scheduler_namespace
 from .pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from .references import image
@@ -36,6 +38,7 @@ INSTANCE_LABEL = "app.kubernetes.io/instance"
 PORTS = {"health": 9003, "metrics": 9090}
 # Options of a scheduler block about running the endpoint picker; all others say how it decides.
 SEED = "PYTHONHASHSEED"
+_IN_FLIGHT = {"inflight", "uncached"}
 # The checks and the plan both need the configuration: it is built once.
 _BUILDS = BuildCache()
 
@@ -55,6 +58,7 @@ def configuration(service: Facts, release: str) -> Built:
         "engine": engine["type"],
         "model": served_name(service["model"]),
         "tokenizer": source(service["model"]) if engine["type"] == "vllm" else None,
+        "max_model_len": max_model_len(service),
         "block_size": block_size(service),
         "usual_block_size": usual_block_size(service),
         "hash_seed": engine["env"].get(SEED),
@@ -158,8 +162,25 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),
             *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else []),
         ],
-        "notes": [*built.notes, *engine_warnings(service, built.requires["roles"]), *api_key_warnings(service, user, built.document)],
+        "notes": [
+            *built.notes,
+            *_each_by_itself(built.document, release["name"], settings["replicas"]),
+            *engine_warnings(service, built.requires["roles"]),
+            *api_key_warnings(service, user, built.document),
+        ],
     }
+
+
+def _each_by_itself(document: Facts, release: str, replicas: int) -> list[str]:
+    """What each of several endpoint pickers, all of which are active, counts of its own requests only."""
+    plugins = parse_config(document, release).plugins
+    counting = sorted({item.type for item in plugins if item.plugin is not None and _IN_FLIGHT & set(reads(item.plugin, release, item.parameters))})
+    if replicas < 2 or not counting:
+        return []
+    return [
+        f"scheduler.replicas is {replicas}: each of them counts only what it has in flight itself, so that to {', '.join(counting)} a saturated server looks "
+        f"{replicas} times less loaded. Write 1."
+    ]
 
 
 def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, required: list[str]) -> list[str]:

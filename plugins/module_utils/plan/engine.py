@@ -85,6 +85,13 @@ def usual_block_size(service: Facts) -> int:
     return block_size(service) or (_BLOCK_ON_CPU if vendor(service) == "none" else _BLOCK)
 
 
+def max_model_len(service: Facts) -> int | None:
+    """Tokens of the longest prompt with its answer, as the file has them; None where the engine takes what the model has."""
+    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
+    said = next((theirs[flag] for flag in ENGINE_DEFAULTS[engine["type"]]["flags"].get("max_model_len", ()) if theirs.get(flag)), None)
+    return t.cast("int | None", engine["max_model_len"]) or (vllm.number_of(said) if said else None)
+
+
 def ranks(service: Facts) -> int:
     """How many data-parallel ranks of a server listen on a port of their own, one after the other; 1 where all are behind one port."""
     engine = service["engine"]

@@ -9,6 +9,7 @@ import dataclasses
 import typing as t
 
 from ..common.objects import Facts
+from ..epp.catalog.presets import SERVER_OPTIONS
 from ..epp.config.resolve import RUNNING
 from ..schema.fields import Problem, show, suggest
 
@@ -34,8 +35,8 @@ def overriding_scheduler(element: t.Any, overrides: t.Any, ending: str = "") -> 
 def merged_scheduler(own: Facts, block: Facts) -> Facts:
     """A scheduler block over another. One with a preset, plugins or a document replaces every option that says how to decide; any other is merged."""
     if any(block.get(name) for name in ("preset", "plugins", "document")):
-        # The servers' name of the KV-cache metric does not depend on the preset; plugins and documents name it themselves.
-        kept = (*RUNNING, "kv_cache_metric") if block.get("preset") else RUNNING
+        # What is true of the servers does not depend on the preset; plugins and documents say it themselves.
+        kept = (*RUNNING, "kv_cache_metric", *SERVER_OPTIONS) if block.get("preset") else RUNNING
         own = {name: value for name, value in own.items() if name in kept}
     merged = {**own, **block}
     if isinstance(own.get("scorers"), dict) and isinstance(block.get("scorers"), dict):

@@ -18,7 +18,7 @@ from .model import ENGINE, MODEL, STORAGE, WARMUP
 from .monitoring import MONITORING
 from .tracing import TRACING
 
-PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix", "disaggregated", "default")
+PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "sticky", "precise_prefix", "disaggregated", "default")
 
 _RESOURCES = {
     "requests": Field("map", "Resource requests of the container, such as C({cpu: 2, memory: 8Gi}).", elements=Field("quantity", "An amount.")),
@@ -78,7 +78,8 @@ _SCHEDULER = {
         "str",
         (
             "Scheduling preset. If omitted, C(default), which is what the release does without a configuration; with O(scorers), O(filters), O(picker)"
-            " or O(disaggregation), only those apply. C(round_robin) picks a server at random for each request; no release takes turns."
+            " or O(disaggregation), only those apply. C(round_robin) picks a server at random for each request; no release takes turns. C(sticky) keeps a"
+            " prefix on the servers that have it until they are saturated."
         ),
         choices=PRESETS,
         example="balanced",
@@ -93,7 +94,9 @@ _SCHEDULER = {
     "picker_parameters": Field("map", "Parameters of the picker.", elements=_ANY),
     "profile_handler": Field("str", "Alias of the profile handler, which runs the scheduling profiles.", example="single"),
     "profile_handler_parameters": Field("map", "Parameters of the profile handler.", elements=_ANY),
-    "filters": Field("list", "Filters to run before the scorers: aliases, or mappings of one alias to its parameters.", elements=_ANY),
+    "filters": Field(
+        "list", "Filters to run before the scorers, on top of those of the preset: aliases, or mappings of one alias to its parameters.", elements=_ANY
+    ),
     "disaggregation": Field(
         "any",
         (
@@ -110,6 +113,17 @@ _SCHEDULER = {
             " C(name{label=value})."
         ),
         example="vllm:gpu_cache_usage_perc",
+    ),
+    "peak_prefill_throughput": Field(
+        "int",
+        (
+            "Prompt tokens per second that one server computes when it has nothing else to do. By it the filter C(prefix_affinity) (C(preset: sticky)) takes"
+            " the tokens in flight for the time that a request waits. C(playbooks/calibrate.yml) measures it. If omitted, upstream's: 15928, of Qwen3-32B on"
+            " two H100. Configurations without that filter do not read it."
+        ),
+        minimum=1,
+        maximum=10_000_000,
+        example=22000,
     ),
     "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a feature gate.", format="feature_gate")),
     "plugins": Field("list", "For experts: the plugins of the configuration, as the release spells them, instead of all options above.", elements=_ANY),

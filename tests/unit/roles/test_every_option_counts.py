@@ -70,6 +70,7 @@ FILES: dict[str, Facts] = {
     "old line": {S: [VLLM], "llm_d_release": "scheduler-0.7"},
     "two versions": {S: [VLLM, {**VLLM, "name": "next", "route": {"path": "/next"}}]},
     "preset": {S: [{**VLLM, "scheduler": {"preset": "balanced"}}]},
+    "sticky": {S: [{**VLLM, "scheduler": {"preset": "sticky"}}]},
     "no preset": {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}}}]},
     "weighted": {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}, "picker": "weighted_random"}}]},
     "prefill apart": {S: [{**VLLM, "scheduler": {"preset": "disaggregated"}, "prefill": {}}]},

@@ -9,12 +9,20 @@ import typing as t
 
 from .types import ALL, LLMD, R09, R10, R10_UP, ROUTER, S07, S08
 
-# Scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
+# Filters, and scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
     "round_robin": {"scorers": {}, "picker": "random", "lines": ALL},
     "queue": {"scorers": {"queue": 1}, "picker": "max_score", "lines": ALL},
     "balanced": {"scorers": {"queue": 1, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
     "prefix_aware": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
+    "sticky": {
+        "scorers": {"token_load": 1},
+        "filters": ("prefix_affinity",),
+        "picker": "max_score",
+        "lines": ROUTER,
+        "like": "prefix_aware",
+        "why": "Only since router 0.9 the filter behind it releases a prefix by the tokens in flight; before it calls a latency predictor.",
+    },
     "precise_prefix": {
         "scorers": {"queue": 2, "kv_cache": 2, "precise_prefix": 3},
         "picker": "max_score",
@@ -36,6 +44,11 @@ ROUND_ROBIN_NOTE = (
     "The preset round_robin picks a server at random for each request: no release has a round-robin picker. Every server gets the same share over time,"
     " but they do not take turns."
 )
+
+# Options of the scheduler block about the servers, whatever the preset is: the option, the parameter of plugins that it sets.
+SERVER_OPTIONS = {"peak_prefill_throughput": "peakPrefillThroughput"}
+# What an index that is declared for another plugin is told of the servers: the key of the context, the parameter.
+INDEX_CONTEXT = {"max_model_len": "maxPrefixTokensToMatch"}
 
 # Options of precise prefix matching to upstream parameters. A default of None: omitted unless set.
 PRECISE_OPTIONS: dict[str, dict[str, t.Any]] = {

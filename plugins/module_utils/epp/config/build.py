@@ -21,10 +21,10 @@ from ..document import parse_config
 from ..rules import check, shape
 from .draft import Draft
 from .features import flow_control, saturation, server_metrics
-from .prefix_scorers import declare_makers, declare_scorer
+from .prefix_scorers import declare_makers, declare_scorer, with_server_options
 from .profiles_by_role import disaggregate
 from .requirements import requirements
-from .resolve import Findings, Part, known_options, resolve_alias, resolve_list, resolve_preset, resolve_scorers
+from .resolve import Findings, Part, known_options, resolve_alias, resolve_filters, resolve_preset, resolve_scorers
 
 __all__ = ["Built", "Problem", "build"]
 EMPTY_REQUIRES: dict[str, t.Any] = {
@@ -55,7 +55,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     """Build the configuration of a release line from a `scheduler:` block; never raises for a user's mistake.
 
     `context`: settings of the rest of the deployment, None for unknown ones: engine (of releases/deployed.py), model (served name), tokenizer (where it is
-    loaded from, if not by the served name), block_size,
+    loaded from, if not by the served name), max_model_len (of a prompt and its answer), block_size,
     usual_block_size (what servers are told where block_size is None and the number has to be known), hash_seed, port, epp_service (host name),
     server_args, server_env, epp_args.
     """
@@ -101,7 +101,7 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     picker = _picker(asked, base, parts, line, found)
     if asked.get("scorers") and not parts and picker.alias != "random" and not found.problems:
         found.refuse("scorers", asked["scorers"], f"leaves no scorer for the picker {picker.alias}.", "Keep one, or write preset: round_robin without scorers.")
-    filters = resolve_list(asked.get("filters") or [], catalog.FILTER_ALIASES, "filter", line, "filters", found)
+    filters = [with_server_options(part, asked, line) for part in resolve_filters(asked.get("filters") or [], base.get("filters", ()), line, found)]
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
     if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):
         disaggregate(draft, disaggregation, parts, filters, picker, context, found)
@@ -139,7 +139,7 @@ def _single(
     """One profile, run by the single-profile handler or the requested one."""
     references = [(declare_scorer(draft, part, context, "", found), part) for part in parts]
     for item in filters:
-        declare_makers(draft, item)
+        declare_makers(draft, item, context)
     names = [draft.declare_part(item) for item in filters]
     chosen = draft.declare_part(picker)
     word = asked.get("profile_handler") or "single"

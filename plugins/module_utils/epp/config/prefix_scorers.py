@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ...common.scalars import scalar
@@ -28,20 +29,38 @@ def declare_scorer(draft: Draft, part: Part, context: Context, name: str, found:
         return _prefix_with_producer(draft, part, name)
     if part.alias == "precise_prefix":
         return _precise(draft, part, context, name, found)
-    declare_makers(draft, part)
+    declare_makers(draft, part, context)
     return draft.declare_part(part, name)
 
 
-def declare_makers(draft: Draft, part: Part) -> None:
+def declare_makers(draft: Draft, part: Part, context: Context) -> None:
     """Declare the plugins that make the data that a scorer or filter reads in this release line, where the draft has none."""
     plugin = catalog.find_plugin(part.type, draft.line)
     parameters = to_upstream(part.parameters, part.type, draft.line)[0]
     for data in catalog.reads(plugin, draft.line, parameters) if plugin is not None else ():
         maker, names_another = catalog.MAKERS.get(data, ("", ""))
         if draft.line in catalog.lines_of(maker) and not parameters.get(names_another) and not _made(draft, data):
-            reference = draft.declare(maker, origin=part.path)
+            reference = draft.declare(maker, _of_servers(maker, draft.line, context), part.path)
             if maker in catalog.FED_BY:
                 _feed(draft, catalog.FED_BY[maker], reference)
+
+
+def _of_servers(maker: str, line: str, context: Context) -> dict[str, t.Any]:
+    """What an index is told of the servers, where it is known."""
+    known = _params(maker, line) if maker == presets.INDEX_HOME else set()
+    return {name: context[key] for key, name in presets.INDEX_CONTEXT.items() if name in known and context.get(key)}
+
+
+def with_server_options(part: Part, asked: Context, line: str) -> Part:
+    """A filter with the options of the scheduler block about the servers that it has a parameter for, unless it sets that itself."""
+    known = _params(part.type, line) - to_upstream(part.parameters, part.type, line)[0].keys()
+    set_here = {option: asked[option] for option, name in presets.SERVER_OPTIONS.items() if name in known and asked.get(option) is not None}
+    return dataclasses.replace(part, parameters={**part.parameters, **set_here}) if set_here else part
+
+
+def _params(kind: str, line: str) -> set[str]:
+    plugin = catalog.find_plugin(kind, line)
+    return {param.name for param in (plugin.params if plugin is not None else ()) if line in param.lines}
 
 
 def _made(draft: Draft, data: str) -> bool:

@@ -46,7 +46,7 @@ def disaggregate(
     for stage in stages:
         _stage(draft, stage, asked.get(stage), base, names, picker, context, found)
     for item in filters:
-        declare_makers(draft, item)
+        declare_makers(draft, item, context)
     deciders = {"prefill": _decider(draft, asked, found)}
     if asked.get("encode"):
         deciders["encode"] = draft.declare("always-disagg-multimodal-decider", origin="disaggregation.encode")

@@ -10,8 +10,8 @@ import typing as t
 
 from ...common.scalars import blank, scalar
 from ...schema.fields import Problem, ordinary, show, suggest
-from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
-from ..catalog.presets import PRESETS
+from ..catalog.plugins import FILTER_ALIASES, OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
+from ..catalog.presets import PRESETS, SERVER_OPTIONS
 from ..catalog.types import LINES
 from ..rules.references import unknown_type
 
@@ -28,6 +28,7 @@ KEYS = (
     "saturation",
     "flow_control",
     "kv_cache_metric",
+    "peak_prefill_throughput",
     "feature_gates",
     "plugins",
     "profiles",
@@ -36,6 +37,8 @@ KEYS = (
 # What of a scheduler block is about running the endpoint picker: the plan reads it, not we.
 RUNNING = frozenset({"replicas", "image", "grpc_port", "verbosity", "failure_mode", "drain_seconds", "resources", "tokenizer_resources", "args", "env"})
 RAW = ("plugins", "profiles", "document")
+_BESIDE_RAW = ("preset", "saturation", "flow_control", "feature_gates")  # judged where a configuration of the user's own is read
+_KINDS = {"disaggregation": "bool", "peak_prefill_throughput": "int"}  # of options that may be texts
 _TYPES: dict[str, tuple[type, str]] = {
     "preset": (str, "a string"),
     "scorers": (dict, "a mapping of scorers to weights"),
@@ -48,6 +51,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "saturation": (dict, "a mapping"),
     "flow_control": (dict, "a mapping"),
     "kv_cache_metric": (str, "a string"),
+    "peak_prefill_throughput": (int, "a whole number"),
     "feature_gates": (list, "a list of strings"),
     "plugins": (list, "a list"),
     "profiles": (list, "a list"),
@@ -83,7 +87,7 @@ def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str
     for key, value in scheduler.items():
         if key in RUNNING or value is None:
             continue
-        value = scalar(value, "bool") if key == "disaggregation" else value
+        value = scalar(value, _KINDS[key]) if key in _KINDS else value
         if key not in KEYS:
             near = suggest(key, KEYS)
             found.refuse(str(key), value, "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(KEYS)}.")
@@ -91,11 +95,12 @@ def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str
             kept.update({key: {}} if value else {})
         elif not isinstance(value, _TYPES[key][0]) or isinstance(value, bool):
             found.refuse(key, value, f"{show(value)} is not {_TYPES[key][1]}.", f"Write {_TYPES[key][1]}.")
+        elif key in SERVER_OPTIONS and isinstance(value, int) and value < 1:
+            found.refuse(key, value, f"{value} is too small.", "Write a whole number of tokens per second, 1 or more.")
         else:
             kept[key] = value
     raw = [key for key in RAW if kept.get(key)]
-    words = ("scorers", "filters", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "disaggregation", "kv_cache_metric")
-    shaped = [key for key in words if kept.get(key)]
+    shaped = [key for key in KEYS if key not in (*RAW, *_BESIDE_RAW) and kept.get(key)]
     if raw and shaped:
         found.refuse(
             raw[0],
@@ -241,6 +246,13 @@ def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:
         found.refuse(path, value, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more.")
         return False
     return True
+
+
+def resolve_filters(asked: list[t.Any], base: t.Iterable[str], line: str, found: Findings) -> list[Part]:
+    """The filters to run, the preset's first; one that the user names, too, is the user's, with its place and parameters."""
+    own = resolve_list(asked, FILTER_ALIASES, "filter", line, "filters", found)
+    named = {part.alias for part in own}
+    return [*(Part(alias, type_here(alias, FILTER_ALIASES, line), "preset") for alias in base if alias not in named), *own]
 
 
 def resolve_list(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:

@@ -15,15 +15,9 @@ from ..config.build import Built, build
 from ..document import Declared, ParsedConfig, Profile, parse_config
 from ..rules.disaggregation import pd_settings
 from ..rules.profiles import picker_of
-from . import scores
+from . import filters, scores
 from .scores import REQUEST, SERVER, Case, Server, alias, prompt_tokens
 
-# Values of the role label that each filter keeps; None is a server without the label.
-ROLES: dict[str, frozenset[str | None]] = {
-    "decode-filter": frozenset({None, "decode", "prefill-decode", "both", "encode-prefill-decode"}),
-    "prefill-filter": frozenset({"prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"}),
-    "encode-filter": frozenset({"encode", "encode-prefill", "encode-prefill-decode"}),
-}
 PICKER_WORDS = {
     "max-score-picker": "takes the highest total; equal totals are drawn at random",
     "weighted-random-picker": "draws at random, with probabilities proportional to the totals",
@@ -154,7 +148,7 @@ def _decide(profile: Profile, config: ParsedConfig, servers: list[Server], reque
     """Filters in order, then every scorer, then the picker."""
     left, removed = list(servers), {}
     for item in profile.of("filter"):
-        kept = _filter(item.declared, left, request, notes) if item.declared is not None else left
+        kept = filters.kept(item.declared, config.line.name, left, request, notes) if item.declared is not None else left
         removed.update({server["name"]: item.declared.type for server in left if server not in kept and item.declared is not None})
         left = kept
         if not left:
@@ -195,44 +189,6 @@ def _chances(picker: str, totals: list[float]) -> list[float]:
         return [total / whole for total in totals]
     best = max(totals)
     return [1 / totals.count(best) if total == best else 0.0 for total in totals]
-
-
-def _filter(item: Declared, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> list[Server]:
-    if item.type in ROLES:
-        return [server for server in servers if server["labels"].get(ROLE_LABEL) in ROLES[item.type]]
-    if item.type == "by-label":
-        label, values, bare = item.parameters.get("label"), item.parameters.get("validValues") or [], item.parameters.get("allowsNoLabel", False)
-        return [server for server in servers if (server["labels"].get(label) in values if label in server["labels"] else bare)]
-    if item.type in ("by-label-selector", "label-selector-filter"):
-        return [server for server in servers if _selected(server["labels"], item.parameters)]
-    if item.type == "context-length-aware":
-        return _by_length(item, servers, request)
-    notes.append(f"{item.type} is not modeled here: every server passes it.")
-    return servers
-
-
-def _by_length(item: Declared, servers: list[Server], request: dict[str, t.Any]) -> list[Server]:
-    length, label = prompt_tokens(request), str(item.parameters.get("label", "llm-d.ai/context-length-range"))
-    if not item.parameters.get("enableFiltering") or length is None:
-        return servers
-    kept = []
-    for server in servers:
-        limits = scores.ends(server["labels"].get(label))
-        if label not in server["labels"] or limits is not None and limits[0] <= length <= limits[1]:
-            kept.append(server)
-    return kept
-
-
-def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> bool:
-    """Whether labels match a Kubernetes label selector."""
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    for rule in selector.get("matchExpressions") or []:
-        key, operator, values = rule.get("key"), rule.get("operator"), rule.get("values") or []
-        held = {"In": labels.get(key) in values, "NotIn": labels.get(key) not in values, "Exists": key in labels, "DoesNotExist": key not in labels}
-        if not held.get(str(operator), True):
-            return False
-    return True
 
 
 def _stage(

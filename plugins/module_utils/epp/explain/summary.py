@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
+from ..catalog.presets import SERVER_OPTIONS
 from ..document import ParsedConfig, Profile, parse_config
 from ..rules.profiles import picker_of
 from .scores import alias
@@ -29,7 +30,7 @@ def _profile(profile: Profile, config: ParsedConfig) -> str:
 
 def preset(settings: c.Mapping[str, t.Any]) -> str:
     """The preset of the options of a scheduler block that say how it decides, and whether others change it."""
-    name, others = settings.get("preset"), [key for key in settings if key != "preset"]
+    name, others = settings.get("preset"), [key for key in settings if key not in ("preset", *SERVER_OPTIONS)]
     if not name:
         return "no preset" if others else "preset default"
     return f"preset {name}" + (f", with {', '.join(others)} of its own" if others else "")

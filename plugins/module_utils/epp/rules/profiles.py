@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ...schema.fields import Problem, ordinary, show, suggest
-from ..catalog.plugins import types_of
-from ..document import PROFILE_ROLES, ParsedConfig, Profile
+from ..catalog.plugins import reads, types_of
+from ..document import AFFINITY, PROFILE_ROLES, ParsedConfig, Profile
 
 
 def profile_names(config: ParsedConfig) -> list[Problem]:
@@ -143,6 +143,27 @@ def ties(config: ParsedConfig) -> list[str]:
             continue
         why = f"has {'only weights of 0' if weights_of else 'no scorer'}"
         found.append(f"{picker} chooses by score and profile {profile.name} {why}: all servers tie, and one of them is picked at random.")
+    return found
+
+
+def affinity(config: ParsedConfig) -> list[str]:
+    """Notes on filters that keep a prefix where it is: a speed that is of other servers, and scorers that pull back what the filter lets go."""
+    line, found = config.line.name, []
+    for item in config.of_type(AFFINITY):
+        asked = item.plugin is not None and "inflight" in reads(item.plugin, line, item.parameters)
+        if asked and "peakPrefillThroughput" not in item.parameters:
+            found.append(
+                f"{item.name} takes a server to compute {item.setting('peakPrefillThroughput')} prompt tokens per second, as two H100 do with Qwen3-32B. "
+                "playbooks/calibrate.yml measures what yours do: write it as scheduler.peak_prefill_throughput."
+            )
+    for profile in config.profiles:
+        filters = [each.name for each in profile.of("filter") if each.declared is not None and each.declared.type == AFFINITY]
+        pulling = [each.name for each in profile.of("scorer") if each.declared is not None and "prefix-cache-scorer" in each.declared.type and each.weight != 0]
+        if filters and pulling:
+            found.append(
+                f"{', '.join(pulling)}: {filters[0]} has already kept the servers with the prefix, and where it lets a request go to others since these are "
+                "saturated, a scorer of prefixes pulls it back. Leave the scorer out."
+            )
     return found
 
 

@@ -12,7 +12,7 @@ import plays
 import pytest
 from ansible_collections.llm_d.inference.plugins.plugin_utils import interpreter
 
-CRASHED = {"failed": True, "exception": "SyntaxError"}
+CRASHED = {"failed": True, "exception": "SyntaxError", "module_stderr": "SyntaxError"}
 PLAY = """
 - hosts: all
   gather_facts: false
@@ -39,7 +39,9 @@ def test_a_python_that_is_too_old_is_named(tmp_path: Path, version: str) -> None
 
 def test_what_has_another_cause_is_left_alone(tmp_path: Path) -> None:
     old = python(tmp_path, "3.9")
-    assert interpreter.too_old({"failed": True, "msg": "no", "invocation": {}}, old) == "", "the module ran"
+    assert interpreter.too_old({"failed": True, "msg": "no"}, old) == "", "the module ran"
+    refused = {"failed": True, "msg": "ansible-core requires a minimum of Python version 3.9. Current version: 3.8"}
+    assert "which is Python 3.9" in interpreter.too_old(refused, old)
     assert interpreter.too_old({"changed": False}, old) == "" == interpreter.too_old(CRASHED, None)
     assert interpreter.too_old(CRASHED, sys.executable) == "" == interpreter.too_old(CRASHED, str(tmp_path / "none"))
     assert interpreter.too_old(CRASHED, python(tmp_path, "what?")) == ""

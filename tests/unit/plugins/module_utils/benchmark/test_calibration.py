@@ -12,6 +12,8 @@ import random
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llm_d.inference.plugins.filter.calibration import calibration as calibration_filter
+from ansible_collections.llm_d.inference.plugins.filter.calibration_prefill import calibration_prefill
+from ansible_collections.llm_d.inference.plugins.filter.calibration_prompt import calibration_prompt
 from ansible_collections.llm_d.inference.plugins.filter.calibration_rates import calibration_rates
 from ansible_collections.llm_d.inference.plugins.filter.calibration_report import calibration_report
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import calibration
@@ -267,3 +269,34 @@ def test_the_filters_read_files_and_refuse_what_does_not_tell() -> None:
     with pytest.raises(AnsibleFilterError, match="no request was answered"):
         calibration_rates(text({}), 45)
     assert calibration_report({"real": files["loaded"], "imitated": files["loaded"]})["largest"] == 0
+
+
+def test_the_prefill_throughput_is_of_prompts_that_no_cache_has() -> None:
+    """10 ms and 1 ms a token: of 990 tokens 990 a second; one stall of the host and a prompt that was cached count for nothing."""
+    server = Simulated(overhead=10.0, per_token=1.0, inter_token=5.0)
+    sent = calibration.simulated(server, [Request(number * 100.0, 990, 1, 0.0, None) for number in range(8)])
+    assert calibration.prefill(sent) == {"peak_prefill_throughput": 990, "prompt_tokens": 990}
+    assert calibration.prefill([*sent, sent[0]._replace(ttft_ms=60_000.0), Request(0.0, 0, 1, 3.0, None)]) == calibration.prefill(sent)
+    two = [Request(0.0, 100, 1, 100.0, None), Request(0.0, 300, 1, 100.0, None)]
+    assert calibration.prefill(two) == {"peak_prefill_throughput": 2000, "prompt_tokens": 200}
+    assert calibration.prefill([Request(0.0, 1, 1, 5000.0, None)]) == {"peak_prefill_throughput": 1, "prompt_tokens": 1}
+    assert calibration.prefill([]) is None and calibration.prefill([Request(0.0, 0, 1, 3.0, None)]) is None
+    assert calibration_prefill(text({"1 at a time": sent})) == {"peak_prefill_throughput": 990, "prompt_tokens": 990}
+    with pytest.raises(AnsibleFilterError, match="prefill throughput cannot be measured"):
+        calibration_prefill(text({}))
+
+
+@pytest.mark.parametrize(
+    ("workload", "models", "words"),
+    [
+        ({"input_len": 16, "input_len_max": 512}, [{"id": "m", "max_model_len": 40960}], 8192),
+        ({"input_len": 16, "input_len_max": 512}, [{"id": "m", "max_model_len": 8192}], 6144),  # words are more than a token at times
+        ({}, [{"id": "m", "max_model_len": 8192}, {"id": "adapter", "max_model_len": 100}], 75),
+        ({}, [{"id": "m", "max_model_len": 1}], 1),
+        ({"input_len": 16, "input_len_max": 512}, [{"id": "m", "max_model_len": None}], 512),  # it takes what it is sent otherwise
+        ({"input_len": 200}, [], 200),
+        ({}, None, 1),
+    ],
+)
+def test_prompts_are_as_long_as_the_server_takes_them(workload: dict[str, int], models: list[dict[str, object]] | None, words: int) -> None:
+    assert calibration_prompt(workload, 8192, models) == {"kind": "random", "input_len": words, "output_len": 1}

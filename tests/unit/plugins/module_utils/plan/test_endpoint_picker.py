@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents of users, and precise prefix matching, on each release line: what has to agree with the servers, and where a mistake is."""
+"""Documents of users, and precise prefix matching, on each release line: what has to agree with the servers, and where a mistake is;
+what the preset sticky takes from the rest of the file, and what is warned of."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import copy
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import ROUTER, S07
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 
@@ -95,3 +97,67 @@ def test_the_port_in_the_topics_of_the_guides_is_there() -> None:
 def test_a_seed_of_chance_is_refused_where_the_file_has_it(scheduler: Facts, engine: Facts, path: str) -> None:
     [problem] = problems(file_of(S07, scheduler, **engine))
     assert problem.path == f"llm_d_model_services[0].{path}" and "a seed of its own" in problem.reason
+
+
+def named_by(scheduler: Facts, engine: Facts | None = None, **more: t.Any) -> Facts:
+    service = {"name": "llama", "model": {"uri": "hf://org/m"}, "scheduler": scheduler, "engine": engine or {}}
+    return {"llm_d_model_services": [service], **more}
+
+
+def picker(*given: t.Any, **more: t.Any) -> Facts:
+    found: Facts = plan(named_by(*given, **more))["services"][0]["scheduler"]
+    return found
+
+
+def parameters(kind: str, found: Facts) -> Facts:
+    return next((entry.get("parameters", {}) for entry in yaml.safe_load(found["config"])["plugins"] if entry["type"] == kind), {})
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        ({}, {}),
+        ({"max_model_len": 4096}, {"maxPrefixTokensToMatch": 4096}),
+        ({"args": ["--max-model-len=8192"]}, {"maxPrefixTokensToMatch": 8192}),
+        ({"args": ["--max-model-len", "16k"]}, {"maxPrefixTokensToMatch": 16000}),
+        ({"args": ["--max-model-len=auto"]}, {}),
+        ({"type": "simulator", "max_model_len": 2048}, {"maxPrefixTokensToMatch": 2048}),
+        ({"type": "sglang", "args": ["--context-length=5000"]}, {"maxPrefixTokensToMatch": 5000}),
+    ],
+)
+def test_the_index_is_told_the_longest_prompt(engine: Facts, expected: Facts) -> None:
+    assert parameters("approx-prefix-cache-producer", picker({"preset": "sticky"}, engine)) == expected
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "told"),
+    [
+        ({"preset": "sticky", "replicas": 2}, True),
+        ({"preset": "sticky"}, False),
+        ({"scorers": {"active_requests": 1}, "replicas": 3}, True),
+        ({"scorers": {"queue": 1}, "filters": ["concurrency"], "replicas": 2}, True),
+        ({"preset": "balanced", "replicas": 2}, False),
+    ],
+)
+def test_several_endpoint_pickers_that_count_each_for_themselves_are_warned_of(scheduler: Facts, told: bool) -> None:
+    notes = picker(scheduler)["notes"]
+    assert any(f"scheduler.replicas is {scheduler.get('replicas')}: each of them counts only what it has in flight itself" in note for note in notes) == told
+
+
+def test_what_is_measured_of_the_servers_stays_under_another_preset() -> None:
+    """compare_scorers.yml switches presets by such an override."""
+    beside = {"preset": "balanced", "peak_prefill_throughput": 33000}
+    found = picker(beside, llm_d_scheduler_overrides={"llama": {"preset": "sticky"}})
+    assert parameters("prefix-cache-affinity-filter", found) == {"peakPrefillThroughput": 33000}
+    assert picker(beside)["decides"][0] == "preset balanced" and found["decides"][0] == "preset sticky"
+
+
+@pytest.mark.parametrize(("speed", "words"), [(0, "1"), (10_000_001, "10000000"), ("fast", "number")])
+def test_bounds_of_the_speed(speed: t.Any, words: str) -> None:
+    (problem,) = problems(named_by({"preset": "sticky", "peak_prefill_throughput": speed}))
+    assert problem.path == "llm_d_model_services[0].scheduler.peak_prefill_throughput" and words in f"{problem.reason} {problem.fix}".replace(",", "")
+
+
+def test_a_line_without_it_is_told_at_the_preset() -> None:
+    (problem,) = problems(named_by({"preset": "sticky"}, llm_d_release="scheduler-0.7"))
+    assert problem.path == "llm_d_model_services[0].scheduler.preset" and "preset: prefix_aware" in problem.fix

@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
+from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.filter.comparison_cases import comparison_cases
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison_run
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 
 
@@ -61,3 +66,21 @@ def test_a_mistake_is_told_where_it_was_written(overrides: t.Any, path: str, wor
     found = problems(variables(overrides))
     assert path in [problem.path for problem in found], found
     assert any(words in f"{problem.reason} {problem.fix}" for problem in found if problem.path == path)
+
+
+def compared() -> dict[str, dict[str, t.Any]]:
+    """The comparisons that docs/compare.md has as files, by their name."""
+    text = (Path(__file__).resolve().parents[5] / "docs/compare.md").read_text(encoding="utf-8")
+    return {name: yaml.safe_load(block) for name, block in re.findall(r"```yaml\n# -e @([\w.-]+):[^\n]*\n(.*?)```", text, re.DOTALL)}
+
+
+def test_what_the_docs_compare_can_be_deployed_and_sent() -> None:
+    """Each policy with a plan of its own, the same prompts for all, each once beforehand."""
+    assert set(compared()) == {"one-prefix.yml", "many-sessions.yml"}
+    for name, given in compared().items():
+        cases = {case["name"]: case["scheduler"] for case in comparison_cases(given["compare_presets"])}
+        assert list(cases) == ["round_robin", "balanced", "prefix_aware", "sticky"]
+        assert len({plan(variables({"one": block}))["services"][0]["scheduler"]["config"] for block in cases.values()}) == 4, name
+        sent = comparison_run.options(given["compare_workload"], given["compare_stages"], given["compare_warmup"])
+        shape = PrefixedPrompts(**{key: value for key, value in given["compare_workload"].items() if key != "output_len"})
+        assert sent["warmup"]["requests"] == shape.groups * shape.prompts_per_group and len(sent["stages"]) == 3

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The preset sticky: a prefix stays where it is until the servers there are saturated."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import ALL, LINES, ROUTER
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import Built, build
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.expected_behavior import expected_behavior
+
+Facts = dict[str, t.Any]
+FILTER, INDEX, INFLIGHT = "prefix-cache-affinity-filter", "approx-prefix-cache-producer", "inflight-load-producer"
+SPEED = {"peak_prefill_throughput": 22000}
+UNMEASURED, PULLED = "playbooks/calibrate.yml measures", "a scorer of prefixes pulls it back"
+
+
+def made(scheduler: Facts, line: str = "router-0.10", **context: t.Any) -> Built:
+    built = build(scheduler, line, {"engine": "vllm", "model": "m", "port": 8000, **context})
+    assert not built.problems, [str(problem) for problem in built.problems]
+    return built
+
+
+def parameters(built: Built) -> Facts:
+    return {entry["type"]: entry.get("parameters", {}) for entry in built.document["plugins"]}
+
+
+def profile(built: Built, index: int = 0) -> list[tuple[str, float | None]]:
+    return [(entry["pluginRef"], entry.get("weight")) for entry in built.document["schedulingProfiles"][index]["plugins"]]
+
+
+@pytest.mark.parametrize("line", sorted(ROUTER))
+def test_it_is_the_optimized_baseline_of_upstream(line: str) -> None:
+    """The filter, one scorer of load and no prefix scorer; both producers listed, or the endpoint picker does not start."""
+    built = made({"preset": "sticky"}, line, max_model_len=40960)
+    assert profile(built) == [(FILTER, None), ("token-load-scorer", 1), ("max-score-picker", None)]
+    assert parameters(built) == {
+        INFLIGHT: {},
+        "token-load-scorer": {},
+        INDEX: {"maxPrefixTokensToMatch": 40960},
+        FILTER: {},
+        "max-score-picker": {},
+        "single-profile-handler": {},
+    }
+    assert built.requires["sidecars"] == [] and built.requires["epp"]["args"] == []
+    assert expected_behavior(built.document, line)["promises"] == ["spread", "sticky"]
+    assert parameters(made({"preset": "sticky"}, line))[INDEX] == {}, "a length that nobody knows is not told"
+
+
+@pytest.mark.parametrize("line", sorted(ALL - ROUTER))
+def test_a_line_without_it_names_the_nearest(line: str) -> None:
+    (problem,) = build({"preset": "sticky"}, line, {"model": "m"}).problems
+    assert problem.path == "preset" and "latency predictor" in problem.reason
+    assert "prefix_aware" in problem.fix and all(other in problem.fix for other in LINES if other in ROUTER)
+
+
+def test_where_answers_take_longer_requests_count() -> None:
+    built = made({"preset": "sticky", "scorers": {"token_load": 0, "active_requests": 1}})
+    assert profile(built) == [(FILTER, None), ("active-request-scorer", 1), ("max-score-picker", None)]
+    assert INFLIGHT in parameters(built) and INDEX in parameters(built)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([], {"peakPrefillThroughput": 22000}),
+        (["prefix_affinity"], {"peakPrefillThroughput": 22000}),
+        ([{"prefix_affinity": {"affinity_threshold": 0.9, "max_ttft_penalty_ms": 5000}}], {"affinityThreshold": 0.9, "maxTTFTPenaltyMs": 5000}),
+        ([{"prefix-cache-affinity-filter": {"peakPrefillThroughput": 9}}], {"peakPrefillThroughput": 9}),
+    ],
+)
+def test_a_filter_of_the_user_s_is_laid_over_the_preset_s(filters: list[t.Any], expected: Facts) -> None:
+    built = made({"preset": "sticky", "filters": filters, **SPEED})
+    assert parameters(built)[FILTER] == {"peakPrefillThroughput": 22000, **expected}
+    assert [name for name, _weight in profile(built)].count(FILTER) == 1
+
+
+def test_other_filters_come_after_the_preset_s() -> None:
+    assert [name for name, _weight in profile(made({"preset": "sticky", "filters": ["saturation"]}))][:2] == [FILTER, "utilization-detector"]
+
+
+@pytest.mark.parametrize("scheduler", [{"preset": "balanced"}, {"preset": "queue"}, {"scorers": {"prefix": 1}}, {}])
+def test_the_speed_of_the_servers_may_stand_beside_any_preset(scheduler: Facts) -> None:
+    """So that presets can be compared with one file."""
+    assert made({**scheduler, **SPEED}).text == made(scheduler).text
+
+
+def test_the_speed_reaches_the_filter_without_the_preset_and_where_there_is_one() -> None:
+    assert parameters(made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], **SPEED}))[FILTER] == {"peakPrefillThroughput": 22000}
+    assert parameters(made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], **SPEED}, "gie-1.5"))[FILTER] == {}
+
+
+@pytest.mark.parametrize(("speed", "said"), [(0, "too small"), (-1, "too small"), ("fast", "not a whole number"), (1.5, "not a whole number"), (True, "not a")])
+def test_a_speed_that_is_none_is_refused(speed: t.Any, said: str) -> None:
+    (problem,) = build({"preset": "sticky", "peak_prefill_throughput": speed}, "router-0.10").problems
+    assert problem.path == "peak_prefill_throughput" and said in problem.reason
+
+
+def test_a_text_that_is_a_speed_is_one() -> None:
+    assert parameters(made({"preset": "sticky", "peak_prefill_throughput": "22000"}))[FILTER] == {"peakPrefillThroughput": 22000}
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "told"),
+    [
+        ({"preset": "sticky"}, [UNMEASURED]),
+        ({"preset": "sticky", **SPEED}, []),
+        ({"preset": "sticky", **SPEED, "scorers": {"prefix": 3}}, [PULLED]),
+        ({"preset": "sticky", **SPEED, "scorers": {"precise_prefix": 3}}, [PULLED]),
+        ({"preset": "sticky", **SPEED, "scorers": {"queue": 1}}, []),
+        ({"preset": "sticky", "filters": [{"prefix_affinity": {"max_ttft_penalty_ms": 0}}]}, []),  # it always sticks, and estimates nothing
+        ({"preset": "prefix_aware", **SPEED}, []),
+        ({"plugins": [{"type": FILTER}, {"type": "token-load-scorer"}, {"type": INFLIGHT}]}, [UNMEASURED]),
+    ],
+)
+def test_what_upstream_advises_against_is_told(scheduler: Facts, told: list[str]) -> None:
+    notes = made(scheduler).notes
+    assert [note for note in (UNMEASURED, PULLED) if any(note in each for each in notes)] == told, notes
+
+
+@pytest.mark.parametrize(
+    ("filters", "sticky"),
+    [
+        ({}, True),
+        ({"affinity_threshold": 0.5}, True),
+        ({"affinity_threshold": 0.95}, False),  # more than what requests of one prefix have in common
+        ({"affinity_threshold": 0}, False),
+        ({"exploration_probability": 0.01}, False),
+    ],
+)
+def test_it_is_promised_to_be_sticky_as_far_as_it_is(filters: Facts, sticky: bool) -> None:
+    built = made({"preset": "sticky", "filters": [{"prefix_affinity": filters}]})
+    assert ("sticky" in expected_behavior(built.document, "router-0.10")["promises"]) == sticky
+
+
+def test_of_disaggregated_servers_each_stage_has_it() -> None:
+    built = made({"preset": "sticky", "disaggregation": {"decider": "always", "decode": {"scorers": {"active_requests": 1}}}}, max_model_len=8192)
+    assert profile(built) == [("prefill-filter", None), (FILTER, None), ("token-load-scorer", 1), ("max-score-picker", None)]
+    assert profile(built, 1) == [("decode-filter", None), (FILTER, None), ("active-request-scorer", 1), ("max-score-picker", None)]
+    assert parameters(built)[INDEX] == {"maxPrefixTokensToMatch": 8192}
