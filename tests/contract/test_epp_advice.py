@@ -19,13 +19,13 @@ from epp_cases import WRONG
 from epp_documents import RIGHT
 from scorer_refusals import REFUSALS
 
-DOCUMENTS = [made for _line, made, *_ in (*WRONG.values(), *RIGHT.values()) if isinstance(made, dict)]
+DOCUMENTS = [made for _line, made, *_rest in (*WRONG.values(), *RIGHT.values()) if isinstance(made, dict)]
 SERVERS = (
     {"engine": "vllm", "server_args": ["--block-size=8"], "server_env": {"PYTHONHASHSEED": "random"}},
     {"engine": "simulator", "server_args": ["--hash-seed=9", '--kv-events-config={"topic":"kv@a@m"}'], "server_env": {}},
 )
 BLOCKS: list[dict[str, t.Any]] = [
-    *(block for block, *_ in REFUSALS),
+    *(block for block, *_rest in REFUSALS),
     *({"preset": name} for name in presets.PRESETS),
     *({"scorers": {alias: 1}} for alias in catalogue.SCORER_ALIASES),
     *({"scorers": {"queue": 1}, "filters": [alias]} for alias in catalogue.FILTER_ALIASES),

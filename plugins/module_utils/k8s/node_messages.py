@@ -9,8 +9,10 @@ on one line, whatever the case of its letters. Strangers write these messages: n
 
 from __future__ import annotations
 
+import collections.abc as c
+
 # pattern, code, remedy, whether waiting is of no use
-Row = tuple[str | tuple[str, ...], str, str, bool]
+Row = tuple[c.Sequence[str], str, str, bool]
 
 _TOOLKIT = "NVIDIA's container toolkit (the GPU operator installs it)"
 _IMAGE_STORE = "the node's store of images is damaged: remove the image there (crictl rmi), or clear the store, and let the node pull it again"

@@ -41,7 +41,7 @@ def asking(root: Path) -> t.Iterator[tuple[str, str, Facts]]:
             for module in (*ASKING, "vllm_health_info"):
                 options = task.get(f"llm_d.inference.{module}")
                 if isinstance(options, str):  # all options as one variable of the role, with more at times
-                    options = next(value for name, value in named.items() if name in options)
+                    (options,) = (value for name, value in named.items() if name in options)
                 if options:
                     yield f"{path.parent.parent.name}/{path.name}", module, options
 

@@ -101,5 +101,5 @@ def test_events_of_autoscalers(reason: str, component: str, message: str, theirs
 
 
 def test_the_latest_report_counts() -> None:
-    early, late = ({"reason": reason, "message": reason, "lastTimestamp": f"2026-11-27T0{hour}:00:00Z"} for hour, (reason, *_) in enumerate(EVENTS[:2]))
+    early, late = ({"reason": reason, "message": reason, "lastTimestamp": f"2026-11-27T0{hour}:00:00Z"} for hour, (reason, *_rest) in enumerate(EVENTS[:2]))
     assert reported([late, early]) == "the node autoscaler reports NotTriggerScaleUp: NotTriggerScaleUp" and reported([]) == ""

@@ -25,12 +25,13 @@ THEIRS = {"namespace": "llm-d", "name": "theirs", "key": "token"}
 OURS = {"namespace": "llm-d", "name": "llm-d-api-key", "key": "API_KEY"}
 
 
-def file_of(service: Facts = VLLM, engine: Facts | None = None, **variables: t.Any) -> Facts:
+def file_of(service: Facts | None = None, engine: Facts | None = None, **variables: t.Any) -> Facts:
+    service = VLLM if service is None else service
     whole = {**service, "engine": {**service.get("engine", {}), **(engine or {})}}
     return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [whole], **variables}
 
 
-def named(service: Facts = VLLM, **engine: t.Any) -> Facts:
+def named(service: Facts | None = None, **engine: t.Any) -> Facts:
     return file_of(service, {"api_key_secret": "theirs", "api_key_secret_key": "token", **engine})
 
 

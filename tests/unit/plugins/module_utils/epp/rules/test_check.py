@@ -66,13 +66,13 @@ def test_a_model_server_that_agrees() -> None:
 @pytest.mark.parametrize("line", ROUTER)
 def test_the_router_computes_block_keys_itself(line: str) -> None:
     """README of preciseprefixcache in llm-d-router 0.9: block size and seed need not match the engine."""
+    events = {"zmqEndpoint": "tcp://*:5557", "discoverPods": False}
     plugins = [
         {"type": "token-producer", "parameters": {"modelName": "m", "vllm": {"url": "http://localhost:8000"}}},
-        {"type": "precise-prefix-cache-producer", "parameters": {"tokenProcessorConfig": {"blockSize": 64}, "kvEventsConfig": {"zmqEndpoint": "tcp://*:5557",
-            "discoverPods": False}}},
+        {"type": "precise-prefix-cache-producer", "parameters": {"tokenProcessorConfig": {"blockSize": 64}, "kvEventsConfig": events}},
         {"type": "prefix-cache-scorer", "parameters": {"prefixMatchInfoProducerName": "precise-prefix-cache-producer"}},
         "max-score-picker",
-    ]  # fmt: skip
+    ]
     args = ["--block-size=16", '--kv-events-config={"topic":"kv@$(POD_IP):8000@m"}']
     for seed in ("", "7", "random"):
         assert found(document(line, *plugins), line, engine="vllm", server_args=args, server_env={"PYTHONHASHSEED": seed}) == {}, seed
