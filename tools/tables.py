@@ -89,6 +89,24 @@ _LEFT_OUT = (
 )
 
 
+# Why these versions of the providers, and what an upgrade breaks.
+_PROVIDERS = """\
+- Envoy Gateway 1.9.3 mends CVE-2026-35189. Its own default is Envoy 1.39.5, which still trusts compromised certificate authorities (CVE-2026-111943),
+  so the proxies get 1.39.6. Since 1.9 its chart has the safe-upgrades policy of the Gateway API in its subchart `crds`, and Helm refuses one that
+  somebody else installed; the collection leaves that subchart out. Where another release of the chart installs it, that policy needs Helm's ownership
+  labels. A `ClientTrafficPolicy` of your own with `clientIPDetection` has to name exactly one method.
+- Envoy AI Gateway is called Agent Router since September 2026
+  ([theagentrouter.ai](https://theagentrouter.ai/blog/envoy-ai-gateway-is-now-agent-router/)). Name, site and source repository moved; images, charts,
+  the API group `aigateway.envoyproxy.io` and the namespace did not, and neither does `provider: envoy_ai_gateway`. Since 1.1 its chart sets user and
+  group 65532; `llm_d_run_as_user` replaces both, and `0` leaves them to the cluster.
+- Istio 1.30 is installed: 1.29 ended on 2026-10-15 with 1.29.9. llm-d tested its 0.10 with 1.29, which `version: 1.29.9` installs. Older than 1.29.7
+  or 1.30.4 have the holes of ISTIO-SECURITY-2026-006, among them a way around path rules and RBAC.
+- GPU operator 26.7: 26.7.0 is installed, the newest of which every image is known here; `llm_d_gpus.version` takes a newer one. Its driver manager
+  evicts pods that hold a GPU when it changes the driver, and `DEVICE_LIST_STRATEGY` in the device plugin's environment fails with CDI, which is on by
+  default.
+"""
+
+
 def _gateway_api() -> str:
     return (
         f"All of them use Gateway API {GATEWAY_API['version']}, which Envoy Gateway 1.9 is built with. llm-d's own guides install 1.5.1:"
@@ -140,6 +158,7 @@ def versions() -> str:
             for name, facts in GATEWAY_PROVIDERS.items()
         ],
     )
+    lines += [*_PROVIDERS.splitlines(), ""]
     groups = LEADER_WORKER_SET
     lines += [
         f"Model servers that span several nodes require LeaderWorkerSet; version {groups['version']} is installed, {groups['minimum']} is the minimum.",

@@ -120,7 +120,7 @@ ACCELERATORS: dict[str, dict[str, str | None]] = {
 _LWS_GROUP = "leaderworkerset.x-k8s.io"
 _LWS_CRDS = "https://github.com/kubernetes-sigs/lws/raw/v{version}/config/crd/bases"
 LEADER_WORKER_SET: dict[str, t.Any] = {
-    "version": "0.10.0",
+    "version": "0.11.0",
     "minimum": "0.9.0",
     "group": _LWS_GROUP,
     "api_version": f"{_LWS_GROUP}/v1",
