@@ -15,6 +15,7 @@ from plugins.module_utils.plan.alerts import TEXTS as ALERTS
 from plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, OPTIONS, WHOLE, picker_signals
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.pairs import PAIRS
 from plugins.module_utils.releases.profiles import PROFILES
 from plugins.module_utils.releases.sglang_flags import OPTIONS as SGLANG
 from plugins.module_utils.releases.sources import CHARTS
@@ -107,6 +108,14 @@ _PROVIDERS = """\
 """
 
 
+_PAIRS = """\
+What upstream tested a release line with. Without an image of your own, servers get this vLLM (TPUs and Gaudi the one of their images), and the CRDs
+are of one of these minor releases. Another pair works as far as anybody knows: a note in the plan and a line of the verdict name it. Lines without a
+row have no pair that upstream names here; their servers get the newest vLLM that was tried. llm-d 0.10 with router 0.11 is inferred: the table of
+artifacts names no router.
+"""
+
+
 def _gateway_api() -> str:
     return (
         f"All of them use Gateway API {GATEWAY_API['version']}, which Envoy Gateway 1.9 is built with. llm-d's own guides install 1.5.1:"
@@ -140,6 +149,11 @@ def versions() -> str:
     lines += table(["release", "has run", "result"], [[code(name), *RUNS[name]] for name in RELEASES])
     lines += ["precise_prefix of a router line needs vLLM for its rendering, and has run with no real endpoint picker of these lines.", "", _LEFT_OUT, ""]
     lines += [_LEADERS, ""]
+    lines += ["## Pairs", "", *_PAIRS.splitlines(), ""]
+    rows = [
+        [code(line), pair.llm_d, pair.vllm, " and ".join(pair.gie), f"[{urllib.parse.urlsplit(pair.said).netloc}]({pair.said})"] for line, pair in PAIRS.items()
+    ]
+    lines += table(["release", "llm-d", "vLLM", "inference extension", "named by"], rows)
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", _gateway_api(), ""]
     lines += table(
         ["provider", "version", "oldest", "class", "controller", "proxy", "routes to", "TLS to the endpoint picker", "failure modes"],
