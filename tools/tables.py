@@ -80,7 +80,6 @@ _SIX = "balanced, round_robin, queue, prefix_aware, default and disaggregated be
 RUNS = {
     "gie-1.5": (f"in `make nightly`, {_LOCAL}", "with each preset that it has, exactly the planned plugins ran; all claims held"),
     "scheduler-0.7": (f"in `make test` and `make nightly`, {_LOCAL}", "with each preset, exactly the planned plugins ran; all claims held"),
-    "scheduler-0.8": ("never", ""),
     "router-0.9": (_BY_HAND, _SIX),
     "router-0.10": (_BY_HAND, _SIX),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import NEW_API, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import S08
 from epp_documents import GIE15, QUEUE, R09, R10, S07, Document, document, pd, precise
 
 WRONG: dict[str, tuple[str, Document, str, str]] = {
@@ -58,7 +57,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     "renamed in the router": (R09, document(R09, "model-server-protocol-models", *QUEUE), "plugins[0].type", "Renamed to models-data-extractor in router 0.9"),
     "removed in the router": (R10, document(R10, "predicted-latency-scorer", *QUEUE), "plugins[0].type", "latency-scorer with predicted-latency-producer"),
     "of no release": (S07, document(S07, "queue-scorer", "round-robin-picker"), "plugins[1].type", "random-picker"),
-    "of a newer line": (S07, document(S07, "token-load-scorer", *QUEUE), "plugins[0].type", "gie-1.5, scheduler-0.8, router-0.9, router-0.10"),
+    "of a newer line": (S07, document(S07, "token-load-scorer", *QUEUE), "plugins[0].type", "gie-1.5, router-0.9, router-0.10"),
     "of llm-d only": (GIE15, document(GIE15, "load-aware-scorer", *QUEUE), "plugins[0].type", "scheduler-0.7"),
     "no type": (
         S07,
@@ -313,8 +312,8 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     # Data layer
     "empty data layer": (GIE15, document(GIE15, *QUEUE, dataLayer={"sources": []}), "dataLayer", "disables scraping"),
     "data layer without metrics": (
-        S08,
-        document(S08, *QUEUE, "endpoint-notification-source", dataLayer={"sources": [{"pluginRef": "endpoint-notification-source", "extractors": []}]}),
+        GIE15,
+        document(GIE15, *QUEUE, "endpoint-notification-source", dataLayer={"sources": [{"pluginRef": "endpoint-notification-source", "extractors": []}]}),
         "dataLayer",
         "queue-scorer would see zeros",
     ),
@@ -351,10 +350,10 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     ),
     "no gate for prefix data": (S07, {key: value for key, value in pd().items() if key != "featureGates"}, "featureGates", "prepareDataPlugins"),
     "no prefix data": (
-        S08,
+        S07,
         {
-            **pd(S08),
-            "plugins": [item for item in pd(S08)["plugins"] if item["type"] != "prefix-cache-scorer"],
+            **pd(),
+            "plugins": [item for item in pd()["plugins"] if item["type"] != "prefix-cache-scorer"],
             "schedulingProfiles": [
                 {"name": stage, "plugins": [{"pluginRef": f"{stage}-filter"}, {"pluginRef": "queue-scorer"}, {"pluginRef": "max-score-picker"}]}
                 for stage in ("prefill", "decode")

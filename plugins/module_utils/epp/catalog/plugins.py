@@ -129,7 +129,7 @@ PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("session-affinity-filter", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
     ("active-request-scorer", ROUTER, Move("requestTimeout", "", "router 0.9", "Leave it out: it is not read since router 0.9.")),
     ("predicted-latency-producer", ROUTER, Move("predictInPrepareData", "predictInProduce", "router 0.9")),
-    ("predicted-latency-producer", frozenset({GIE15, "scheduler-0.8"}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
+    ("predicted-latency-producer", frozenset({GIE15}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
 )
 NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     (

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import GIE15, ON_15, R09, R10, R10_UP, ROUTER, S07, S08, SINCE_15, UNTIL_15, Line, Move, Param
+from .types import GIE15, ON_15, R09, R10, R10_UP, ROUTER, S07, SINCE_15, UNTIL_15, Line, Move, Param
 
 OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 NEW_API = "llm-d.ai/v1alpha1"
@@ -24,7 +24,6 @@ LINE_FACTS: dict[str, Line] = {
         data_section="data",
     ),
     GIE15: Line(GIE15, (OLD_API,), _GATES_15, clears_metrics=True),
-    S08: Line(S08, (OLD_API,), _GATES_15, clears_metrics=True),
     R09: Line(R09, (NEW_API, OLD_API), {"dataLayer": "", "flowControl": _FLOW}, strict=True, header_handler=False, own_keys=True),
     R10: Line(
         R10,

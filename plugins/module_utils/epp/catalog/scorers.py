@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import ALL, LLMD, ON_15, R09, R10_UP, ROUTER, S07, S08, SCHEDULER, SINCE_15, Param, Plugin, Reads
+from .types import ALL, LLMD, ON_15, R09, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin, Reads
 
 INFLIGHT_NAME = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 
@@ -161,7 +161,6 @@ SCORERS: tuple[Plugin, ...] = (
         needs=("prefix",),
     ),
     Plugin("precise-prefix-cache-scorer", ("scorer",), frozenset({S07}), PRECISE_INDEX, makes=("precise",)),
-    Plugin("precise-prefix-cache-scorer", ("scorer", "extractor"), frozenset({S08}), PRECISE_INDEX, makes=("precise",)),
     Plugin(
         "precise-prefix-cache-scorer",
         ("scorer", "extractor"),

@@ -719,7 +719,7 @@ def test_every_registry_and_every_chart_is_asked_for() -> None:
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_an_image_that_cannot_be_pulled_weighs_what_the_file_says(severity: str) -> None:
-    gone, why = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.8.0", "the registry wants an account (HTTP 401)"
+    gone, why = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1", "the registry wants an account (HTTP 401)"
     facts = {**copy.deepcopy(HEALTHY), "host": {**HEALTHY["host"], "missing_images": {gone: why, "r.test/x:1": "the registry does not have it (HTTP 404)"}}}
     removed, missing = judge(facts, plan({**FILE, "llm_d_preflight": {"images": severity}})["preflight"])
     assert (removed.id, removed.severity, removed.found) == ("host/image", severity, why) and gone in removed.what
