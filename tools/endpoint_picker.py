@@ -161,6 +161,7 @@ MEANING: dict[str, str] = {
     "vllmgrpc-parser": "vLLM's gRPC requests.",
     "passthrough-parser": "Any payload, without looking into it.",
     "anthropic-parser": "Anthropic requests.",
+    "sglanghttp-parser": "The requests of SGLang's own path /generate, as text or tokens.",
     "vllmhttp-parser": "vLLM's /inference/v1/generate.",
     "vertexai-parser": "Vertex AI requests.",
     "request-attribute-reporter": "Reports an attribute (CEL expression) in the response metadata.",
@@ -205,8 +206,8 @@ _INTRO = """\
 The endpoint picker (EPP) chooses a model server for each request. Its plugins, their parameters and its metrics differ between the release lines
 (`llm_d_release`); this page lists what the collection knows of each line and checks a configuration against. It is generated from
 `plugins/module_utils/epp/catalog`, whose facts come from the source code of kubernetes-sigs/gateway-api-inference-extension (1.4.0, 1.5.0),
-llm-d/llm-d-inference-scheduler (0.7.1) and llm-d/llm-d-router (0.9.0, 0.10.0). scheduler-0.7 is built on the inference extension 1.4; the router is a
-separate fork."""
+llm-d/llm-d-inference-scheduler (0.7.1) and llm-d/llm-d-router (0.9.0, 0.10.0, and for 0.11 its tree of 2026-08-22). scheduler-0.7 is built on the
+inference extension 1.4; the router is a separate fork."""
 
 _DECISION = """\
 A profile runs its filters in order, then all scorers, then the picker. Each score is clamped to 0..1. The total of a server is the sum of

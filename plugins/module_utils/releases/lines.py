@@ -97,6 +97,17 @@ RELEASES: dict[str, dict[str, t.Any]] = {
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
     ),
+    "router-0.11": _release(
+        f"{_ROUTER}:v0.11.0",
+        f"{_NEW_SIDECAR}:v0.11.0",
+        _NEW_API,
+        "1.5.0",
+        ROUTER_METRICS,
+        _rules(_EXTENSION_GROUP, "llm-d.ai"),
+        f"{_GIE_URL}/v1.5.0/manifests.yaml",
+        f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
+        f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
+    ),
 }
 
 # Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.

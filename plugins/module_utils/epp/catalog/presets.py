@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .types import ALL, LLMD, R09, R10, R10_UP, ROUTER, S07
+from .types import ALL, LLMD, R09, R10, R10_UP, R11, ROUTER, S07
 
 # Scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
@@ -63,11 +63,11 @@ NON_CACHED_TOKENS = 16
 CONNECTORS: dict[str, tuple[str, ...]] = {
     S07: ("nixlv2", "shared-storage", "sglang"),
     R09: ("nixlv2", "shared-storage", "sglang", "mooncake"),
-    R10: ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading"),
+    **dict.fromkeys((R10, R11), ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading")),
 }
 # The routing sidecar of a decode server listens on the pool's target port and forwards to the server on this port.
 SIDECAR_SERVER_PORT = 8200
-SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port"}
+SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port", R11: "--model-server-port"}
 SIDE_CHANNEL_PORT = 5600
 
 # Parameters that are always written, because the real default of these lines differs from the documented one: active-request-scorer of
