@@ -34,11 +34,21 @@ AREAS = {
 }
 
 
-_LEADERS = (
-    "With `scheduler.replicas` above 1, all endpoint pickers are active, in every line. The collection never enables leader election and refuses the flag:\n"
-    "only the leader would be ready, so a rollout could not complete without an interruption (the new endpoint picker waits for the old one to stop, the\n"
-    "old one for the new one to be ready), and after the leader fails, requests would fail until its lease expires."
-)
+# Read in llm-d-router 0.9.0, 0.10.0 and its tree of 2026-08-22: cmd/epp/runner/health.go, pkg/epp/server/controller_config.go and controller_manager.go,
+# the pages on its charts and on operations.
+_LEADERS = """\
+With `scheduler.replicas` above 1, all endpoint pickers are active, in every line. Each knows only the requests that went through it: upstream advises
+against several with approximate prefix matching, and counts of requests or tokens in flight and the limits of flow control are per replica. What
+reads the metrics or KV events of servers is not affected.
+
+The collection never enables leader election, as upstream's charts do with more than one replica, and refuses the flag. In every line, router 0.10 and
+0.11 included, only the leader is ready: a rollout could not complete without an interruption (the new endpoint picker waits for the old one to stop,
+the old one for the new one to be ready), and after the leader fails, gateways have no ready endpoint picker until its lease expires; one that stops
+in order gives its lease back. Since router 0.10 the others keep their data up to date (`haPopulateNonLeaderDatastore`, on by default), so that a
+request that reaches one all the same is routed, where it got a 503 before; they are still not ready. The standalone chart of router 0.11 is said to
+reach them by Envoy's priorities ([#2228](https://github.com/llm-d/llm-d-router/pull/2228), not in the tree that was read); here each endpoint picker
+of `standalone` has an Envoy of its own.
+"""
 
 
 def table(head: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
@@ -155,7 +165,7 @@ def versions() -> str:
         *_LEFT_OUT.splitlines(),
         "",
     ]
-    lines += [_LEADERS, ""]
+    lines += [*_LEADERS.splitlines(), ""]
     lines += ["## Pairs", "", *_PAIRS.splitlines(), ""]
     rows = [
         [code(line), pair.llm_d, pair.vllm, " and ".join(pair.gie), f"[{urllib.parse.urlsplit(pair.said).netloc}]({pair.said})"] for line, pair in PAIRS.items()

@@ -14,7 +14,7 @@ KIND = "EndpointPickerConfig"
 _FLOW = "enables the flow-control layer"
 _GATES_15 = {"dataLayer": "", "flowControl": _FLOW, "enableLegacyMetrics": "uses the scraping of releases before 1.5"}
 
-_GATES_10 = {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "keeps the data store of replicas that are not the leader up to date"}
+_GATES_10 = {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "on unless =false: keeps the data of replicas that are not the leader up to date"}
 
 LINE_FACTS: dict[str, Line] = {
     S07: Line(
