@@ -84,8 +84,11 @@ OTHER_SPELLINGS: dict[str, str] = {
     "preciseprefixcacheproducer": "precise_prefix",
     "sloawarerouting": "predicted_latency",
 }
-# Types with another name in older lines: (lines, name there).
-OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {"label-selector-filter": (SCHEDULER, "by-label-selector")}
+# Types that have another name in some lines, or whose part another type has there: (lines, name there).
+OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {
+    "label-selector-filter": (SCHEDULER, "by-label-selector"),
+    "precise-prefix-cache-scorer": (R11_UP, "precise-prefix-cache-producer"),
+}
 
 _PREDICTOR = "Use latency-scorer with predicted-latency-producer and the filters slo-headroom-tier-filter and prefix-cache-affinity-filter."
 _PRECISE = (

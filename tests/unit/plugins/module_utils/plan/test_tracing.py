@@ -16,7 +16,7 @@ Facts = dict[str, t.Any]
 VLLM: Facts = {"name": "chat", "model": {"uri": "hf://org/m"}}
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/sim"}}
 COLLECTOR = "otel-collector.monitoring:4317"
-ROUTERS = ("router-0.9", "router-0.10")
+ROUTERS = ("router-0.9", "router-0.10", "router-0.11")
 
 
 def planned(*services: Facts, endpoint: str | None = COLLECTOR, sampling: float = 0.25, **more: t.Any) -> Facts:
