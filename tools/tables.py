@@ -15,6 +15,7 @@ from plugins.module_utils.plan.alerts import TEXTS as ALERTS
 from plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, OPTIONS, WHOLE, picker_signals
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.pairs import PAIRS
 from plugins.module_utils.releases.profiles import PROFILES
 from plugins.module_utils.releases.sglang_flags import OPTIONS as SGLANG
 from plugins.module_utils.releases.sources import CHARTS
@@ -33,11 +34,21 @@ AREAS = {
 }
 
 
-_LEADERS = (
-    "With `scheduler.replicas` above 1, all endpoint pickers are active, in every line. The collection never enables leader election and refuses the flag:\n"
-    "only the leader would be ready, so a rollout could not complete without an interruption (the new endpoint picker waits for the old one to stop, the\n"
-    "old one for the new one to be ready), and after the leader fails, requests would fail until its lease expires."
-)
+# Read in llm-d-router 0.9.0, 0.10.0 and its tree of 2026-08-22: cmd/epp/runner/health.go, pkg/epp/server/controller_config.go and controller_manager.go,
+# the pages on its charts and on operations.
+_LEADERS = """\
+With `scheduler.replicas` above 1, all endpoint pickers are active, in every line. Each knows only the requests that went through it: upstream advises
+against several with approximate prefix matching, and counts of requests or tokens in flight and the limits of flow control are per replica. What
+reads the metrics or KV events of servers is not affected.
+
+The collection never enables leader election, as upstream's charts do with more than one replica, and refuses the flag. In every line, router 0.10 and
+0.11 included, only the leader is ready: a rollout could not complete without an interruption (the new endpoint picker waits for the old one to stop,
+the old one for the new one to be ready), and after the leader fails, gateways have no ready endpoint picker until its lease expires; one that stops
+in order gives its lease back. Since router 0.10 the others keep their data up to date (`haPopulateNonLeaderDatastore`, on by default), so that a
+request that reaches one all the same is routed, where it got a 503 before; they are still not ready. The standalone chart of router 0.11 is said to
+reach them by Envoy's priorities ([#2228](https://github.com/llm-d/llm-d-router/pull/2228), not in the tree that was read); here each endpoint picker
+of `standalone` has an Envoy of its own.
+"""
 
 
 def table(head: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
@@ -79,14 +90,42 @@ _SIX = "balanced, round_robin, queue, prefix_aware, default and disaggregated be
 RUNS = {
     "gie-1.5": (f"in `make nightly`, {_LOCAL}", "with each preset that it has, exactly the planned plugins ran; all claims held"),
     "scheduler-0.7": (f"in `make test` and `make nightly`, {_LOCAL}", "with each preset, exactly the planned plugins ran; all claims held"),
-    "scheduler-0.8": ("never", ""),
     "router-0.9": (_BY_HAND, _SIX),
     "router-0.10": (_BY_HAND, _SIX),
+    "router-0.11": ("never", ""),
 }
-_LEFT_OUT = (
-    "router 0.11 (September 2026) is not a line yet: its plugins and parameters are known here only from what others write about its release, so that"
-    " nothing could be refused or promised with certainty. [developer-guide.md](developer-guide.md#a-release-line) has the steps to add it."
-)
+_LEFT_OUT = """\
+`router-0.11` is what upstream's tree of 2026-08-22 says (16 notes on the release, the READMEs of the plugins, docs/metrics), a month before its release of
+2026-09-19; no endpoint picker of it has run here yet. By those who run it, and not by a tree that could be read: `precise-prefix-cache-scorer`,
+`disagg-headers-handler`, `prefill-header-handler`, `pd-profile-handler`, `by-label`, `by-label-selector` and `tokenizer` are gone, which this line refuses with
+what to write instead; `dataLayer.discovery` was regrouped, and the old spelling is still read, so nothing in it is checked.
+"""
+
+
+# Why these versions of the providers, and what an upgrade breaks.
+_PROVIDERS = """\
+- Envoy Gateway 1.9.3 mends CVE-2026-35189. Its own default is Envoy 1.39.5, which still trusts compromised certificate authorities (CVE-2026-111943),
+  so the proxies get 1.39.6. Since 1.9 its chart has the safe-upgrades policy of the Gateway API in its subchart `crds`, and Helm refuses one that
+  somebody else installed; the collection leaves that subchart out. Where another release of the chart installs it, that policy needs Helm's ownership
+  labels. A `ClientTrafficPolicy` of your own with `clientIPDetection` has to name exactly one method.
+- Envoy AI Gateway is called Agent Router since September 2026
+  ([theagentrouter.ai](https://theagentrouter.ai/blog/envoy-ai-gateway-is-now-agent-router/)). Name, site and source repository moved; images, charts,
+  the API group `aigateway.envoyproxy.io` and the namespace did not, and neither does `provider: envoy_ai_gateway`. Since 1.1 its chart sets user and
+  group 65532; `llm_d_run_as_user` replaces both, and `0` leaves them to the cluster.
+- Istio 1.30 is installed: 1.29 ended on 2026-10-15 with 1.29.9. llm-d tested its 0.10 with 1.29, which `version: 1.29.9` installs. Older than 1.29.7
+  or 1.30.4 have the holes of ISTIO-SECURITY-2026-006, among them a way around path rules and RBAC.
+- GPU operator 26.7: 26.7.0 is installed, the newest of which every image is known here; `llm_d_gpus.version` takes a newer one. Its driver manager
+  evicts pods that hold a GPU when it changes the driver, and `DEVICE_LIST_STRATEGY` in the device plugin's environment fails with CDI, which is on by
+  default.
+"""
+
+
+_PAIRS = """\
+What upstream tested a release line with. Without an image of your own, servers get this vLLM (TPUs and Gaudi the one of their images), and the CRDs
+are of one of these minor releases. Another pair works as far as anybody knows: a note in the plan and a line of the verdict name it. Lines without a
+row have no pair that upstream names here; their servers get the newest vLLM that was tried. llm-d 0.10 with router 0.11 is inferred: the table of
+artifacts names no router.
+"""
 
 
 def _gateway_api() -> str:
@@ -120,8 +159,18 @@ def versions() -> str:
     ]
     lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
     lines += table(["release", "has run", "result"], [[code(name), *RUNS[name]] for name in RELEASES])
-    lines += ["precise_prefix of a router line needs vLLM for its rendering, and has run with no real endpoint picker of these lines.", "", _LEFT_OUT, ""]
-    lines += [_LEADERS, ""]
+    lines += [
+        "precise_prefix of a router line needs vLLM for its rendering, and has run with no real endpoint picker of these lines.",
+        "",
+        *_LEFT_OUT.splitlines(),
+        "",
+    ]
+    lines += [*_LEADERS.splitlines(), ""]
+    lines += ["## Pairs", "", *_PAIRS.splitlines(), ""]
+    rows = [
+        [code(line), pair.llm_d, pair.vllm, " and ".join(pair.gie), f"[{urllib.parse.urlsplit(pair.said).netloc}]({pair.said})"] for line, pair in PAIRS.items()
+    ]
+    lines += table(["release", "llm-d", "vLLM", "inference extension", "named by"], rows)
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", _gateway_api(), ""]
     lines += table(
         ["provider", "version", "oldest", "class", "controller", "proxy", "routes to", "TLS to the endpoint picker", "failure modes"],
@@ -140,6 +189,7 @@ def versions() -> str:
             for name, facts in GATEWAY_PROVIDERS.items()
         ],
     )
+    lines += [*_PROVIDERS.splitlines(), ""]
     groups = LEADER_WORKER_SET
     lines += [
         f"Model servers that span several nodes require LeaderWorkerSet; version {groups['version']} is installed, {groups['minimum']} is the minimum.",

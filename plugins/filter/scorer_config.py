@@ -22,7 +22,7 @@ options:
   release:
     description: The release line of the endpoint picker.
     type: str
-    choices: [gie-1.5, scheduler-0.7, scheduler-0.8, router-0.9, router-0.10]
+    choices: [gie-1.5, scheduler-0.7, router-0.9, router-0.10, router-0.11]
     default: router-0.10
   context:
     description:

@@ -44,7 +44,7 @@ options:
         required: true
       sources:
         description:
-          - Files, folders (searched for C(*.yaml) and C(*.yml)) or C(https) URLs.
+          - Files, folders (searched for C(*.yaml) and C(*.yml), without C(kustomization.yaml)) or C(https) URLs.
           - A mapping of C(url), C(sha256) (of the file, optional) and C(insecure) (allow plain C(http), default V(false)) is a URL, too.
           - Redirects are followed to C(https) only, and a download has at most 32 MiB.
           - With an empty list, the cluster must have the CRDs already.
@@ -192,7 +192,7 @@ def read_source(source: str | dict, name: str, timeout: int) -> list[tuple[str, 
         if is_url(place):
             return [(place, download(place, timeout, options.get("sha256"), bool(options.get("insecure"))))]
         path = Path(place)
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file()) if path.is_dir() else [path]
+        files = sorted(file for file in path.rglob("*.y*ml") if file.suffix in (".yaml", ".yml") and file.stem != "kustomization") if path.is_dir() else [path]
         if not files:
             raise ClusterError(f"bundle {name}: the folder {place} holds no .yaml file; correct the path")
         return [(str(file), file.read_text(encoding="utf-8")) for file in files]

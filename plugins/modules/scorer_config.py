@@ -24,7 +24,7 @@ options:
   release:
     description: The release line of the endpoint picker.
     type: str
-    choices: [gie-1.5, scheduler-0.7, scheduler-0.8, router-0.9, router-0.10]
+    choices: [gie-1.5, scheduler-0.7, router-0.9, router-0.10, router-0.11]
     default: router-0.10
   preset:
     description: Scheduling preset. If omitted, only the other options apply, or V(default) without any.
@@ -265,7 +265,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         **auth_spec(),
         **BLOCK,
-        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"], "default": "router-0.10"},
+        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10", "router-0.11"], "default": "router-0.10"},
         "deployment": {"type": "dict", "default": {}},
         "servers": {"type": "list", "elements": "dict", "default": []},
         "request": {"type": "dict", "default": {}},

@@ -21,9 +21,9 @@ Facts = dict[str, t.Any]
 WRITTEN_DOWN = Path(__file__).parent / "written_down"
 _OPENSHIFT = "github.com/openshift/api@v0.0.0-20250124212313-a770960d61e0"
 _CONFIG = "config/v1/zz_generated.crd-manifests"
-_ISTIO = ("istio.io/api@v1.29.2", ["kubernetes/customresourcedefinitions.gen.yaml"])
+_ISTIO = ("istio.io/api@v1.30.8", ["kubernetes/customresourcedefinitions.gen.yaml"])
 MODULES: dict[str, tuple[str, list[str]]] = {
-    "gateway.networking.k8s.io": ("sigs.k8s.io/gateway-api@v1.6.1", ["config/crd/standard/*.yaml"]),
+    "gateway.networking.k8s.io": ("sigs.k8s.io/gateway-api@v1.6.3", ["config/crd/standard/*.yaml"]),
     "inference.networking.k8s.io": ("sigs.k8s.io/gateway-api-inference-extension@v1.4.0", ["config/crd/bases/*.yaml"]),
     "inference.networking.x-k8s.io": ("sigs.k8s.io/gateway-api-inference-extension@v1.4.0", ["config/crd/bases/*.yaml"]),
     "networking.istio.io": _ISTIO,

@@ -133,6 +133,22 @@ def test_envoy_gateway_is_told_of_its_extension_and_may_read_pools() -> None:
     assert any("inferencepools" in rule["resources"] and {"list", "watch"} <= set(rule["verbs"]) for rule in rules)
 
 
+@pytest.mark.parametrize("user, wanted", [(0, None), (1000, 1000)])
+def test_the_ai_gateway_runs_as_the_user_of_the_file(user: int, wanted: int | None) -> None:
+    """Its chart has defaults of its own for the pod and for the container, which a value of null takes out."""
+    chart = plan(file_of(EXTENSION, llm_d_run_as_user=user))["gateway"]["charts"][0]
+    contexts = [chart["values"]["controller"][name] for name in ("podSecurityContext", "securityContext")]
+    assert [(each["runAsUser"], each["runAsGroup"]) for each in contexts] == [(wanted, wanted)] * 2
+
+
+def test_envoy_gateway_leaves_the_policy_beside_the_crds_alone() -> None:
+    """Since 1.9 a template of its subchart makes the policy of the Gateway API's bundle, which whoever installed the CRDs has: Helm would not own it."""
+    subchart = Path(folder("envoy_gateway")) / "charts/crds/templates"
+    assert "gatewayapi-safe-upgrade-policy.yaml" in [path.name for path in subchart.iterdir()], "nothing to leave out any more"
+    found = made_by(plan(file_of("envoy_gateway", llm_d_charts={"envoy_gateway": folder("envoy_gateway")}))["gateway"]["chart"])
+    assert found and not [item["kind"] for item in found if item["kind"].startswith("ValidatingAdmissionPolicy")]
+
+
 def test_envoy_gateway_restarts_when_it_gets_an_extension_or_loses_it() -> None:
     """The file with its configuration changes under a pod that runs, but not at once."""
     charts = {EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}

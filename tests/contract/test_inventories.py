@@ -74,6 +74,6 @@ def test_every_image_is_upstreams_and_listed(name: str) -> None:
 
 def test_images_of_charts_are_listed_whole() -> None:
     charts = {"agentgateway": "/c", "istio": "/c", "istio_base": "/c"}
-    for provider, wanted in (("agentgateway", "mirror/controller:v1.4.1"), ("istio", "mirror/istio/pilot:1.29.2")):
+    for provider, wanted in (("agentgateway", "mirror/controller:v1.7.0"), ("istio", "mirror/istio/pilot:1.30.8")):
         planned = plan({"llm_d_charts": charts, "llm_d_image_registry": "mirror", "llm_d_gateway": {"provider": provider}})
         assert wanted in needed(planned)["images"]

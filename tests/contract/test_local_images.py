@@ -15,6 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import version_key
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed as needed_images
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import deployed, gateways, lines
 
 from . import definitions_of_others as others
@@ -27,6 +28,7 @@ CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.server"}  # fr
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
 # What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
+SIMULATED = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [{"name": "sim", "profile": "simulated", "model": {"served_name": "s"}}]}
 OURS = "docker.io/llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
@@ -94,15 +96,14 @@ def local_images(local):
 
 @pytest.fixture(name="wanted", scope="module")
 def inventory_wants(root):
-    """The release line and provider that inventories/local asks for."""
-    variables = read(root / "inventories/local/group_vars/all/llm_d.yml")
-    return lines.RELEASES[variables["llm_d_release"]], gateways.GATEWAY_PROVIDERS[variables["llm_d_gateway"]["provider"]]
+    """The plan of inventories/local."""
+    return plan(worked_out(read(root / "inventories/local/group_vars/all/llm_d.yml")))
 
 
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
-    _release, gateway = wanted
     pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
-    needed = [*filter(None, pickers), deployed.ENGINE_DEFAULTS["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
+    simulators = {plan({"llm_d_release": line, **SIMULATED})["services"][0]["server"]["image"] for line in LINES}
+    needed = [*filter(None, pickers), *simulators, OURS, *needed_images(wanted)["images"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
@@ -144,17 +145,26 @@ def test_the_proxy_image_holds_what_its_tag_says(root, images):
     assert images["docker.io/envoyproxy/envoy"] == f"distroless-v{version}"
 
 
-def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
-    _release, gateway = wanted
+def test_definitions_and_chart_are_the_versions_of_the_plan(root, images):
+    """Envoy Gateway is the newest that the module proxy has, and the images of the inventory say so."""
     newest = max((lines.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
     assert locked(root, "gie", "sigs.k8s.io/gateway-api-inference-extension") == "v" + newest
-    assert locked(root, "gateway", "github.com/envoyproxy/gateway") == "v" + gateway["version"]
+    assert locked(root, "gateway", "github.com/envoyproxy/gateway") == images["docker.io/envoyproxy/gateway"]
     assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + gateways.GATEWAY_API["version"]
 
 
 def test_the_chart_names_the_controller_image(local, wanted):
-    (chart,) = [each for each in local["__local_cluster_asset_list"] if each["dest"] == "charts/" + wanted[1]["charts"][0]["name"]]
-    assert chart["substitute"]["GatewayImage"] == wanted[1]["controller_image"]
+    (asked,) = wanted["gateway"]["charts"]
+    (chart,) = [each for each in local["__local_cluster_asset_list"] if f"/assets/{each['dest']}" == asked["ref"]]
+    assert chart["substitute"]["GatewayImage"] == asked["values"]["global"]["images"]["envoyGateway"]["image"]
+
+
+def test_every_file_for_the_local_cluster_asks_for_what_it_can_build(root):
+    """A file that has its own llm_d_images replaces that of inventories/local."""
+    own = read(root / "inventories/local/group_vars/all/llm_d.yml")["llm_d_images"]
+    files = [*root.glob("molecule/**/group_vars/all/*.yml"), *root.glob("inventories/local*/group_vars/all/*.yml")]
+    given = [images for images in (read(path).get("llm_d_images") for path in files) if images is not None]
+    assert len(given) > 3 and all(own.items() <= images.items() for images in given)
 
 
 def test_the_binaries_are_the_kubernetes_and_helm_that_they_say(root, local):
@@ -327,8 +337,8 @@ def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
     folder = root / "molecule/providers/pools/group_vars/all"
     assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
     own, ours = read(folder / "llm_d.yml"), read(folder / "pools.yml")
-    for name in ("llm_d_crd_sources", "llm_d_charts"):
-        assert {**own[name], "envoy_ai_gateway": ours[name]["envoy_ai_gateway"]} == ours[name]
+    for name, key in (("llm_d_crd_sources", "envoy_ai_gateway"), ("llm_d_charts", "envoy_ai_gateway"), ("llm_d_images", "ai_gateway")):
+        assert {**own[name], key: ours[name][key]} == ours[name]
     planned = plan(worked_out({**own, **{name: value for name, value in ours.items() if name.startswith("llm_d_")}}))
     chart = planned["gateway"]["charts"][0]
     name, _suite = ours["local_cluster_extras"]
@@ -338,7 +348,8 @@ def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
     copied = {f"/assets/{each['dest']}" for each in extra("assets", name)} - {f"/assets/{each['dest']}" for each in extra("assets")}
     assert copied == {chart["ref"], *worked_out(ours["llm_d_crd_sources"]["envoy_ai_gateway"])}
     assert locked(root, "ai_gateway", "github.com/envoyproxy/ai-gateway") == asked["tag"]
-    assert locked(root, "ai_gateway", "github.com/envoyproxy/gateway") == planned["gateway"]["chart"]["version"], "it is built for the one that it extends"
+    extended = planned["gateway"]["chart"]["values"]["global"]["images"]["envoyGateway"]["image"]
+    assert locked(root, "ai_gateway", "github.com/envoyproxy/gateway") == extended.rpartition(":")[2], "it is built for the one that it extends"
     (binary,) = [each for each in extra("binaries", name) if each not in extra("binaries")]
     assert image["files"] == {image["entrypoint"][0]: f"/cache/bin/{binary['name']}"}
 

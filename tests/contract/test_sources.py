@@ -162,8 +162,8 @@ def test_a_mistake_is_refused_with_what_to_write(wrong: Facts, path: str, word: 
     "given, ref, repo",
     [
         ("/charts/base", "/charts/base", None),
-        ("./base-1.29.2.tgz", "./base-1.29.2.tgz", None),
-        ("https://charts.example.com/base-1.29.2.tgz", "https://charts.example.com/base-1.29.2.tgz", None),
+        ("./base-1.30.8.tgz", "./base-1.30.8.tgz", None),
+        ("https://charts.example.com/base-1.30.8.tgz", "https://charts.example.com/base-1.30.8.tgz", None),
         ("https://charts.example.com/istio", "base", "https://charts.example.com/istio"),
         ("oci://registry.example.com/charts/base", "oci://registry.example.com/charts/base", None),
         ("istio/base", "istio/base", None),
@@ -171,7 +171,7 @@ def test_a_mistake_is_refused_with_what_to_write(wrong: Facts, path: str, word: 
 )
 def test_a_chart_of_the_users_own(given: str, ref: str, repo: str | None) -> None:
     chart = plan({**SIX_LINES, "llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": given}})["gateway"]["charts"][0]
-    assert (chart["ref"], chart["repo"], chart["version"]) == (ref, repo, "1.29.2")
+    assert (chart["ref"], chart["repo"], chart["version"]) == (ref, repo, "1.30.8")
 
 
 def test_files_for_tools_that_mirror() -> None:

@@ -16,7 +16,7 @@ from kubernetes import client, config
 from tools.manifests import user_file
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
-HERE = ("llm_d_kubeconfig", "llm_d_helm", "llm_d_charts", "llm_d_crd_sources", "llm_d_preflight")
+HERE = ("llm_d_kubeconfig", "llm_d_helm", "llm_d_charts", "llm_d_crd_sources", "llm_d_images", "llm_d_preflight")
 
 
 def laid_over() -> dict[str, t.Any]:

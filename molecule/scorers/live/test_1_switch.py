@@ -12,6 +12,8 @@ import pytest
 from stack import MODELS, Stack, call, until
 from steady_load import SteadyLoad
 
+from tools.manifests import user_file
+
 RATE = 50.0
 # Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
 ROUND = ("queue", "round_robin", "prefix_aware", "precise_prefix", "balanced", "disaggregated", "precise_prefix", "disaggregated", "default", "balanced")
@@ -66,7 +68,7 @@ def test_what_the_endpoint_picker_refuses_is_taken_back(stack: Stack) -> None:
     before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").data, stack.picker("sim")
     image = stack.core.list_namespaced_pod("llm-d", label_selector="app.kubernetes.io/instance=sim-epp").items[0].spec.containers[0].image
     with SteadyLoad(stack.url("sim"), MODELS["sim"], 20.0) as load:
-        done = stack.switch("sim", {"preset": "round_robin"}, llm_d_release="router-0.9", llm_d_images={"epp": image})
+        done = stack.switch("sim", {"preset": "round_robin"}, llm_d_release="router-0.9", llm_d_images={**user_file("local")["llm_d_images"], "epp": image})
     assert done.returncode != 0
     assert "the new endpoint picker does not start" in done.stdout
     assert "has been put back and serves" in done.stdout, done.stdout

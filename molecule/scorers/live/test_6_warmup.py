@@ -15,6 +15,8 @@ from kubernetes import client
 from python_image import push
 from stack import MODELS, NAMESPACE, Stack, call, until
 
+from tools.manifests import user_file
+
 PROMPT = "You are the patient assistant of a shop for boots. You answer in one short sentence, from the handbook only, and you name the chapter. " * 4
 IN_MAP = "Translate what follows into the language of the fishermen of the northern islands, word by word, and keep the names as they are. " * 4
 CONFIG_MAP = "warm-up-prompts"
@@ -166,9 +168,9 @@ def of_the_schedule() -> set[str]:
 
 def test_the_cron_job_warms_servers_between_runs_and_goes_with_its_schedule(stack: Stack, config_map: None, image: str) -> None:
     warmup = {"prompts": [PROMPT], "config_map": CONFIG_MAP, "schedule": "0 0 29 2 *", "time_zone": "Etc/UTC"}
-    code, _changes, shown = run("scorers", warmup, "--diff", "-v", llm_d_images={"python": image})
+    code, _changes, shown = run("scorers", warmup, "--diff", "-v", llm_d_images={**user_file("local")["llm_d_images"], "python": image})
     assert code == 0 and PROMPT.strip() not in shown, shown
-    code, changes, shown = run("scorers", warmup, llm_d_images={"python": image})
+    code, changes, shown = run("scorers", warmup, llm_d_images={**user_file("local")["llm_d_images"], "python": image})
     assert code == 0 and changes == 0, shown
     new = restart(stack)
     succeeded, said = run_now("sim-warmup")

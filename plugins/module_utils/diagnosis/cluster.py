@@ -18,6 +18,8 @@ from .snapshot import Snapshot, is_ready, name_of
 from .strangers import is_ours, place
 from .wanted import releases
 
+# Of the device plugin of NVIDIA's operator. https://github.com/NVIDIA/gpu-operator/releases/tag/v26.7.0
+STRATEGY = "DEVICE_LIST_STRATEGY"
 DNS_LABELS = ("kube-dns", "coredns")
 # Without these nothing can be said of a stack.
 BASIC = ("Pod", "Service", "Deployment", "ReplicaSet", "InferencePool", "HTTPRoute", "Gateway")
@@ -123,6 +125,9 @@ def operators(snap: Snapshot) -> c.Iterator[Finding]:
         state = text(get_path(policy, "status", "state"))
         if state and state != "ready":
             said = [describe(entry) for entry in dicts(get_path(policy, "status", "conditions")) if entry.get("reason") not in (None, "Reconciled", "Ready")]
+            variables = [entry.get("name") for entry in dicts(get_path(policy, "spec", "devicePlugin", "env"))]
+            if STRATEGY in variables and get_path(policy, "spec", "cdi", "enabled") is not False:
+                said.append(f"spec.devicePlugin.env has {STRATEGY}, which fails with CDI since GPU operator 26.7: take it out")
             yield finding("F15", name_of(policy), [f"state {state}", *said], UNREADY)
 
 

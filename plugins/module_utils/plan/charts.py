@@ -104,14 +104,15 @@ def _extension_manager(extension: Facts) -> Facts:
 
 def _envoy_ai_gateway(user: Facts, facts: Facts) -> Facts:
     repository, tag = image(user, "ai_gateway", facts["extension"]["image"]).rsplit(":", 1)
-    person = {"runAsUser": user["llm_d_run_as_user"]} if user["llm_d_run_as_user"] else {}
+    # Since 1.1 the chart has 65532 for both, in the pod's context and the container's; Helm takes a default out where a value is null.
+    person = dict.fromkeys(("runAsUser", "runAsGroup"), user["llm_d_run_as_user"] or None)
     return {
         # The image of the other container, extProc, is left to the chart: it serves AIGatewayRoutes, and we write HTTPRoutes only.
         "controller": {
             "image": {"repository": repository, "tag": tag},
             "imagePullPolicy": user["llm_d_image_pull_policy"],
             "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
-            "securityContext": _RESTRICTED,
+            "securityContext": {**_RESTRICTED, **person},
             "podSecurityContext": {**_RESTRICTED_POD, **person},
         },
         "envoyGateway": {"namespace": facts["namespace"]},

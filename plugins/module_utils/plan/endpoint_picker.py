@@ -21,7 +21,7 @@ from ..releases.engines import REQUIRED
 from ..releases.gateways import POOL_PORTS
 from .api_keys import api_key_warnings
 from .draining import picker_drain
-from .engine import block_size, engine_warnings, max_model_len, ranks, usual_block_size
+from .engine import block_size, engine_warnings, max_model_len, other_pair, ranks, usual_block_size
 from .names import scheduler_namespace
 from .pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from .references import image
@@ -123,6 +123,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     namespace = scheduler_namespace(user)
     own_labels = {**labels_in(namespace, user["llm_d_namespace"], labels), **selector}
     proxy = sidecar(service, user, gateway, own_labels, selector, settings["grpc_port"])
+    pair = other_pair(service, user, release, gateway)
     return {
         "name": name,
         "namespace": namespace,
@@ -167,7 +168,9 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *_each_by_itself(built.document, release["name"], settings["replicas"]),
             *engine_warnings(service, built.requires["roles"]),
             *api_key_warnings(service, user, built.document),
+            *filter(None, [pair]),
         ],
+        "other_pair": pair,
     }
 
 

@@ -27,6 +27,7 @@ from ..releases.deployed import (
 )
 from ..releases.engines import ENGINES
 from ..releases.lines import ACCELERATORS
+from ..releases.pairs import others, paired
 from ..schema.fields import Problem
 from .references import image
 from .weights import served_name, source
@@ -46,10 +47,17 @@ def vendor(service: Facts) -> str:
 
 
 def engine_image(service: Facts, user: Facts) -> str:
-    """The image of the model servers: the user's, else the tested one for their accelerators."""
+    """The image of the model servers: the user's, else the one for their accelerators that goes with the release line."""
     engine = service["engine"]
     tested = ENGINE_DEFAULTS[engine["type"]]
-    return str(engine["image"] or image(user, engine["type"], tested["images"].get(vendor(service), tested["image"])))
+    default = paired(tested["images"].get(vendor(service), tested["image"]), engine["type"], user["llm_d_release"], tested["image"])
+    return str(engine["image"] or image(user, engine["type"], default))
+
+
+def other_pair(service: Facts, user: Facts, release: Facts, gateway: Facts) -> str:
+    """How vLLM and the inference extension of a service differ from those that upstream tested its release line with; empty where they do not."""
+    ours = gateway["pool"] and user["llm_d_crd_sources"]["inference_extension"] is None
+    return others(user["llm_d_release"], vllm_version(service, user), release["crds_version"] if ours else None)
 
 
 def vllm_version(service: Facts, user: Facts) -> str | None:

@@ -12,6 +12,7 @@ import typing as t
 
 from ..common.objects import Facts
 from ..releases.deployed import ENGINE_DEFAULTS
+from ..releases.pairs import paired
 from .pod_spec import PORT_NAME, container_security
 from .references import image
 from .tracing import collector, picker_environment, picker_flag
@@ -89,8 +90,9 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
 
 def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
     """vLLM without accelerator and weights: it only turns requests into tokens."""
+    vllm = ENGINE_DEFAULTS["vllm"]
     return {
-        **_native(sidecar["name"], image(user, "tokenizer", ENGINE_DEFAULTS["vllm"]["images"]["none"]), user),
+        **_native(sidecar["name"], image(user, "tokenizer", paired(vllm["images"]["none"], "vllm", user["llm_d_release"], vllm["image"])), user),
         "command": list(sidecar["command"]),
         "args": list(sidecar["args"]),
         "env": [{"name": "HOME", "value": CACHE_PATH}, {"name": "HF_HOME", "value": f"{CACHE_PATH}/huggingface"}, *_token(service)],

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The resources that each Helm chart creates, hooks included, as (API group, plural). Data only.
 
-Source: the charts rendered with our values (gateway-helm 1.9.1, ai-gateway-helm 1.0.0, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1), and
+Source: the charts rendered with our values (gateway-helm 1.9.1, ai-gateway-helm 1.1.0, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.7.0), and
 the templates of LeaderWorkerSet 0.9.0 and kgateway.
 """
 

@@ -148,7 +148,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "warning": "",
     },
     "simulator": {
-        "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2",
+        "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.11.4",
         "images": {},
         "tokenizer_image": "docker.io/llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
         "vendor": "none",

@@ -13,9 +13,9 @@ import typing as t
 from ..common.objects import Facts
 
 GATEWAY_API: Facts = {
-    "version": "1.6.1",
+    "version": "1.6.3",
     "minimum": "1.3.0",
-    "sources": ["https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml"],
+    "sources": ["https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.3/standard-install.yaml"],
 }
 INFERENCE_EXTENSION_MINIMUM = "1.1.0"
 
@@ -97,7 +97,7 @@ def _provider(**facts: t.Any) -> Facts:
 _ISTIO_KINDS = [("networking.istio.io/v1", "DestinationRule"), ("networking.istio.io/v1alpha3", "EnvoyFilter")]
 
 _ISTIO_CRDS = [
-    "wasmplugins.extensions.istio.io",
+    *(f"{plural}.extensions.istio.io" for plural in ("trafficextensions", "wasmplugins")),
     *(
         f"{plural}.networking.istio.io"
         for plural in ("destinationrules", "envoyfilters", "gateways", "proxyconfigs", "serviceentries", "sidecars", "virtualservices", "workloadentries")
@@ -107,12 +107,17 @@ _ISTIO_CRDS = [
     "telemetries.telemetry.istio.io",
 ]
 _KGATEWAY = "https://github.com/kgateway-dev/kgateway/raw"
-_AI_VERSION, _AI_NAMESPACE = "1.0.0", "envoy-ai-gateway-system"
+# The project is called Agent Router since September 2026 (theagentrouter.ai). Images, charts, API group and namespace kept their names, and its old repository
+# leads to the new one. https://theagentrouter.ai/blog/envoy-ai-gateway-is-now-agent-router/
+_AI_VERSION, _AI_NAMESPACE = "1.1.0", "envoy-ai-gateway-system"
 _AI_GATEWAY = f"https://github.com/envoyproxy/ai-gateway/raw/v{_AI_VERSION}/manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_"
+
+# Envoy Gateway 1.9.3 (CVE-2026-35189) would run 1.39.5 by itself, which still trusts compromised certificate authorities (CVE-2026-111943).
+_ENVOY = "docker.io/envoyproxy/envoy:distroless-v1.39.6"
 
 # Both providers of Envoy Gateway: one controller, one class and the same proxies, with or without its extension.
 _ENVOY_GATEWAY: Facts = {
-    "version": "1.9.1",
+    "version": "1.9.3",
     "minimum": "1.5.0",
     "classes": ["envoy-gateway"],
     "class_name": "envoy-gateway",
@@ -120,16 +125,16 @@ _ENVOY_GATEWAY: Facts = {
     "namespace": "envoy-gateway-system",
     "controller": {"kind": "Deployment", "name": "envoy-gateway"},
     "charts": [{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "hook_objects": _ENVOY_HOOKS}],
-    "controller_image": "docker.io/envoyproxy/gateway:v1.9.1",
-    "proxy_image": "docker.io/envoyproxy/envoy:distroless-v1.39.1",
+    "controller_image": "docker.io/envoyproxy/gateway:v1.9.3",
+    "proxy_image": _ENVOY,
     "owning_labels": {"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
     "proxy_namespace": "controller",
     "crds_name": "envoy-gateway",
     "crds_probe": "envoyproxies.gateway.envoyproxy.io",
-    "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
+    "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.3/envoy-gateway-crds.yaml"],
     "parameters": [("gateway.envoyproxy.io/v1alpha1", "EnvoyProxy")],
     "tracing": "parameters",
-    "weights": "request_id",  # a policy asks one endpoint picker for a route; AI Gateway 1.0 refuses two pools in one rule (ai-gateway pull 2657)
+    "weights": "request_id",  # a policy asks one endpoint picker for a route; AI Gateway up to 1.1 refuses two pools in one rule (ai-gateway pull 2657)
 }
 
 GATEWAY_PROVIDERS: dict[str, Facts] = {
@@ -146,7 +151,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     "envoy_ai_gateway": _provider(
         **{
             **_ENVOY_GATEWAY,
-            "minimum": "1.8.1",  # AI Gateway 1.0 was built for it
+            "minimum": "1.8.1",  # AI Gateway 1.0 and 1.1 were built for it
             # Envoy Gateway lists InferencePools from its start, which a role of the other chart permits.
             "charts": [
                 {
@@ -179,8 +184,9 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         pool_status=True,
         routes_beside_pools=True,
     ),
+    # 1.29 ended on 2026-10-15 with 1.29.9; ISTIO-SECURITY-2026-006 and -007 are mended from 1.30.7 on. llm-d 0.10 was tested with 1.29.
     "istio": _provider(
-        version="1.29.2",
+        version="1.30.8",
         minimum="1.28.6",
         classes=["istio"],
         class_name="istio",
@@ -191,14 +197,14 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             {"key": "istio_base", "release_name": "istio-base", "name": "base"},
             {"key": "istio", "release_name": "istiod", "name": "istiod"},
         ],
-        controller_image="docker.io/istio/pilot:1.29.2",
-        proxy_image="docker.io/istio/proxyv2:1.29.2",
+        controller_image="docker.io/istio/pilot:1.30.8",
+        proxy_image="docker.io/istio/proxyv2:1.30.8",
         backends=["InferencePool", "Service"],
         traffic="destination_rule",
         weights="request_id",  # of the pools of one rule, the endpoint picker of the last is asked for all (Istio 1.28 to 1.31)
         crds_name="istio",
         crds_probe="destinationrules.networking.istio.io",
-        crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
+        crds_sources=["https://github.com/istio/istio/raw/1.30.8/manifests/charts/base/files/crd-all.gen.yaml"],
         crds_in_chart=_ISTIO_CRDS,
         default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
         mesh={"istio-injection": "enabled", "istio.io/rev": "default", "istio.io/dataplane-mode": "ambient"},
@@ -207,7 +213,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         warnings=["A CORS policy or a fault filter on a rule that leads to an InferencePool silently disables the endpoint picker (Istio 1.28 to 1.31)."],
     ),
     "agentgateway": _provider(
-        version="1.4.1",
+        version="1.7.0",
         minimum="1.0.0",
         classes=["agentgateway"],
         class_name="agentgateway",
@@ -215,13 +221,13 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         namespace="agentgateway-system",
         controller={"kind": "Deployment", "name": "agentgateway"},
         charts=[{"key": "agentgateway", "release_name": "agentgateway", "name": "agentgateway"}],
-        controller_image="cr.agentgateway.dev/controller:v1.4.1",
-        proxy_image="cr.agentgateway.dev/agentgateway:v1.4.1",
+        controller_image="cr.agentgateway.dev/controller:v1.7.0",
+        proxy_image="cr.agentgateway.dev/agentgateway:v1.7.0",
         weights="backends",
         crds_name="agentgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
-            "https://github.com/agentgateway/agentgateway/raw/v1.4.1/controller/install/helm/agentgateway-crds/templates/"
+            "https://github.com/agentgateway/agentgateway/raw/v1.7.0/controller/install/helm/agentgateway-crds/templates/"
             f"agentgateway.dev_agentgateway{kind}.yaml"
             for kind in ("parameters", "backends", "policies", "models")
         ],
@@ -308,7 +314,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
     "standalone": _provider(
         gateway_api=False,
-        proxy_image="docker.io/envoyproxy/envoy:distroless-v1.39.1",
+        proxy_image=_ENVOY,
         backends=["Service"],
         # An original-destination cluster needs a chosen server.
         failure_modes=["FailClose"],

@@ -43,18 +43,18 @@ DRIVER_THERE = ("gke", "eks", "aks")
 # Tag of the images that the Gaudi operator runs, from Intel's sample for OpenShift.
 GAUDI_RELEASE = "1.19.1-26"
 
-# Images of the chart at v26.3.1 that our values enable (deployments/gpu-operator/values.yaml, and Chart.yaml of its subchart).
+# Images of the chart at v26.7.0 that our values enable (deployments/gpu-operator/values.yaml, and Chart.yaml of its subchart).
 _CHART_IMAGES = {
-    "operator": "nvcr.io/nvidia/gpu-operator:v26.3.1",
-    "validator": "nvcr.io/nvidia/gpu-operator:v26.3.1",
-    "driver": "nvcr.io/nvidia/driver:580.126.20",
-    "driver.manager": "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.10.0",
-    "toolkit": "nvcr.io/nvidia/k8s/container-toolkit:v1.19.0",
-    "devicePlugin": "nvcr.io/nvidia/k8s-device-plugin:v0.19.0",
-    "gfd": "nvcr.io/nvidia/k8s-device-plugin:v0.19.0",
-    "dcgmExporter": "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.1-4.8.0-distroless",
-    "migManager": "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.14.0",
-    "node-feature-discovery": "registry.k8s.io/nfd/node-feature-discovery:v0.18.3",
+    "operator": "nvcr.io/nvidia/gpu-operator:v26.7.0",
+    "validator": "nvcr.io/nvidia/gpu-operator:v26.7.0",
+    "driver": "nvcr.io/nvidia/driver:595.91.07",
+    "driver.manager": "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.0",
+    "toolkit": "nvcr.io/nvidia/k8s/container-toolkit:v1.20.0",
+    "devicePlugin": "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+    "gfd": "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+    "dcgmExporter": "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
+    "migManager": "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
+    "node-feature-discovery": "registry.k8s.io/nfd/node-feature-discovery:v0.19.0",
 }
 
 OPERATORS: dict[str, Facts] = {
@@ -73,7 +73,7 @@ OPERATORS: dict[str, Facts] = {
         "vendor": "nvidia",
         "namespace": "gpu-operator",
         "platforms": ["kubernetes", "eks", "aks", "gke"],
-        "chart": {"key": "gpu_operator", "release_name": "gpu-operator", "name": "gpu-operator", "version": "v26.3.1", "images": _CHART_IMAGES},
+        "chart": {"key": "gpu_operator", "release_name": "gpu-operator", "name": "gpu-operator", "version": "v26.7.0", "images": _CHART_IMAGES},
         "ready": {"api_version": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "cluster-policy"},
     },
     "amd": {

@@ -35,10 +35,9 @@ def _rules(*groups: str) -> list[dict[str, list[str]]]:
 _ONLY_THE_LEADER = "only the leader is ready"
 
 
-# The tokenizer image of a release, by sidecar image, up to scheduler-0.8; the router uses a render service of vLLM.
+# The tokenizer image of a release, by sidecar image, in scheduler-0.7; the router uses a render service of vLLM.
 _TOKENIZERS = {
     "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.7.1",
-    "ghcr.io/llm-d/llm-d-routing-sidecar:v0.8.0": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.8.0",
 }
 
 
@@ -86,18 +85,28 @@ _NEW_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
 RELEASES: dict[str, dict[str, t.Any]] = {
     "gie-1.5": _release("registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", GIE_15_METRICS, _rules(_EXTENSION_GROUP)),
     "scheduler-0.7": _release(f"{_SCHEDULER}:v0.7.1", f"{_OLD_SIDECAR}:v0.7.1", _OLD_API, "1.4.0", GIE_METRICS, _rules(_EXTENSION_GROUP)),
-    "scheduler-0.8": _release(f"{_SCHEDULER}:v0.8.0", f"{_OLD_SIDECAR}:v0.8.0", _OLD_API, "1.5.0", GIE_15_METRICS, _rules(_EXTENSION_GROUP)),
     "router-0.9": _release(f"{_ROUTER}:v0.9.0", f"{_NEW_SIDECAR}:v0.9.0", _NEW_API, "1.5.0", ROUTER_METRICS, _rules(_EXTENSION_GROUP, "llm-d.ai")),
     "router-0.10": _release(
         f"{_ROUTER}:v0.10.0",
         f"{_NEW_SIDECAR}:v0.10.0",
         _NEW_API,
-        "1.6.0",
+        "1.6.2",
         ROUTER_METRICS,
         _rules(_EXTENSION_GROUP, "llm-d.ai"),
-        f"{_GIE_URL}/v1.6.0/manifests.yaml",
+        f"{_GIE_URL}/v1.6.2/manifests.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
+    ),
+    "router-0.11": _release(
+        f"{_ROUTER}:v0.11.0",
+        f"{_NEW_SIDECAR}:v0.11.0",
+        _NEW_API,
+        "1.5.0",
+        ROUTER_METRICS,
+        _rules(_EXTENSION_GROUP, "llm-d.ai"),
+        f"{_GIE_URL}/v1.5.0/manifests.yaml",
+        f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
+        f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
     ),
 }
 
@@ -120,7 +129,7 @@ ACCELERATORS: dict[str, dict[str, str | None]] = {
 _LWS_GROUP = "leaderworkerset.x-k8s.io"
 _LWS_CRDS = "https://github.com/kubernetes-sigs/lws/raw/v{version}/config/crd/bases"
 LEADER_WORKER_SET: dict[str, t.Any] = {
-    "version": "0.10.0",
+    "version": "0.11.0",
     "minimum": "0.9.0",
     "group": _LWS_GROUP,
     "api_version": f"{_LWS_GROUP}/v1",

@@ -12,15 +12,15 @@ import typing as t
 
 _ARTIFACTS = "https://github.com/llm-d/llm-d/blob/main/docs/api-reference/artifacts.md"
 _ENVOY_GATEWAY = "https://gateway.envoyproxy.io/docs/install/install-helm/"
-_AI_GATEWAY = "https://aigateway.envoyproxy.io/docs/getting-started/installation"
-_ISTIO = "https://github.com/llm-d/llm-d-router/blob/v0.10.0/deploy/components/istio-control-plane/deployment.yaml"
+_AI_GATEWAY = "https://theagentrouter.ai/docs/getting-started/installation"
+_ISTIO = "https://istio.io/latest/news/releases/1.30.x/"
 # The Google Cloud locations of Istio's charts end in December 2026.
 _ISTIO_CHARTS = "https://istio.io/latest/blog/2026/retirement-of-gcp/"
-_AGENTGATEWAY = "https://github.com/agentgateway/agentgateway/blob/v1.4.1/controller/install/helm/agentgateway/values.yaml"
+_AGENTGATEWAY = "https://github.com/agentgateway/agentgateway/blob/v1.7.0/controller/install/helm/agentgateway/values.yaml"
 _KGATEWAY = "https://github.com/kgateway-dev/kgateway/releases/tag/v2.2.1"
 _GIE = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/v1.5.0/config/charts/inferencepool/values.yaml"
 _LWS = "https://lws.sigs.k8s.io/docs/installation/"
-_GPU_OPERATOR = "https://github.com/NVIDIA/gpu-operator/blob/v26.3.1/deployments/gpu-operator/values.yaml"
+_GPU_OPERATOR = "https://github.com/NVIDIA/gpu-operator/blob/v26.7.0/deployments/gpu-operator/values.yaml"
 
 # Image repository to the page that names it.
 IMAGES: dict[str, str] = {

@@ -271,6 +271,7 @@ def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, 
         "gateway": {"provider": gateway["provider"], "version": gateway["chart"]["version"], "proxy_image": gateway["proxy_image"]},
         "crds": {entry["name"]: entry["version"] for entry in plan["prerequisites"]["crds"]},
         "services": {service["name"]: {"scheduler": service["scheduler"]["image"], "server": service["server"]["image"]} for service in plan["services"]},
+        "other_pairs": {service["name"]: service["scheduler"]["other_pair"] for service in plan["services"] if service["scheduler"]["other_pair"]},
     }
 
 
@@ -308,6 +309,7 @@ def table(found: c.Mapping[str, t.Any]) -> list[str]:
         lines += text.wrapped(head + evidence, text.TABLE, indent) if beside else [head.rstrip(), *text.wrapped(indent + evidence, text.TABLE, indent)]
     held = sum(entry["ok"] for entry in found["claims"])
     lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
+    lines += [f"note: {name}: {pair}" for name, pair in found["versions"].get("other_pairs", {}).items()]
     lines += [line for entry in found["endpoints"] for line in text.command(curl(entry))]
     return lines + (text.wrapped(f"deployment: {text.subject(found)}", text.TABLE, "  ") if text.subject(found) else [])
 

@@ -167,6 +167,7 @@ UNPRINTED = {
     "scheduler.config_key": "a key of the ConfigMap",
     "scheduler.decides": "what a run of scorers.yml shows",
     "scheduler.notes": "what a run shows",
+    "scheduler.other_pair": "the verdict",
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",
     "server.args": "the checks of model servers; written_args says the same as the file spells it",

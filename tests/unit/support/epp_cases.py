@@ -5,8 +5,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import NEW_API, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import S08
-from epp_documents import GIE15, QUEUE, R09, R10, S07, Document, document, pd, precise
+from epp_documents import GIE15, QUEUE, R09, R10, R11, S07, Document, attribute_scorer, document, pd, precise
 
 WRONG: dict[str, tuple[str, Document, str, str]] = {
     # The document itself
@@ -57,8 +56,25 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     "renamed in 1.5": (GIE15, document(GIE15, "model-server-protocol-metrics", *QUEUE), "plugins[0].type", "Renamed to core-metrics-extractor in 1.5"),
     "renamed in the router": (R09, document(R09, "model-server-protocol-models", *QUEUE), "plugins[0].type", "Renamed to models-data-extractor in router 0.9"),
     "removed in the router": (R10, document(R10, "predicted-latency-scorer", *QUEUE), "plugins[0].type", "latency-scorer with predicted-latency-producer"),
+    "precise scorer in 0.11": (R11, document(R11, "precise-prefix-cache-scorer", *QUEUE), "plugins[0].type", "Declare precise-prefix-cache-producer"),
+    "headers in 0.11": (R11, document(R11, "disagg-headers-handler", *QUEUE), "plugins[0].type", "Take it out: disagg-profile-handler writes"),
+    "older headers in 0.11": (R11, document(R11, "prefill-header-handler", *QUEUE), "plugins[0].type", "Take it out: disagg-profile-handler writes"),
+    "older handler in 0.11": (R11, document(R11, "pd-profile-handler", *QUEUE), "plugins[0].type", "Declare disagg-profile-handler with deciders"),
+    "older label filter in 0.11": (R11, document(R11, "by-label-selector", *QUEUE), "plugins[0].type", "label-selector-filter"),
+    "decay in 0.11": (
+        R11,
+        document(R11, {"type": "program-aware-fairness", "parameters": {"lasDecayFactor": 0.9}}, *QUEUE),
+        "plugins[0].parameters.lasDecayFactor",
+        "Write lasHalfLifeSeconds",
+    ),
+    "attribute and producer in one in 0.11": (
+        R11,
+        document(R11, attribute_scorer("temperature/dcgm-extractor"), *QUEUE),
+        "plugins[0].parameters.attributeKey",
+        "attributeKey: temperature and producer: dcgm-extractor",
+    ),
     "of no release": (S07, document(S07, "queue-scorer", "round-robin-picker"), "plugins[1].type", "random-picker"),
-    "of a newer line": (S07, document(S07, "token-load-scorer", *QUEUE), "plugins[0].type", "gie-1.5, scheduler-0.8, router-0.9, router-0.10"),
+    "of a newer line": (S07, document(S07, "token-load-scorer", *QUEUE), "plugins[0].type", "gie-1.5, router-0.9, router-0.10"),
     "of llm-d only": (GIE15, document(GIE15, "load-aware-scorer", *QUEUE), "plugins[0].type", "scheduler-0.7"),
     "no type": (
         S07,
@@ -313,8 +329,8 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     # Data layer
     "empty data layer": (GIE15, document(GIE15, *QUEUE, dataLayer={"sources": []}), "dataLayer", "disables scraping"),
     "data layer without metrics": (
-        S08,
-        document(S08, *QUEUE, "endpoint-notification-source", dataLayer={"sources": [{"pluginRef": "endpoint-notification-source", "extractors": []}]}),
+        GIE15,
+        document(GIE15, *QUEUE, "endpoint-notification-source", dataLayer={"sources": [{"pluginRef": "endpoint-notification-source", "extractors": []}]}),
         "dataLayer",
         "queue-scorer would see zeros",
     ),
@@ -351,10 +367,10 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     ),
     "no gate for prefix data": (S07, {key: value for key, value in pd().items() if key != "featureGates"}, "featureGates", "prepareDataPlugins"),
     "no prefix data": (
-        S08,
+        S07,
         {
-            **pd(S08),
-            "plugins": [item for item in pd(S08)["plugins"] if item["type"] != "prefix-cache-scorer"],
+            **pd(),
+            "plugins": [item for item in pd()["plugins"] if item["type"] != "prefix-cache-scorer"],
             "schedulingProfiles": [
                 {"name": stage, "plugins": [{"pluginRef": f"{stage}-filter"}, {"pluginRef": "queue-scorer"}, {"pluginRef": "max-score-picker"}]}
                 for stage in ("prefill", "decode")

@@ -6,7 +6,7 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, S07
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, R11, S07
 
 Document = dict[str, t.Any]
 
@@ -77,6 +77,12 @@ def precise(**changes: t.Any) -> dict[str, t.Any]:
 QUEUE = ("queue-scorer", "max-score-picker")
 
 
+def attribute_scorer(key: str, **more: t.Any) -> Document:
+    """An endpoint-attribute-scorer that reads this attribute."""
+    algorithm = {"type": "linear_lower_is_better", "normalization": {"fixedRange": {"min": 0, "max": 1}}}
+    return {"type": "endpoint-attribute-scorer", "parameters": {"attributeKey": key, "algorithm": algorithm, **more}}
+
+
 RIGHT: dict[str, tuple[str, Document]] = {
     **{f"queue {line}": (line, document(line, *QUEUE)) for line in LINES},
     **{f"prefill/decode {line}": (line, pd(line)) for line in LINES if line != GIE15},
@@ -84,6 +90,20 @@ RIGHT: dict[str, tuple[str, Document]] = {
     "old API in the router": (R09, {**document(R09, *QUEUE), "apiVersion": OLD_API}),
     "one declared picker, none named": (S07, document(S07, "queue-scorer", "random-picker", profile=[{"pluginRef": "queue-scorer"}])),
     "decider after handler in 0.10": (R10, pd(R10, before=False)),
+    "attribute with its producer in 0.11": (R11, document(R11, attribute_scorer("x/y", producer=""), *QUEUE)),
+    "discovery as before 0.11": (R11, document(R11, *QUEUE, dataLayer={"discovery": {"pluginRef": "queue-scorer"}})),
+    "what 0.11 brings": (
+        R11,
+        document(
+            R11,
+            {"type": "program-aware-fairness", "parameters": {"lasHalfLifeSeconds": 30}},
+            {"type": "sglanghttp-parser"},
+            *QUEUE,
+            gates=["flowControl"],
+            flowControl={"noEndpointRequestTTL": "10s", "defaultPriorityBand": {"fairnessPolicyRef": "program-aware-fairness"}},
+            requestHandler={"parsers": [{"pluginRef": "sglanghttp-parser"}]},
+        ),
+    ),
     "data with its gate": (
         S07,
         document(

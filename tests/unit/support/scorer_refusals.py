@@ -79,7 +79,6 @@ REFUSALS: list[tuple[dict[str, t.Any], str, str, str]] = [
         "whole number",
     ),
     ({"preset": "precise_prefix", "scorers": {"precise_prefix": {"tokenizer_workers": 3}}}, "router-0.9", "scorers.precise_prefix.tokenizer_workers", "render"),
-    ({"preset": "precise_prefix", "scorers": {"prefix": 1}}, "scheduler-0.8", "scorers.prefix", "the later one wins"),
     ({"scorers": {"queue": 1, "no_hit_lru": 1}}, "scheduler-0.7", "scorers.no_hit_lru", "no prefix scorer"),
     ({"preset": "balanced", "plugins": [{"type": "queue-scorer"}], "scorers": {"queue": 1}}, "scheduler-0.7", "plugins", "exclude each other"),
     ({"preset": "balanced", "plugins": [{"type": "queue-scorer"}]}, "scheduler-0.7", "preset", "exclude each other"),

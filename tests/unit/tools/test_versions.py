@@ -58,12 +58,12 @@ def test_what_is_printed_is_a_file_that_is_not_behind(root: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f"{SIMULATOR}: v0.11.0", f"{SIMULATOR}: v0.10.2 is behind v0.11.0. Table: deployed.py: ENGINE_DEFAULTS. Page: https://"),
-        (f"{SIMULATOR}: v0.9.9", f"{SIMULATOR}: the file has v0.9.9, which is older than v0.10.2 of deployed.py"),
-        ("cr.agentgateway.dev/controller (agentgateway): v1.5.0", "v1.4.1 is behind v1.5.0. Table: gateways.py: agentgateway."),
+        (f"{SIMULATOR}: v0.12.0", f"{SIMULATOR}: v0.11.4 is behind v0.12.0. Table: deployed.py: ENGINE_DEFAULTS. Page: https://"),
+        (f"{SIMULATOR}: v0.9.9", f"{SIMULATOR}: the file has v0.9.9, which is older than v0.11.4 of deployed.py"),
+        ("cr.agentgateway.dev/controller (agentgateway): v1.8.0", "v1.7.0 is behind v1.8.0. Table: gateways.py: agentgateway."),
         ("vault.habana.ai/gaudi-docker: 1.25.0/ubuntu24.04/habanalabs/vllm-0.30.0", "is behind 1.25.0/ubuntu24.04"),
-        ("ghcr.io/llm-d/llm-d-inference-simm: v0.11.0", f"no table has it. Did you mean {SIMULATOR}?"),
-        (f"{SIMULATOR}: 0.11", f"{SIMULATOR}: 0.11 is no version. Write it in quotes, such as 'v0.10.2'."),
+        ("ghcr.io/llm-d/llm-d-inference-simm: v0.12.0", f"no table has it. Did you mean {SIMULATOR}?"),
+        (f"{SIMULATOR}: 0.11", f"{SIMULATOR}: 0.11 is no version. Write it in quotes, such as 'v0.11.4'."),
         (f"{SIMULATOR}: newest", f"{SIMULATOR}: 'newest' is no version."),
     ],
 )

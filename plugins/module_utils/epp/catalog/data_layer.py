@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .scorers import PRECISE_INDEX
-from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin, Reads
+from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_R10, Param, Plugin, Reads
 
 _MATCH = Param("prefixMatchInfoProducerName", "str", lines=ROUTER, refers="producer")
 _SEND = (Param("scheme", "str", "http", choices=("http", "https")), Param("insecureSkipVerify", "bool", True))
@@ -130,9 +130,9 @@ PRODUCERS: tuple[Plugin, ...] = (
     Plugin(
         "tokenizer",
         ("producer",),
-        ROUTER,
+        UNTIL_R10,
         (Param("modelName", "str"), Param("vllm", "free"), Param("estimate", "free"), Param("udsTokenizerConfig", "free")),
-        deprecated="renamed token-producer in router 0.9, to go in 0.11.",
+        deprecated="renamed token-producer in router 0.9, gone in 0.11.",
         makes=("tokens",),
     ),
     Plugin("session-id-producer", ("producer",), ROUTER, (Param("headerName", "str"), Param("cookieName", "str")), makes=("session",)),

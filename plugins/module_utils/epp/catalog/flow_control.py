@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import ALL, R10_UP, ROUTER, SINCE_15, Param, Plugin
+from .types import ALL, R10_UP, R11_UP, ROUTER, SINCE_15, UNTIL_R10, Param, Plugin
 
 _INFLIGHT = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 _PREDICTION = Param("latencyPredictionInfoProducerName", "str", lines=ROUTER, refers="producer")
@@ -22,8 +22,9 @@ FLOW: tuple[Plugin, ...] = (
             Param("strategy", "str", "las", choices=("las",)),
             Param("lasWeightService", "float", 0.8, low=0),
             Param("lasWeightHeadWait", "float", 0.2, low=0),
-            Param("lasDecayFactor", "float", 0.99997, above=0, high=1),
-            Param("lasHalfLifeSeconds", "float", 0, low=0),
+            Param("lasDecayFactor", "float", 0.99997, above=0, high=1, lines=UNTIL_R10),
+            Param("lasHalfLifeSeconds", "float", 0, low=0, lines=UNTIL_R10),
+            Param("lasHalfLifeSeconds", "float", 60, low=0, lines=R11_UP),
             Param("evictionTtlSeconds", "float", 3600, low=0),
             Param("evictionSweepSeconds", "float", 300, above=0),
         ),
@@ -77,9 +78,11 @@ REQUESTS: tuple[Plugin, ...] = (
     Plugin("probabilistic-admitter", ("admission",), ROUTER, (*_LOAD, Param("power", "float", 5, above=0), Param("k", "float", 300, above=0))),
     Plugin("openai-parser", ("parser",), SINCE_15, blind=True, default=True),
     Plugin("vllmgrpc-parser", ("parser",), SINCE_15, blind=True),
-    Plugin("passthrough-parser", ("parser",), SINCE_15, blind=True),
+    Plugin("passthrough-parser", ("parser",), SINCE_15 - R11_UP, blind=True),
+    Plugin("passthrough-parser", ("parser",), R11_UP, blind=True, default=True),
     Plugin("anthropic-parser", ("parser",), ROUTER, blind=True, default=True),
     Plugin("vllmhttp-parser", ("parser",), ROUTER, blind=True, default=True),
+    Plugin("sglanghttp-parser", ("parser",), R11_UP, blind=True),
     Plugin("vertexai-parser", ("parser",), ROUTER, blind=True),
     Plugin(
         "request-attribute-reporter",

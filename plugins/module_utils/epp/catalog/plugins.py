@@ -12,7 +12,7 @@ from .data_layer import DATA
 from .flow_control import CONTROL
 from .profile_plugins import FILTERS, HANDLERS, PICKERS
 from .scorers import SCORERS
-from .types import ALL, GIE15, LINES, LLMD, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin, Reads
+from .types import ALL, GIE15, LINES, LLMD, R10_UP, R11_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin, Reads
 
 PLUGINS: tuple[Plugin, ...] = SCORERS + FILTERS + PICKERS + HANDLERS + DATA + CONTROL
 
@@ -84,10 +84,18 @@ OTHER_SPELLINGS: dict[str, str] = {
     "preciseprefixcacheproducer": "precise_prefix",
     "sloawarerouting": "predicted_latency",
 }
-# Types with another name in older lines: (lines, name there).
-OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {"label-selector-filter": (SCHEDULER, "by-label-selector")}
+# Types that have another name in some lines, or whose part another type has there: (lines, name there).
+OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {
+    "label-selector-filter": (SCHEDULER, "by-label-selector"),
+    "precise-prefix-cache-scorer": (R11_UP, "precise-prefix-cache-producer"),
+}
 
 _PREDICTOR = "Use latency-scorer with predicted-latency-producer and the filters slo-headroom-tier-filter and prefix-cache-affinity-filter."
+_PRECISE = (
+    "Declare precise-prefix-cache-producer with its parameters, and a prefix-cache-scorer with prefixMatchInfoProducerName: precise-prefix-cache-producer."
+)
+_HEADERS = "Take it out: disagg-profile-handler writes the headers itself."
+_HANDLER = "Declare disagg-profile-handler with deciders: {prefill: prefix-based-pd-decider}."
 _NO_PICKER = "No release of the endpoint picker has it. random-picker gives every server the same share over time, at random: preset round_robin uses it."
 
 # Types that are removed, renamed, or of another line: (lines without it, what to write instead).
@@ -105,12 +113,21 @@ TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SCHEDULER, Move("label-selector-filter", "by-label-selector", "router 0.9")),
     (SCHEDULER, Move("token-producer", "tokenizer", "router 0.9")),
     (SCHEDULER, Move("precise-prefix-cache-producer", "precise-prefix-cache-scorer", "router 0.9")),
+    # Gone in router 0.11, as those say who ran it (llm-d-router issues 2844 and 936); its own notes end before.
+    (R11_UP, Move("precise-prefix-cache-scorer", "precise-prefix-cache-producer", "router 0.11", _PRECISE)),
+    (R11_UP, Move("disagg-headers-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
+    (R11_UP, Move("prefill-header-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
+    (R11_UP, Move("pd-profile-handler", "disagg-profile-handler", "router 0.11", _HANDLER)),
+    (R11_UP, Move("by-label", "label-selector-filter", "router 0.11")),
+    (R11_UP, Move("by-label-selector", "label-selector-filter", "router 0.11")),
+    (R11_UP, Move("tokenizer", "token-producer", "router 0.11")),
     (frozenset({S07}), Move("approx-prefix-cache-producer", "prefix-cache-scorer", "1.5", "Here its parameters belong to prefix-cache-scorer.")),
     (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds are fields of the section saturationDetector.")),
 )
 
 _METERS = "It counted characters; write blockSizeTokens, in tokens."
 _INDEX = "These are parameters of approx-prefix-cache-producer: declare that plugin with them."
+_DECAY = "Write lasHalfLifeSeconds, seconds until half of the attained service is forgotten: 60 by default, 0 for never."
 _MODE = "No release has a mode: preset prefix_aware matches approximately, preset precise_prefix follows KV events."
 
 # Parameters that are removed, renamed or moved: (type, lines, what to write instead). Names are compared without capitals and underscores.
@@ -124,12 +141,13 @@ PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("prefix-cache-scorer", ROUTER, Move("maxPrefixBlocksToMatch", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
     ("prefix-cache-scorer", ROUTER, Move("maxPrefixTokensToMatch", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
     ("prefix-cache-scorer", ROUTER, Move("lruCapacityPerServer", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("program-aware-fairness", R11_UP, Move("lasDecayFactor", "lasHalfLifeSeconds", "router 0.11", _DECAY)),
     ("load-aware-scorer", LLMD, Move("queueThreshold", "threshold", "")),
     ("session-affinity-scorer", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
     ("session-affinity-filter", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
     ("active-request-scorer", ROUTER, Move("requestTimeout", "", "router 0.9", "Leave it out: it is not read since router 0.9.")),
     ("predicted-latency-producer", ROUTER, Move("predictInPrepareData", "predictInProduce", "router 0.9")),
-    ("predicted-latency-producer", frozenset({GIE15, "scheduler-0.8"}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
+    ("predicted-latency-producer", frozenset({GIE15}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
 )
 NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .types import ALL, LLMD, R09, R10, R10_UP, ROUTER, S07, S08
+from .types import ALL, LLMD, R09, R10, R10_UP, R11, ROUTER, S07
 
 # Filters, and scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
@@ -75,19 +75,18 @@ CONTEXT_LABEL = "llm-d.ai/context-length-range"
 NON_CACHED_TOKENS = 16
 CONNECTORS: dict[str, tuple[str, ...]] = {
     S07: ("nixlv2", "shared-storage", "sglang"),
-    S08: ("nixlv2", "shared-storage", "sglang"),
     R09: ("nixlv2", "shared-storage", "sglang", "mooncake"),
-    R10: ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading"),
+    **dict.fromkeys((R10, R11), ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading")),
 }
 # The routing sidecar of a decode server listens on the pool's target port and forwards to the server on this port.
 SIDECAR_SERVER_PORT = 8200
-SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", S08: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port"}
+SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port", R11: "--model-server-port"}
 SIDE_CHANNEL_PORT = 5600
 
 # Parameters that are always written, because the real default of these lines differs from the documented one: active-request-scorer of
-# scheduler 0.7 and 0.8 reads a missing maxBusyScore as 0, so every server with an in-flight request would score 0.
+# scheduler 0.7 reads a missing maxBusyScore as 0, so every server with an in-flight request would score 0.
 WRITTEN_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
-WRITTEN_DEFAULT_LINES = frozenset({S07, S08})
+WRITTEN_DEFAULT_LINES = frozenset({S07})
 INDEX_HOME = "approx-prefix-cache-producer"
 INDEX_MOVED_LINES = ALL - {S07}
 
@@ -119,7 +118,7 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "precise_prefix": (
         (
-            frozenset({S07, S08}),
+            frozenset({S07}),
             (
                 "precise_prefix: scores are scaled between the shortest and the longest match, so the server with the shortest match "
                 "gets 0, like one without any."
@@ -137,6 +136,6 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
     ),
     "active_requests": (
         (ROUTER, "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
-        (frozenset({S07, S08}), "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
+        (frozenset({S07}), "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
     ),
 }

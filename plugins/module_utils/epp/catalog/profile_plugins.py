@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, fraction
-from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, SCHEDULER, SINCE_15, Param, Plugin, Reads
+from .types import ALL, LLMD, ON_15, R10_UP, R11_UP, ROUTER, SCHEDULER, SINCE_15, UNTIL_R10, Param, Plugin, Reads
 
 _SELECTOR = (
     Param("matchLabels", "map"),
@@ -31,12 +31,12 @@ FILTERS: tuple[Plugin, ...] = (
     Plugin(
         "by-label",
         ("filter",),
-        ROUTER,
+        UNTIL_R10,
         _BY_LABEL,
-        deprecated="deprecated since router 0.9, to go in 0.11: use label-selector-filter.",
+        deprecated="deprecated since router 0.9, gone in 0.11: use label-selector-filter.",
     ),
     Plugin("by-label-selector", ("filter",), SCHEDULER, _SELECTOR),
-    Plugin("by-label-selector", ("filter",), ROUTER, _SELECTOR, deprecated="deprecated since router 0.9, to go in 0.11: use label-selector-filter."),
+    Plugin("by-label-selector", ("filter",), UNTIL_R10, _SELECTOR, deprecated="deprecated since router 0.9, gone in 0.11: use label-selector-filter."),
     Plugin("label-selector-filter", ("filter",), ROUTER, _SELECTOR),
     Plugin(
         "prefix-cache-affinity-filter",
@@ -77,6 +77,7 @@ FILTERS: tuple[Plugin, ...] = (
         R10_UP,
         (
             Param("attribute", "str", required=True),
+            Param("producer", "str", lines=R11_UP),
             Param("onMissing", "str", "Pass", choices=("Pass", "Fail")),
             Param("fallbackOnEmpty", "bool", False),
             Param(
@@ -173,7 +174,7 @@ HANDLERS: tuple[Plugin, ...] = (
     Plugin(
         "pd-profile-handler",
         ("handler",),
-        LLMD,
+        LLMD - R11_UP,
         (
             Param("decodeProfile", "str", "decode"),
             Param("prefillProfile", "str", "prefill"),
@@ -204,14 +205,14 @@ HANDLERS: tuple[Plugin, ...] = (
     Plugin(
         "disagg-headers-handler",
         ("headers",),
-        ROUTER,
+        UNTIL_R10,
         (Param("prefillProfile", "str", "prefill"), Param("encodeProfile", "str", "encode")),
         deprecated="not needed since router 0.9: disagg-profile-handler writes the headers itself.",
     ),
     Plugin(
         "prefill-header-handler",
         ("headers",),
-        ROUTER,
+        UNTIL_R10,
         (Param("prefillProfile", "str", "prefill"), Param("encodeProfile", "str", "encode")),
         deprecated="not needed since router 0.9: disagg-profile-handler writes the headers itself.",
     ),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import GIE15, ON_15, R09, R10, R10_UP, ROUTER, S07, S08, SINCE_15, UNTIL_15, Line, Move, Param
+from .types import GIE15, ON_15, R09, R10, R10_UP, R11, R11_UP, ROUTER, S07, SINCE_15, UNTIL_15, UNTIL_R10, Line, Move, Param
 
 OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 NEW_API = "llm-d.ai/v1alpha1"
@@ -13,6 +13,8 @@ KIND = "EndpointPickerConfig"
 
 _FLOW = "enables the flow-control layer"
 _GATES_15 = {"dataLayer": "", "flowControl": _FLOW, "enableLegacyMetrics": "uses the scraping of releases before 1.5"}
+
+_GATES_10 = {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "on unless =false: keeps the data of replicas that are not the leader up to date"}
 
 LINE_FACTS: dict[str, Line] = {
     S07: Line(
@@ -24,18 +26,9 @@ LINE_FACTS: dict[str, Line] = {
         data_section="data",
     ),
     GIE15: Line(GIE15, (OLD_API,), _GATES_15, clears_metrics=True),
-    S08: Line(S08, (OLD_API,), _GATES_15, clears_metrics=True),
     R09: Line(R09, (NEW_API, OLD_API), {"dataLayer": "", "flowControl": _FLOW}, strict=True, header_handler=False, own_keys=True),
-    R10: Line(
-        R10,
-        (NEW_API, OLD_API),
-        {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "keeps the data store of replicas that are not the leader up to date"},
-        gate_values=True,
-        strict=True,
-        ordered=False,
-        header_handler=False,
-        own_keys=True,
-    ),
+    R10: Line(R10, (NEW_API, OLD_API), _GATES_10, gate_values=True, strict=True, ordered=False, header_handler=False, own_keys=True),
+    R11: Line(R11, (NEW_API, OLD_API), _GATES_10, gate_values=True, strict=True, ordered=False, header_handler=False, own_keys=True),
 }
 
 _REF = Param("pluginRef", "str", required=True)
@@ -83,7 +76,8 @@ DOCUMENT: tuple[Param, ...] = (
         fields=(
             _SOURCES,
             Param("injectDefaults", "bool", True, lines=ROUTER),
-            Param("discovery", "object", lines=ROUTER, fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
+            Param("discovery", "object", lines=UNTIL_R10, fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
+            Param("discovery", "free", lines=R11_UP),  # regrouped after the tree that was read (llm-d-router pull 2434); the old spelling is still read
             Param("crossReplicaSyncerPluginRef", "str", lines=R10_UP, refers="syncer"),
             Param("crossReplicaSyncInterval", "duration", lines=R10_UP),
         ),
@@ -96,6 +90,7 @@ DOCUMENT: tuple[Param, ...] = (
             Param("maxBytes", "quantity", lines=SINCE_15),
             Param("maxRequests", "quantity", lines=SINCE_15),
             Param("defaultRequestTTL", "duration"),
+            Param("noEndpointRequestTTL", "duration", lines=R11_UP),
             Param("defaultPriorityBand", "object", fields=_BAND),
             Param("defaultNegativePriorityBand", "object", fields=_BAND, lines=ROUTER),
             Param("priorityBands", "objects", fields=_BAND),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import ALL, LLMD, ON_15, R09, R10_UP, ROUTER, S07, S08, SCHEDULER, SINCE_15, Param, Plugin, Reads
+from .types import ALL, LLMD, ON_15, R09, R10_UP, R11_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_R10, Param, Plugin, Reads
 
 INFLIGHT_NAME = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 
@@ -71,11 +71,12 @@ _INDEXER = (
     _TOKENIZERS,
     _NO_TOKENIZERS,
 )
+_HASH = Param("hashAlgorithm", "str", "cbor-fnv", choices=("cbor-fnv", "xxhash"), lines=R11_UP)
 PRECISE_INDEX = (
     Param(
         "tokenProcessorConfig",
         "object",
-        fields=(Param("blockSize", "int", 16, low=1), Param("blockSizeTokens", "int", 16, low=1), Param("hashSeed", "str", "")),
+        fields=(Param("blockSize", "int", 16, low=1), Param("blockSizeTokens", "int", 16, low=1), Param("hashSeed", "str", ""), _HASH),
     ),
     Param("indexerConfig", "object", required=True, fields=_INDEXER, lines=SCHEDULER),
     Param("indexerConfig", "object", fields=_INDEXER, lines=ROUTER),
@@ -161,11 +162,10 @@ SCORERS: tuple[Plugin, ...] = (
         needs=("prefix",),
     ),
     Plugin("precise-prefix-cache-scorer", ("scorer",), frozenset({S07}), PRECISE_INDEX, makes=("precise",)),
-    Plugin("precise-prefix-cache-scorer", ("scorer", "extractor"), frozenset({S08}), PRECISE_INDEX, makes=("precise",)),
     Plugin(
         "precise-prefix-cache-scorer",
         ("scorer", "extractor"),
-        ROUTER,
+        UNTIL_R10,
         PRECISE_INDEX,
         needs=("tokens",),
         makes=("precise",),
@@ -238,6 +238,7 @@ SCORERS: tuple[Plugin, ...] = (
         R10_UP,
         (
             Param("attributeKey", "str", required=True),
+            Param("producer", "str", lines=R11_UP),
             Param(
                 "algorithm",
                 "object",

@@ -8,16 +8,18 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-GIE15, S07, S08, R09, R10 = "gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"
-LINES = (S07, GIE15, S08, R09, R10)  # in order of age: scheduler-0.7 builds on GIE 1.4, scheduler-0.8 on GIE 1.5
+GIE15, S07, R09, R10, R11 = "gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10", "router-0.11"
+LINES = (S07, GIE15, R09, R10, R11)  # in order of age: scheduler-0.7 builds on GIE 1.4
 ALL = frozenset(LINES)
 LLMD = ALL - {GIE15}
 SINCE_15 = ALL - {S07}
-SCHEDULER = frozenset({S07, S08})
-UNTIL_15 = frozenset({S07, GIE15, S08})
-ON_15 = frozenset({GIE15, S08})
-ROUTER = frozenset({R09, R10})
-R10_UP = frozenset({R10})  # since router 0.10
+SCHEDULER = frozenset({S07})
+UNTIL_15 = frozenset({S07, GIE15})
+ON_15 = frozenset({GIE15})
+ROUTER = frozenset({R09, R10, R11})
+R10_UP = frozenset({R10, R11})  # since router 0.10
+R11_UP = frozenset({R11})
+UNTIL_R10 = ROUTER - R11_UP  # of the router, up to 0.10
 
 # strs: a list of strings. duration: a string such as "200ms". nanoseconds: an integer. quantity: an integer or a string such as "1Gi".
 # object: a mapping with `fields`. objects: a list of those. map: strings to strings. free: any value.

@@ -94,7 +94,7 @@ def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
 
 
 def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
-    """Precise prefix matching: a scorer with its own index up to scheduler-0.8, a producer and a prefix scorer that reads it in the router."""
+    """Precise prefix matching: a scorer with its own index in scheduler-0.7, a producer and a prefix scorer that reads it in the router."""
     settled = precise_words(part, context)
     router = LINE_FACTS[draft.line].strict
     _check_words(part, settled, router, found)

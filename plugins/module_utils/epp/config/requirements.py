@@ -73,7 +73,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
 
 
 def _tokenizer(item: Declared, config: ParsedConfig, model: t.Any) -> Requires:
-    """The tokenizer sidecar: a socket service up to scheduler-0.8, a render service for the router."""
+    """The tokenizer sidecar: a socket service in scheduler-0.7, a render service for the router."""
     if not config.line.strict:
         socket = get_path(item.parameters, "indexerConfig", "tokenizersPoolConfig", "uds", "socketFile")
         return {"name": "tokenizer", "on": "epp", "kind": "uds", "model": model, "socket": socket, "shared_dir": str(socket or "").rpartition("/")[0]}

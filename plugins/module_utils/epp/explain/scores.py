@@ -16,7 +16,7 @@ from ...common.objects import get_path, mapping
 from ...schema.fields import Field
 from ..catalog.plugins import SCORER_ALIASES
 from ..catalog.release_lines import LINE_FACTS
-from ..catalog.types import S07, S08
+from ..catalog.types import S07
 from ..document import Declared, ParsedConfig
 
 Server = dict[str, t.Any]
@@ -128,7 +128,7 @@ def _prefix(case: Case) -> list[Score]:
 
 
 def _precise(case: Case) -> list[Score]:
-    """Up to scheduler-0.8: scaled between the shortest and the longest match; servers without a match get 0 and do not count."""
+    """In scheduler-0.7: scaled between the shortest and the longest match; servers without a match get 0 and do not count."""
     matches = [int(server.get("matched_blocks", 0)) for server in case.everyone if int(server.get("matched_blocks", 0)) > 0]
     scores: list[Score] = []
     for server in case.servers:
@@ -152,9 +152,9 @@ def _load_aware(case: Case) -> list[Score]:
 
 
 def _active(case: Case) -> list[Score]:
-    """The maximum is taken over all servers up to scheduler-0.8, over the candidates in the router."""
-    idle, most = int(case.given("idleThreshold", 0)), float(case.given("maxBusyScore", 0 if case.line in (S07, S08) else 1))
-    counted = case.everyone if case.line in (S07, S08) else case.servers
+    """The maximum is taken over all servers in scheduler-0.7, over the candidates in the router."""
+    idle, most = int(case.given("idleThreshold", 0)), float(case.given("maxBusyScore", 0 if case.line == S07 else 1))
+    counted = case.everyone if case.line == S07 else case.servers
     highest = max(int(server.get("active_requests", 0)) for server in counted)
     scores: list[Score] = []
     for server in case.servers:

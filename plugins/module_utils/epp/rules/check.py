@@ -123,7 +123,7 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def _keys(item: Declared, flags: t.Mapping[str, t.Any], context: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Up to scheduler-0.8 the keys of KV blocks are those of the model server: both sides hash blocks of one size with one seed."""
+    """In scheduler-0.7 the keys of KV blocks are those of the model server: both sides hash blocks of one size with one seed."""
     path = f"{item.path}.parameters.tokenProcessorConfig"
     sizes, env = get_path(item.parameters, "tokenProcessorConfig") or {}, context.get("server_env") or {}
     size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))

@@ -14,7 +14,7 @@ import typing as t
 
 from ...common.objects import dicts, mapping
 from ...schema.fields import FORMATS, Problem
-from ..catalog.types import ON_15, ROUTER, S07
+from ..catalog.types import ON_15, R11_UP, ROUTER, S07
 from ..document import Declared, ParsedConfig
 
 # Engines whose metrics the extractor knows by itself.
@@ -159,6 +159,19 @@ def _screener(item: Declared) -> t.Iterator[Problem]:
     yield from _again(roles if isinstance(roles, list) else [], f"{path}.revisionGating.requireRoles.values[{{}}]", empty=True)
 
 
+def attributes(config: ParsedConfig) -> list[Problem]:
+    """Since router 0.11 an attribute is named without its producer, unless that is named beside it."""
+    found = []
+    for kind, option in (("endpoint-attribute-filter", "attribute"), ("endpoint-attribute-scorer", "attributeKey")):
+        for item in config.of_type(kind) if config.line.name in R11_UP else ():
+            name, slash, producer = str(item.parameters.get(option, "")).partition("/")
+            if slash and "producer" not in item.parameters:
+                why = "is refused with a producer in it since router 0.11."
+                fix = f"Write {option}: {name} and producer: {producer}, or producer: '' where the slash belongs to the name."
+                found.append(Problem(f"{item.path}.parameters.{option}", item.parameters[option], why, fix))
+    return found
+
+
 def _again(texts: t.Sequence[t.Any], place: str, empty: bool = False) -> t.Iterator[Problem]:
     """Texts that stand there twice. place: with {} for the index; empty: whether to report empty ones, where nothing else does."""
     for index, text in enumerate(texts):
@@ -180,4 +193,4 @@ def _is_selector(text: str) -> bool:
     return True
 
 
-RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (label_selectors, metrics_of_engines, pools_of_clusters, utilization, screeners)
+RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (label_selectors, metrics_of_engines, pools_of_clusters, utilization, screeners, attributes)

@@ -45,7 +45,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
                 Problem(f"{path}.speculativeIndexing", True, "without the gate prepareDataPlugins it has no effect.", "Add prepareDataPlugins to featureGates.")
             )
         problems += _both_sizes(item, path)
-    return problems + _two_indexes(config) + _precise_wiring(config)
+    return problems + _precise_wiring(config)
 
 
 def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
@@ -86,21 +86,6 @@ def _both_sizes(item: Declared, path: str) -> list[Problem]:
             )
         ]
     return []
-
-
-def _two_indexes(config: ParsedConfig) -> list[Problem]:
-    """In scheduler-0.8 both prefix scorers write the same attribute of a server, and the later one wins."""
-    both = config.of_type("precise-prefix-cache-scorer"), config.of_type("prefix-cache-scorer")
-    if config.line.strict or config.line.data_by_gate or not all(both):
-        return []
-    return [
-        Problem(
-            both[1][0].path,
-            both[1][0].name,
-            f"it and {both[0][0].name} write the same prefix match of each server, and the later one wins.",
-            "Keep one of the two.",
-        )
-    ]
 
 
 def _precise_wiring(config: ParsedConfig) -> list[Problem]:

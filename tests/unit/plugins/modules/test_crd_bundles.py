@@ -46,6 +46,7 @@ def run_module(capsys, monkeypatch):
 def folder_of_definitions(tmp_path):
     (tmp_path / "a.yaml").write_text(CRD.format(name=PROBE) + "---\n" + CRD.format(name="others.example.com"))
     (tmp_path / "readme.txt").write_text("no YAML")
+    (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]")  # as in upstream's trees
     return tmp_path
 
 

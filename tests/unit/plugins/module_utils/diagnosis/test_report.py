@@ -739,6 +739,16 @@ def test_what_was_broken_is_named_first_or_second(name):
     assert named.where and named.evidence and all(named.evidence) and named.remedy and named.what
 
 
+@pytest.mark.parametrize("cdi, said", [({}, True), ({"enabled": True}, True), ({"enabled": False}, False)])
+def test_a_gpu_operator_that_fails_names_a_setting_that_it_takes_no_more(cdi, said):
+    """Of GPU operator 26.7, in which CDI is on by default."""
+    snap = healthy()
+    gpu_operator_without_gpus(snap)
+    snap.objects["ClusterPolicy"][0]["spec"] = {"cdi": cdi, "devicePlugin": {"env": [{"name": "DEVICE_LIST_STRATEGY", "value": "envvar"}]}}
+    (found,) = [entry for entry in report.diagnose(snap) if entry.code == "F15"]
+    assert any("DEVICE_LIST_STRATEGY" in line and "take it out" in line for line in found.evidence) == said
+
+
 def test_servers_of_the_router_may_hash_as_they_like():
     snap = healthy()
     seeds_differ(snap)

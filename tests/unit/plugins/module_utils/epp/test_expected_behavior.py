@@ -18,7 +18,7 @@ def promised(block, line="scheduler-0.7"):
     return expected_behavior(built.document, line)
 
 
-@pytest.mark.parametrize("line", ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"])
+@pytest.mark.parametrize("line", ["gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10"])
 @pytest.mark.parametrize(
     ("preset", "promises"),
     [

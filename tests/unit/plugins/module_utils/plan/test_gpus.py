@@ -78,7 +78,7 @@ def test_what_does_not_fit_together_is_refused(user: Facts, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "tag"),
-    [(None, "v26.3.1"), ("26.7.0", "v26.7.0"), ("v26.7.0", "v26.7.0")],
+    [(None, "v26.7.0"), ("26.3.3", "v26.3.3"), ("v26.7.1", "v26.7.1")],
 )
 def test_without_a_chart_of_ones_own_nvidias_is_installed(version: str | None, tag: str) -> None:
     user = {**file_of(version=version), "llm_d_charts": {}}
@@ -240,31 +240,31 @@ def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> Non
     file = {**file_of(SLICED), "llm_d_image_registry": "r.example.com/all", "llm_d_image_pull_secrets": ["mirror"]}
     planned = plan(file)
     values, listed = planned["gpus"]["chart"]["values"], needed(planned)["images"]
-    assert values["operator"] == {"repository": "r.example.com/all/nvidia", "image": "gpu-operator", "version": "v26.3.1", "imagePullSecrets": ["mirror"]}
+    assert values["operator"] == {"repository": "r.example.com/all/nvidia", "image": "gpu-operator", "version": "v26.7.0", "imagePullSecrets": ["mirror"]}
     assert values["driver"]["enabled"] and values["driver"]["manager"] == {
         "repository": "r.example.com/all/nvidia/cloud-native",
         "image": "k8s-driver-manager",
-        "version": "v0.10.0",
+        "version": "v0.12.0",
     }
     assert values["node-feature-discovery"] == {
-        "image": {"repository": "r.example.com/all/nfd/node-feature-discovery", "tag": "v0.18.3"},
+        "image": {"repository": "r.example.com/all/nfd/node-feature-discovery", "tag": "v0.19.0"},
         "imagePullSecrets": [{"name": "mirror"}],
     }
     assert values["devicePlugin"]["config"]["name"] == "llm-d-device-plugin" and values["devicePlugin"]["image"] == "k8s-device-plugin"
-    assert "r.example.com/all/nvidia/driver:580.126.20-<system>" in listed and "r.example.com/all/nfd/node-feature-discovery:v0.18.3" in listed
+    assert "r.example.com/all/nvidia/driver:595.91.07-<system>" in listed and "r.example.com/all/nfd/node-feature-discovery:v0.19.0" in listed
     assert all(name.startswith("r.example.com/all/") for name in planned["gpus"]["images"])
 
 
 def test_a_registry_is_not_asked_for_a_tag_that_depends_on_the_nodes() -> None:
     planned = plan(file_of(SLICED))
     listed, asked = needed(planned)["images"], planned["preflight"]["images"]["names"]
-    assert [name for name in listed if name not in asked] == ["nvcr.io/nvidia/driver:580.126.20-<system>"] and set(asked) < set(listed)
+    assert [name for name in listed if name not in asked] == ["nvcr.io/nvidia/driver:595.91.07-<system>"] and set(asked) < set(listed)
 
 
 def test_images_that_the_chart_does_not_start_are_not_listed() -> None:
     assert not [name for name in plan(file_of(SLICED, driver=False, node_feature_discovery=False))["gpus"]["images"] if "driver" in name or "nfd" in name]
     assert "repository" not in plan(file_of(SLICED))["gpus"]["chart"]["values"].get("operator", {}), "without a registry the chart's own is right"
-    other = plan({**file_of(SLICED, version="v26.7.0"), "llm_d_image_registry": "r.example.com"})["gpus"]
+    other = plan({**file_of(SLICED, version="v26.7.1"), "llm_d_image_registry": "r.example.com"})["gpus"]
     assert other["chart"]["values"]["operator"] == {"repository": "r.example.com/nvidia"} and other["images"] == [], "tags of another chart are its own"
     assert plan(file_of(SLICED, install=False))["gpus"]["images"] == []
 

@@ -89,7 +89,7 @@ def test_a_service_without_servers_is_no_alarm(replicas: int, there: bool) -> No
 
 def test_panels_are_those_of_the_release_line_and_the_configuration() -> None:
     assert "sum by (pod) (rate(vllm:request_success_total{" in panels(service(SIM, "scheduler-0.7", **BOTH))["Picks per server"][0]
-    for line, label in (("gie-1.5", "pod_name"), ("scheduler-0.8", "pod_name"), ("router-0.9", "endpoint_name")):
+    for line, label in (("gie-1.5", "pod_name"), ("router-0.9", "endpoint_name")):
         (picks,) = panels(service(SIM, line, **BOTH))["Picks per server"]
         assert picks.startswith(f"sum by ({label}) (rate(") and "scheduler_attempts_total{" in picks and 'status="success"' in picks
     title, other = "Prefix hit ratio of the endpoint picker", "Saturation as the endpoint picker sees it"

@@ -220,7 +220,7 @@ def test_without_a_chart_of_ones_own_upstreams_is_installed() -> None:
     user = {"llm_d_model_services": [big()]}
     assert problems(user) == []
     chart = plan(user)["prerequisites"]["leader_worker_set"]["chart"]
-    assert (chart["ref"], chart["repo"], chart["version"]) == ("oci://registry.k8s.io/lws/charts/lws", None, "0.10.0")
+    assert (chart["ref"], chart["repo"], chart["version"]) == ("oci://registry.k8s.io/lws/charts/lws", None, "0.11.0")
     assert chart["values"]["image"]["manager"]["repository"] == "registry.k8s.io/lws/lws"
     adopted = {**user, "llm_d_leader_worker_set": {"install": False}}
     assert not problems(adopted) and plan(adopted)["prerequisites"]["leader_worker_set"]["chart"] is None

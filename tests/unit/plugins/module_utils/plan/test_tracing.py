@@ -16,7 +16,7 @@ Facts = dict[str, t.Any]
 VLLM: Facts = {"name": "chat", "model": {"uri": "hf://org/m"}}
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/sim"}}
 COLLECTOR = "otel-collector.monitoring:4317"
-ROUTERS = ("router-0.9", "router-0.10")
+ROUTERS = ("router-0.9", "router-0.10", "router-0.11")
 
 
 def planned(*services: Facts, endpoint: str | None = COLLECTOR, sampling: float = 0.25, **more: t.Any) -> Facts:
@@ -113,9 +113,7 @@ def test_the_proxy_of_a_standalone_service_sends_its_share() -> None:
     assert address == {"address": "otel-collector.monitoring", "port_value": 4317} and cluster["type"] == "STRICT_DNS"
 
 
-@pytest.mark.parametrize(
-    ("line", "joins"), [("gie-1.5", False), ("scheduler-0.7", False), ("scheduler-0.8", False), ("router-0.9", True), ("router-0.10", True)]
-)
+@pytest.mark.parametrize(("line", "joins"), [("gie-1.5", False), ("scheduler-0.7", False), ("router-0.9", True), ("router-0.10", True)])
 def test_lines_that_begin_a_trace_of_their_own_are_named(line: str, joins: bool) -> None:
     warnings = planned(VLLM, llm_d_release=line)["gateway"]["warnings"]
     assert any(f"an endpoint picker of {line} begins a trace of its own" in text for text in warnings) == (not joins)

@@ -237,7 +237,7 @@ def test_istio_is_told_of_pools_and_where_it_runs() -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": "openshift", "llm_d_image_registry": "mirror:5000", "llm_d_gateway": {"provider": "istio"}})
     base, istiod = planned["gateway"]["charts"]
     assert istiod["values"]["pilot"]["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
-    assert istiod["values"]["pilot"]["image"] == "mirror:5000/istio/pilot:1.29.2" and istiod["values"]["global"]["platform"] == "openshift"
+    assert istiod["values"]["pilot"]["image"] == "mirror:5000/istio/pilot:1.30.8" and istiod["values"]["global"]["platform"] == "openshift"
     assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
 
 
@@ -306,8 +306,8 @@ def test_without_charts_of_ones_own_upstreams_are_installed() -> None:
     user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": "/b"}}
     assert problems(user) == []
     assert [(chart["ref"], chart["repo"], chart["version"]) for chart in plan(user)["gateway"]["charts"]] == [
-        ("/b", None, "1.29.2"),
-        ("oci://ghcr.io/istio/release/charts/istiod", None, "1.29.2"),
+        ("/b", None, "1.30.8"),
+        ("oci://ghcr.io/istio/release/charts/istiod", None, "1.30.8"),
     ]
 
 
@@ -316,7 +316,7 @@ def test_without_charts_of_ones_own_upstreams_are_installed() -> None:
     [
         ("istio", "1.30.1", "1.30.1", ["docker.io/istio/pilot:1.30.1", "docker.io/istio/proxyv2:1.30.1"]),
         ("agentgateway", "1.5.0", "v1.5.0", ["cr.agentgateway.dev/controller:v1.5.0", "cr.agentgateway.dev/agentgateway:v1.5.0"]),
-        ("envoy_gateway", "1.8.0", "v1.8.0", ["docker.io/envoyproxy/gateway:v1.8.0", "docker.io/envoyproxy/envoy:distroless-v1.39.1"]),
+        ("envoy_gateway", "1.8.0", "v1.8.0", ["docker.io/envoyproxy/gateway:v1.8.0", "docker.io/envoyproxy/envoy:distroless-v1.39.6"]),
     ],
 )
 def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, tag: str, images: list[str]) -> None:
@@ -336,7 +336,7 @@ def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_whe
 def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": "agentgateway"}})
     image = planned["gateway"]["chart"]["values"]["proxy"]["image"]
-    assert image == {"registry": "mirror:5000/x", "repository": "agentgateway", "tag": "v1.4.1"}
+    assert image == {"registry": "mirror:5000/x", "repository": "agentgateway", "tag": "v1.7.0"}
 
 
 @pytest.mark.parametrize(("text", "whole"), [("0s", 0), ("90s", 90), ("1h30m", 5400), ("1ms", 1), ("1500ms", 2)])

@@ -129,7 +129,7 @@ def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
     ("line", "engine", "scheduler", "refused"),
     [
         ("scheduler-0.7", {"image": "mine/server:1", "version": "0.24.0"}, {"preset": "precise_prefix"}, True),
-        ("scheduler-0.8", {"image": "mine/vllm-openai:v0.30.0"}, {"preset": "precise_prefix"}, True),
+        ("scheduler-0.7", {"image": "mine/vllm-openai:v0.30.0"}, {"preset": "precise_prefix"}, True),
         ("scheduler-0.7", {"image": "mine/server:1", "version": "0.24"}, {"scorers": {"precise_prefix": 1}}, True),
         ("scheduler-0.7", {"image": "mine/server:1", "version": "0.23.1"}, {"preset": "precise_prefix"}, False),
         ("scheduler-0.7", {"image": "mine/vllm-openai:latest"}, {"preset": "precise_prefix"}, False),

@@ -223,7 +223,7 @@ def with_group(seen: Facts, group: str) -> Facts:
 CPU = {"hard": {"limits.cpu": "64"}, "used": {"limits.cpu": "0"}}
 LIMITS = {"metadata": {"name": "team"}, "spec": {"hard": CPU["hard"]}, "status": CPU}
 POLICY = {"metadata": {"name": "cluster-policy"}}
-NEWER = {"metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v26.7.0", "app.kubernetes.io/managed-by": "Helm"}}}
+NEWER = {"metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v26.7.1", "app.kubernetes.io/managed-by": "Helm"}}}
 BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
 BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
 WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated", **LLAMA["scheduler"]}}]}
@@ -358,7 +358,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         },
     ),
     ("controller/missing", AI_ADOPTED, ai_gateway(None)),
-    ("controller/newer", {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, ai_gateway("1.1.0")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, ai_gateway("1.2.0")),
     ("controller/version", AI_ADOPTED, ai_gateway("1.0.0", envoy_gateway="1.7.0")),
     ("controller/flag", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [{"image": "istio/pilot:1.29.2"}]}}}}}}),
     ("controller/shared", {}, {"extensions": {"envoy-ai-gateway-system": {"metadata": {"labels": OTHERS}}}}),
@@ -370,9 +370,9 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
     ),
     ("controller/foreign", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.29.2", release="mesh")),
-    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.31.1")),
     ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # others' is never taken back
-    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1", **plan(FILE)["labels"])),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.31.1", **plan(FILE)["labels"])),
     ("controller/no_pools", KGATEWAY, kgateway("agentgateway", "2.3.1")),
     ("controller/no_pools", {"llm_d_gateway": {**KGATEWAY["llm_d_gateway"], "class_name": "kgateway"}}, kgateway("kgateway", "2.2.1")),
     ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
@@ -693,7 +693,7 @@ def test_what_runs_beside_a_model_server_counts_too() -> None:
 
 def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
     ours = plan(FILE)["labels"]
-    for version in ("v26.7.0", "v26.3.1"):  # kept, and taken back, as the file says
+    for version in ("v26.7.1", "v26.3.1"):  # kept, and taken back, as the file says
         named = {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "version": version}}
         assert findings(named, gpu_operator("gpu-operator", NEWER, **ours)) == []
     assert findings(BY_HELM, gpu_operator()) == [] and findings(BY_HELM, gpu_operator("gpu-operator", POLICY, **ours)) == []
@@ -719,7 +719,7 @@ def test_every_registry_and_every_chart_is_asked_for() -> None:
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_an_image_that_cannot_be_pulled_weighs_what_the_file_says(severity: str) -> None:
-    gone, why = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.8.0", "the registry wants an account (HTTP 401)"
+    gone, why = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1", "the registry wants an account (HTTP 401)"
     facts = {**copy.deepcopy(HEALTHY), "host": {**HEALTHY["host"], "missing_images": {gone: why, "r.test/x:1": "the registry does not have it (HTTP 404)"}}}
     removed, missing = judge(facts, plan({**FILE, "llm_d_preflight": {"images": severity}})["preflight"])
     assert (removed.id, removed.severity, removed.found) == ("host/image", severity, why) and gone in removed.what

@@ -179,7 +179,7 @@ def test_prefix_parameters_stay_at_the_scorer_before() -> None:
     assert plugin(built, "prefix-cache-scorer")["parameters"] == {"blockSizeTokens": 64, "autoTune": False}
 
 
-@pytest.mark.parametrize("line", ["scheduler-0.7", "scheduler-0.8"])
+@pytest.mark.parametrize("line", ["scheduler-0.7"])
 def test_a_default_that_the_release_gets_wrong_is_written_out(line: str) -> None:
     """A missing maxBusyScore is read as 0: all busy servers would score the same."""
     assert plugin(made({"scorers": {"active_requests": 1}}, line), "active-request-scorer")["parameters"] == {"maxBusyScore": 1.0}
@@ -199,7 +199,7 @@ def test_disaggregated(line: str) -> None:
     assert built.requires["feature_gates"] == (["prepareDataPlugins"] if line == "scheduler-0.7" else [])
     assert built.requires["roles"] == ["prefill", "decode"]
     (sidecar,) = built.requires["sidecars"]
-    assert ("--vllm-port=8200" if line in ("scheduler-0.7", "scheduler-0.8", "router-0.9") else "--model-server-port=8200") in sidecar["args"]
+    assert ("--vllm-port=8200" if line in ("scheduler-0.7", "router-0.9") else "--model-server-port=8200") in sidecar["args"]
     assert any(argument.startswith("--kv-transfer-config=") for argument in built.requires["vllm"]["args"])
 
 
@@ -209,7 +209,7 @@ def test_disaggregation_of_one_s_own_scorers() -> None:
             "scorers": {"queue": 1, "prefix": 2},
             "disaggregation": {"decider": "always", "decode": {"scorers": {"active_requests": 1}}, "prefill": {"picker": "weighted_random"}, "encode": True},
         },
-        "scheduler-0.8",
+        "scheduler-0.7",
     )
     assert [profile["name"] for profile in built.document["schedulingProfiles"]] == ["encode", "prefill", "decode"]
     assert weights(built, 2) == {"active-request-scorer": 1}
@@ -227,7 +227,7 @@ def test_disaggregation_by_precise_prefixes_publishes_what_the_decider_reads() -
     assert built.document["featureGates"] == ["prepareDataPlugins"]
 
 
-@pytest.mark.parametrize("line", ["scheduler-0.7", "scheduler-0.8"])
+@pytest.mark.parametrize("line", ["scheduler-0.7"])
 def test_precise_prefix_of_the_scheduler(line: str) -> None:
     built = made({"preset": "precise_prefix", "scorers": {"precise_prefix": {"hash_seed": "7", "index_size": 1000}}}, line)
     given_parameters = plugin(built, "precise-prefix-cache-scorer")["parameters"]
@@ -239,7 +239,7 @@ def test_precise_prefix_of_the_scheduler(line: str) -> None:
     }
     assert given_parameters["indexerConfig"]["kvBlockIndexConfig"] == {"inMemoryConfig": {"size": 1000}, "enableMetrics": True}
     assert weights(built)["precise-prefix-cache-scorer"] == 3
-    assert ("dataLayer" in built.document) == (line == "scheduler-0.8")
+    assert "dataLayer" not in built.document
     assert built.requires["sidecars"][0]["kind"] == "uds"
     assert {"name": "PYTHONHASHSEED", "value": "7"} in built.requires["vllm"]["env"]
 
@@ -289,8 +289,7 @@ def test_saturation_in_each_form() -> None:
     asked = {"preset": "queue", "saturation": {"queue_depth": 9, "kv_cache_utilization": 0.7, "staleness": "1s"}}
     values = {"queueDepthThreshold": 9, "kvCacheUtilThreshold": 0.7, "metricsStalenessThreshold": "1s"}
     assert made(asked).document["saturationDetector"] == values
-    for line in ("gie-1.5", "scheduler-0.8"):
-        assert made(asked, line).document["saturationDetector"] == {"pluginRef": "utilization-detector"}
+    assert made(asked, "gie-1.5").document["saturationDetector"] == {"pluginRef": "utilization-detector"}
     for line in ("router-0.9", "router-0.10"):
         assert made(asked, line).document["flowControl"] == {"saturationDetector": {"pluginRef": "utilization-detector"}}
     assert all(plugin(made(asked, line), "utilization-detector")["parameters"] == values for line in LINES if line != "scheduler-0.7")
@@ -538,4 +537,4 @@ def test_services_that_are_scheduled_alike_need_one_build():
     for preset in ("round_robin", "queue", "balanced", "prefix_aware"):
         first = memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "a", "port": 1})
         assert memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "b", "port": 2}) is first
-        assert memory.build({"preset": preset}, "scheduler-0.8", {**CONTEXT, "model": "b", "port": 2}) is not first
+        assert memory.build({"preset": preset}, "router-0.9", {**CONTEXT, "model": "b", "port": 2}) is not first

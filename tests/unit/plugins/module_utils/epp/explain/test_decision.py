@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.plugins import SCORER_ALIASES
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, S07, S08
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, S07
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.answer import refusal
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.decision import Explanation, explain, explain_built
@@ -57,7 +57,7 @@ def totals(made: Explanation, decision: int = 0) -> dict[str, float]:
         # prefix: matched / total; 0 when the prompt fills no block
         ({"prefix": 1}, [{"name": "a", "matched_blocks": 3, "total_blocks": 4}, {"name": "b"}], {}, S07, {"a": 0.75, "b": 0.0}),
         ({"prefix": 1}, [{"name": "a"}, {"name": "b"}], {}, GIE15, {"a": 0.0, "b": 0.0}),
-        # precise up to 0.8: stretched between the shortest and longest match; no match is not part of it
+        # precise up to 0.7: stretched between the shortest and longest match; no match is not part of it
         (
             {"precise_prefix": 1},
             [{"name": "a", "matched_blocks": 8, "total_blocks": 10}, {"name": "b", "matched_blocks": 4}, {"name": "c", "matched_blocks": 2}, {"name": "d"}],
@@ -65,7 +65,7 @@ def totals(made: Explanation, decision: int = 0) -> dict[str, float]:
             S07,
             {"a": 1.0, "b": 2 / 6, "c": 0.0, "d": 0.0},
         ),
-        ({"precise_prefix": 1}, [{"name": "a", "matched_blocks": 1, "total_blocks": 10}, {"name": "b"}], {}, S08, {"a": 1.0, "b": 0.0}),
+        ({"precise_prefix": 1}, [{"name": "a", "matched_blocks": 1, "total_blocks": 10}, {"name": "b"}], {}, S07, {"a": 1.0, "b": 0.0}),
         ({"precise_prefix": 1}, [{"name": "a", "matched_blocks": 1, "total_blocks": 10}, {"name": "b"}], {}, R09, {"a": 0.1, "b": 0.0}),
         # router 0.10: part by ratio, part by the square of the length
         (

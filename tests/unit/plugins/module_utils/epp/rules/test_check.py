@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import release_lines
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, ROUTER, S08, Param
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, ROUTER, Param
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import parse_config
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
@@ -78,7 +78,7 @@ def test_the_router_computes_block_keys_itself(line: str) -> None:
         assert found(document(line, *plugins), line, engine="vllm", server_args=args, server_env={"PYTHONHASHSEED": seed}) == {}, seed
 
 
-@pytest.mark.parametrize("line", [S07, S08])
+@pytest.mark.parametrize("line", [S07])
 @pytest.mark.parametrize(
     ("seed", "given", "path"), [("", None, "plugins[0].parameters.tokenProcessorConfig.hashSeed"), ("random", "random", "server_env.PYTHONHASHSEED")]
 )
