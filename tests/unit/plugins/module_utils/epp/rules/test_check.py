@@ -63,7 +63,7 @@ def test_a_model_server_that_agrees() -> None:
     assert found(document(S07, precise(), "max-score-picker"), S07, **context) == {}
 
 
-@pytest.mark.parametrize("line", ROUTER)
+@pytest.mark.parametrize("line", sorted(ROUTER))
 def test_the_router_computes_block_keys_itself(line: str) -> None:
     """README of preciseprefixcache in llm-d-router 0.9: block size and seed need not match the engine."""
     events = {"zmqEndpoint": "tcp://*:5557", "discoverPods": False}
