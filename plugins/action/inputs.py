@@ -9,6 +9,7 @@ import dataclasses
 import typing as t
 
 from ansible import constants
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -34,13 +35,15 @@ class ActionModule(ActionBase):
 
     _requires_connection = False
     _supports_check_mode = True
-    _VALID_ARGS = frozenset()
+    _VALID_ARGS = frozenset(("file",))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Check the variables; makes no connection. Removes temporary files of runs that were killed."""
         result = super().run(tmp, task_vars)
         remove_orphans()
         variables = task_vars or {}
+        if not boolean(self._task.args.get("file", True), strict=False):
+            return {**result, "changed": False, **_refused(in_order(self._options(variables)))}
         if len(fleet(variables)) > 1 and CALLBACK not in (constants.CALLBACKS_ENABLED or []):
             display.warning(NO_PAGE)
         user, untemplated = read(variables, self._templar.template)
@@ -48,21 +51,28 @@ class ActionModule(ActionBase):
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
-        # Before Ansible looks at the options of the roles that come later, and says what it says.
-        extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._roles()]
-        found += option_problems(variables, extra, roles, self._templar.template)
+        found += self._options(variables)
         found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
         found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))
-        if found:
-            result.update(failed=True, msg=spelled(explain(found, _of(found))), problems=[dataclasses.asdict(redacted(problem)) for problem in found])
-            return result
-        result.update(changed=False, **_summary(user), **interpreter_facts(self, variables))
+        result.update(**(_refused(found) or {"changed": False, **_summary(user), **interpreter_facts(self, variables)}))
         return result
+
+    def _options(self, variables: dict[str, t.Any]) -> list[Problem]:
+        """The problems of options of roles and playbooks, before Ansible looks at those of the roles that come later, and says what it says."""
+        extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._roles()]
+        return option_problems(variables, extra, roles, self._templar.template)
 
     def _roles(self) -> list[t.Any]:
         """The roles of the play, those aside that its tasks include."""
         return self._task.play.get_roles() if self._task.play else []
+
+
+def _refused(found: list[Problem]) -> dict[str, t.Any]:
+    """The failure by these problems; {} for none."""
+    if not found:
+        return {}
+    return {"failed": True, "msg": spelled(explain(found, _of(found))), "problems": [dataclasses.asdict(redacted(problem)) for problem in found]}
 
 
 def _of(found: list[Problem]) -> str:

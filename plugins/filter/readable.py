@@ -27,6 +27,10 @@ options:
       - It names the version of a library or tool that is known to cause it.
     type: bool
     default: false
+  wrap:
+    description: Whether they are sentences, which are wrapped to the width of a terminal. Tables, files and commands are not.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -51,13 +55,15 @@ from ansible.errors import AnsibleError
 
 from ..module_utils.common.commands import spelled
 from ..module_utils.releases.tools import cause
+from ..module_utils.report.text import wrapped
 from ..plugin_utils.planning import plain
 
 
-def readable(value: t.Any, failed: bool = False) -> str | list[str]:
+def readable(value: t.Any, failed: bool = False, wrap: bool = False) -> str | list[str]:
     """One text, or its lines where the callback would show line feeds as C(\\n)."""
     parts = [value] if isinstance(value, (str, c.Mapping)) else list(value)
     lines = [line for part in parts for line in _text(part).split("\n")]
+    lines = [piece for line in lines for piece in wrapped(line, indent="  ")] if wrap else lines
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
     if failed and (known := cause("\n".join(lines))):

@@ -148,7 +148,7 @@ def main() -> None:
             "namespace": namespace,
         }
     except ClusterError as exc:
-        module.fail_json(msg=str(exc))
+        module.fail_json(msg=re.sub(r"\bllm_d_(kubeconfig|context)\b", r"inventory_\1", str(exc)))  # there is no file yet
     files = {"hosts": HOSTS, "group_vars/all/llm_d.yml": spelled(starting_file(facts, str(path), reached))}
     diff = [{"before": "", "after": content, "before_header": str(path / name), "after_header": str(path / name)} for name, content in files.items()]
     try:

@@ -180,6 +180,7 @@ from ..module_utils.common.clock import SYSTEM
 from ..module_utils.common.text import redact
 from ..module_utils.http import pull
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.crds import BUNDLE_VERSION, decide
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
 from ..module_utils.preflight.changes import changes
@@ -271,8 +272,9 @@ def silence(host: str, urls: list[str]) -> str | None:
 
 
 def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str]:
-    """URLs of charts and CRDs that the cluster lacks."""
-    lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and bundle["probe"] not in facts["crds"]]
+    """URLs of charts and CRDs that the cluster lacks, or has in an older version."""
+    there = {name: {BUNDLE_VERSION: entry["version"]} for name, entry in facts.get("crds", {}).items()}
+    lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and decide(bundle, there, None)["action"] != "keep"]
     charts = [chart for chart in needs["charts"] if lacks(facts, chart["brings"])]
     found = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
     return [ref for ref in found if re.match(r"(oci|https?)://", ref)]

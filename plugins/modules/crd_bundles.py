@@ -197,9 +197,9 @@ def read_source(source: str | dict, name: str, timeout: int) -> list[tuple[str, 
             raise ClusterError(f"bundle {name}: the folder {place} holds no .yaml file; correct the path")
         return [(str(file), file.read_text(encoding="utf-8")) for file in files]
     except ExchangeError as exc:
-        raise ClusterError(f"bundle {name}: {place} cannot be read: {exc}; {exc.remedy}, or use a mirror") from exc
+        raise ClusterError(f"bundle {name}: {place} cannot be read: {exc}; {exc.remedy}, or name a mirror (llm_d_crd_sources)") from exc
     except (OSError, ValueError) as exc:
-        hint = "check the address, proxy and network, or use a mirror" if is_url(place) else "correct the path"
+        hint = "check the address, proxy and network, or name a mirror (llm_d_crd_sources)" if is_url(place) else "correct the path"
         raise ClusterError(f"bundle {name}: {place} cannot be read: {one_line(exc)}; {hint}") from exc
 
 

@@ -16,7 +16,11 @@ description:
     that cannot be written.
   - Each mistake names the place, the value, why it is wrong and what to write instead.
   - Runs on the controller, connects to nothing and changes nothing.
-options: {}
+options:
+  file:
+    description: Whether the C(llm_d_) variables are checked. Without them only the options of roles and playbooks are, in a play that needs no file.
+    type: bool
+    default: true
 notes:
   - Works as an action plugin, since only the controller knows the variables.
 seealso:

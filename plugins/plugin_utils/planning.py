@@ -62,7 +62,7 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
     for name in sorted(variables):
         if str(name).startswith(PREFIX):
             value, wrong = _templated(variables[name], template, str(name))
-            user[str(name)] = value
+            user[str(name)] = None if _unanswered(str(name), value) else value
             found += wrong
     if _left_out(user.get("llm_d_artifacts_dir")):
         user["llm_d_artifacts_dir"] = VARIABLES["llm_d_artifacts_dir"].default
@@ -72,6 +72,12 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
     if isinstance(user["llm_d_artifacts_dir"], str):
         user["llm_d_artifacts_dir"] = results_folder(user["llm_d_artifacts_dir"])
     return user, found
+
+
+def _unanswered(name: str, value: t.Any) -> bool:
+    """Whether the value is an empty text for a variable that is a text and has no default, so that leaving it out can mean one thing only."""
+    field = VARIABLES.get(name)
+    return field is not None and field.type == "str" and field.default is None and blank(value)
 
 
 def _left_out(value: t.Any) -> bool:

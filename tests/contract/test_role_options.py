@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options import PLAYBOOKS, RESULTS, options_of
 from plays import ROOT
 
@@ -45,6 +46,14 @@ def test_the_options_of_playbooks_are_known() -> None:
     read = {name for text in texts("playbooks/*.yml").values() for name in re.findall(r"\b[a-z]\w+", expressions(text)) if name.startswith(tuple(own))}
     magic = {"inventory_dir", "inventory_hostname", "inventory_written"}
     assert read - magic == {name for options in PLAYBOOKS.values() for name in options}
+
+
+@pytest.mark.parametrize("playbook", sorted(path.name for path in (ROOT / "playbooks").glob("*.yml")))
+def test_every_play_checks_its_options_first(playbook: str) -> None:
+    first = yaml.safe_load((ROOT / "playbooks" / playbook).read_text(encoding="utf-8"))[0]
+    if "ansible.builtin.import_playbook" not in first:
+        role = (first.get("roles") or [{}])[0].get("role")
+        assert "llm_d.inference.inputs" in (role, *first.get("pre_tasks", [{}])[-1])
 
 
 def test_the_facts_that_roles_set_are_known() -> None:

@@ -67,7 +67,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "charts": _charts(planned),
         "objectives": _objectives(planned, user),
         "definitions": [
-            {"name": bundle["name"], "probe": bundle["probe"], "sources": [address(source) for source in bundle["sources"]]}
+            {**{key: bundle[key] for key in ("name", "version", "probe")}, "sources": [address(source) for source in bundle["sources"]]}
             for bundle in planned["prerequisites"]["crds"]
         ],
         "helm": user["llm_d_helm"],

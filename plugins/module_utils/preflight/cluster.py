@@ -199,7 +199,7 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for name, why in sorted(mapping(host.get("silent_sources")).items()):
         yield PreflightFinding(
             "host/source",
-            f"{name}, the source of charts or CRDs that the cluster lacks, does not answer here.",
+            f"{name}, the source of charts or CRDs to install, does not answer here.",
             why,
             "an answer",
             "Check proxies, or name mirrors in llm_d_charts and llm_d_crd_sources: playbooks/list_images.yml prints what to mirror.",

@@ -73,7 +73,7 @@ def test_every_image_is_pinned_by_the_digest_that_its_registry_names(tmp_path: P
         checked = pin(tmp_path, "--check", "--diff")
         assert checked.returncode == 0 and "+llm_d_image_digests:" in checked.stdout and not lock.exists(), checked.stdout
         done = pin(tmp_path)
-        assert done.returncode == 0 and f"{lock}: written" in " ".join(done.stdout.split()), done.stdout
+        assert done.returncode == 0 and f"written: {lock}" in " ".join(done.stdout.split()), done.stdout
         written = yaml.safe_load(lock.read_text(encoding="utf-8"))
         again = pin(tmp_path)
         assert "changed=0 " in again.stdout and "The digests are as they were." in again.stdout, again.stdout

@@ -188,3 +188,14 @@ def test_what_is_empty_in_an_option_and_null_are_refused_at_once_too(play: Play)
 def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) -> None:
     done = play.run({**FILE, "llm_d_state": "gone"}, roles=["llm_d.inference.inputs", "llm_d.inference.gaie_scheduler", "llm_d.inference.model_service"])
     assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    ("playbook", "wrong", "right"), [("inventory", "inventory_nmae", "inventory_name"), ("local_cluster", "local_cluster_stte", "local_cluster_state")]
+)
+def test_a_play_without_a_file_refuses_unknown_options(playbook: str, wrong: str, right: str) -> None:
+    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", f"{wrong}=absent", "-e", "llm_d_anything=1")
+    shown = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0 and "changed=0" in shown
+    assert f"1 mistake in your variables. Nothing has been touched. - {wrong}: there is no such option. Did you mean '{right}'?" in shown

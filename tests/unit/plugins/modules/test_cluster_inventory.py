@@ -153,7 +153,11 @@ def test_a_cluster_that_does_not_answer_is_one_line_and_leaves_nothing(call, tmp
 def test_without_a_kubeconfig_it_says_how_to_name_one(call, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     done = call(cluster_inventory, name="mine", kubeconfig=str(tmp_path / "none"))
-    assert done["failed"] and "there is no such file, or it is empty" in done["msg"] and not (tmp_path / "inventories").exists()
+    assert (
+        done["failed"]
+        and "there is no such file, or it is empty; correct inventory_kubeconfig (or K8S_AUTH_KUBECONFIG)" in done["msg"]
+        and not (tmp_path / "inventories").exists()
+    )
 
 
 @pytest.mark.parametrize(("wanted", "context"), [(None, "c0"), ("c1", "c1")])

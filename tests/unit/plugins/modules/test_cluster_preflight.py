@@ -230,10 +230,12 @@ def test_what_is_there_already_needs_no_source():
     definition, chart = "http://127.0.0.1:1/a", "oci://127.0.0.1:1/c"
     sources = {**FILE["llm_d_crd_sources"], "gateway_api": [{"url": definition, "insecure": True}]}
     needs = plan({**FILE, "llm_d_crd_sources": sources, "llm_d_charts": {"envoy_gateway": chart}})["preflight"]
-    installed = {bundle["probe"]: {} for bundle in needs["definitions"]}
+    installed = {bundle["probe"]: {"version": bundle["version"]} for bundle in needs["definitions"]}
+    older = {**installed, "gateways.gateway.networking.k8s.io": {"version": "0.9.0"}}
     running = {"envoy-gateway-system/envoy-gateway": {"metadata": {}}}
     assert cluster_preflight.wanted_sources(needs, {"crds": installed, "controllers": running}) == []
     assert cluster_preflight.wanted_sources(needs, {"crds": {}, "controllers": dict.fromkeys(running)}) == [definition, chart]
+    assert cluster_preflight.wanted_sources(needs, {"crds": older, "controllers": running}) == [definition], "it is upgraded"
 
 
 def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():

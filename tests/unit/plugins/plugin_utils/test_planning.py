@@ -8,6 +8,7 @@ from pathlib import Path
 
 import plays
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
 from ansible_collections.llm_d.inference.plugins.plugin_utils import planning
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import read
 
@@ -58,6 +59,21 @@ def test_an_empty_folder_of_artifacts_is_the_default_one(nothing: str | None, mo
     default, _wrong = read(host, as_it_is)
     user, wrong = read({"llm_d_artifacts_dir": nothing, **host}, as_it_is)
     assert not wrong and user["llm_d_artifacts_dir"] == default["llm_d_artifacts_dir"] == str(tmp_path / "artifacts/one/llm-d")
+
+
+def test_an_unanswered_text_without_a_default_is_left_out() -> None:
+    """A name that has a default stays empty, and is refused: whoever computes it from nothing would deploy elsewhere than meant."""
+    given = {
+        "llm_d_name_suffix": "",
+        "llm_d_image_registry": " ",
+        "llm_d_scheduler_namespace": "",
+        "llm_d_context": "",
+        "llm_d_namespace": "",
+        "llm_d_state": "",
+    }
+    user, wrong = read({"llm_d_artifacts_dir": "/out", **given}, as_it_is)
+    assert not wrong and {name: user[name] for name in given} == {**dict.fromkeys(given), "llm_d_namespace": "", "llm_d_state": ""}
+    assert {problem.path for problem in problems(user)} >= {"llm_d_namespace", "llm_d_state"} and "llm_d_name_suffix" not in str(problems(user))
 
 
 def test_no_host_or_instance_has_the_folder_of_a_result() -> None:
