@@ -372,7 +372,36 @@ _ALL = (
             "log: unsupported toolchain, NVIDIA driver on your system is too old; CUDA's errors 34, 35, 36, 100, 801 to 804 and 999",
             "let driver and image fit: a newer driver, an image of an older CUDA, or the driver's own libraries first; each error's remedy is its own",
         ),
-        ("V7", "no accelerator in the container", "log: Failed to infer device type", "request the accelerator; check the device plugin and the runtime class"),
+        (
+            "V7",
+            "no accelerator in the container, or too few",
+            "log: Failed to infer device type, No HIP GPUs are available, invalid device ordinal, Device acquire failed",
+            "request the accelerators that the server needs; check the device plugin and the runtime class",
+        ),
+        (
+            "gpu_held",
+            "another process holds the accelerator",
+            "log: CUDA's error 46, TPU initialization failed: Device or resource busy",
+            "end it, or look for pods that use the accelerator without requesting it",
+        ),
+        (
+            "gpu_kind",
+            "the image has no code for the accelerator",
+            "log: no kernel image is available for execution, HIP error: invalid device function",
+            "use an image that is built for this accelerator, or another kind of node",
+        ),
+        (
+            "gpu_fault",
+            "the accelerator failed, or a kernel on it",
+            "log: CUDA's errors 214, 700, 715, 716 and 719, Memory access fault by GPU, DEVICE_LOST",
+            "look for Xid and ECC errors in the node's kernel log, and try another node; then another version of the image",
+        ),
+        (
+            "kv_transfer",
+            "KV caches do not get from one server to another",
+            "log: UCX ERROR, Transport retry count exceeded",
+            "give both servers their RDMA devices, or use TCP (UCX_TLS=tcp); check NetworkPolicies",
+        ),
         ("V8", "the image does not support the model", "log: Model architectures are not supported", "use a newer image, or set trust_remote_code"),
         (
             "V9",

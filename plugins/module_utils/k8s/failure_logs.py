@@ -9,66 +9,7 @@ by ` ... `, or a tuple of alternatives of these (common.patterns.LinePattern): s
 
 from __future__ import annotations
 
-# What CUDA's own codes mean for a pod: number, words, names, remedy. https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
-_CUDA = (
-    (
-        34,
-        r"CUDA driver is a stub library",
-        r"cudaErrorStubLibrary|CUDA_ERROR_STUB_LIBRARY",
-        "the image's CUDA libraries hold a stub in place of the node's driver: take the stubs folder out of LD_LIBRARY_PATH, and check the runtime class",
-    ),
-    (
-        35,
-        r"CUDA driver version is insufficient for CUDA runtime version",
-        r"cudaErrorInsufficientDriver|CUDA_ERROR_INSUFFICIENT_DRIVER",
-        "the node's driver is too old for the image's CUDA: install a newer driver, use an image of an older CUDA, or set VLLM_ENABLE_CUDA_COMPATIBILITY=1",
-    ),
-    (
-        36,
-        r"API call is not supported in the installed CUDA driver",
-        r"cudaErrorCallRequiresNewerDriver",
-        "the node's driver is too old for the image's CUDA: install a newer driver, or use an image of an older CUDA",
-    ),
-    (
-        100,
-        r"no CUDA-capable device is detected",
-        r"cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE",
-        "CUDA finds no GPU: check that the pod requests one, that device plugin and runtime class give it the node's devices and driver, and that no"
-        " libcuda.so of the image hides that driver",
-    ),
-    (
-        801,
-        r"CUDA (?:driver )?error: operation not supported",
-        r"cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED",
-        "this GPU with the node's driver lacks what the image's CUDA asks for: use a newer driver; for a virtual GPU, a type with unified memory",
-    ),
-    (
-        802,
-        r"system not yet initialized",
-        r"cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY",
-        "the GPUs of the node are not connected yet: run NVIDIA's Fabric Manager there, in the version of the driver, then restart the pod",
-    ),
-    (
-        803,
-        r"system has unsupported display driver|[Dd]river/library version mismatch",
-        r"cudaErrorSystemDriverMismatch|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH|NVMLError_LibRmVersionMismatch",
-        "the node's driver and the CUDA libraries of the image do not fit: let the driver's own come first (LD_LIBRARY_PATH=/usr/local/nvidia/lib64), or use an"
-        " image for this driver; after an upgrade of the driver, restart the node",
-    ),
-    (
-        804,
-        r"forward compatibility was attempted on non supported HW",
-        r"cudaErrorCompatNotSupportedOnDevice|CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-        "the image's CUDA needs a newer driver than the node has, and this GPU takes none of CUDA's compatibility libraries: install a newer driver, or use an"
-        " image of an older CUDA",
-    ),
-    (
-        999,
-        r"CUDA (?:driver )?error: unknown error|CUDA unknown error",
-        r"cudaErrorUnknown|CUDA_ERROR_UNKNOWN",
-        "the node's driver is in a bad state, or its nvidia_uvm module is not loaded: look for Xid errors in the node's kernel log, then restart the node",
-    ),
-)
+from .accelerator_messages import ACCELERATORS
 
 # pattern in a line of a log, code, remedy
 LOGS = (
@@ -111,14 +52,28 @@ LOGS = (
         (
             r"([Ii]llegal|[Ii]nvalid) header (field )?value",
             r"return character\(s\) in header value|failed to parse header value|InvalidHeaderValue|[Nn]ew-?line characters are not allowed in header",
+            r"(?:null byte|control characters?|line ?feeds?) (?:detected|found) in headers?|[Hh]eader injection",
         ),
         "F16",
         "a token or key that it sends holds a line end, blanks or quotes: write its Secret again without (--from-file keeps a line end, echo adds one)",
     ),
     (
-        (r"GatedRepoError|401 Client Error|RepositoryNotFoundError|Cannot access gated repo", r"403  ... gated repo"),
+        (
+            r"GatedRepoError|401 Client Error|RepositoryNotFoundError|Cannot access gated repo|is not a valid model identifier listed on",
+            r"403  ... gated repo",
+        ),
         "F16",
         "check the model's name, the token in its Secret, and that its licence was accepted",
+    ),
+    (
+        r"HfHubHTTPError: 429|429 Client Error",
+        "F16",
+        "the model repository limits its callers: give a token (model.token_secret), download to one volume for all servers, or use a mirror",
+    ),
+    (
+        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed",
+        "F16",
+        "it does not trust the certificate of the model repository, or of a proxy before it: mount the CA and name it in SSL_CERT_FILE and REQUESTS_CA_BUNDLE",
     ),
     (
         r"We couldn't connect to .{1,80}? to load|LocalEntryNotFoundError|OfflineModeIsEnabled",
@@ -157,8 +112,7 @@ LOGS = (
         "F18",
         "raise the pod's memory, or correct gpu_memory_utilization: the model's weights leave no room for the cache",
     ),
-    (r"CUDA out of memory occurred when warming up sampler", "F18", "lower max_num_seqs or gpu_memory_utilization"),
-    (r"CUDA out of memory|HIP out of memory", "F18", "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
+    *ACCELERATORS,
     (r"No space left on device", "F20", "use a larger volume"),
     (
         r"User-specified max_model_len  ... greater than the derived",
@@ -182,25 +136,6 @@ LOGS = (
     ),
     (r"must be divisible by tensor parallel size", "V9", "use a tensor parallel size that divides the number of attention heads"),
     (r"Model architectures  ... are not supported|failed to be inspected", "V8", "use a newer image, set trust_remote_code, or install what the message names"),
-    (
-        r"provided PTX was compiled with an unsupported toolchain|NVIDIA driver on your system is too old",
-        "V6",
-        "install a newer driver, use an older image, or set VLLM_ENABLE_CUDA_COMPATIBILITY=1",
-    ),
-    *(
-        ((words, names, rf"(?i:cuda) ... (?i:error|code|failure|returned|status)[ :=(]{{0,3}}{number}\b", rf"\({number} vs\. 0\)"), "V6", remedy)
-        for number, words, names, remedy in _CUDA
-    ),
-    (
-        r"Failed to infer device type|Device string must not be empty|No CUDA GPUs are available",
-        "V7",
-        "request the accelerator in the pod's resources; check device plugin and runtime class",
-    ),
-    (
-        r"NCCL error|peer access is not supported|ncclSystemError",
-        "V5",
-        "enlarge /dev/shm, allow IPC_LOCK, set NCCL_SOCKET_IFNAME and NCCL_DEBUG=INFO; NCCL_CUMEM_HOST_ENABLE=0 for peer access",
-    ),
     (
         (r"Worker proc  ... died unexpectedly", r"RPC call to \S+ timed out"),
         "V4",
@@ -234,7 +169,11 @@ LOGS = (
     (r"KeyboardInterrupt: terminated", "F19", "a probe ended it while it was loading: raise the startup probe's failureThreshold, or stage the model before"),
     # Errors that wrap another, or only hint at one, come last: a known cause is above.
     (r"EngineCore encountered a fatal error|EngineDeadError", "V10", "read the first error in the log, then restart the server"),
-    (r"Engine core initialization failed|EngineCore failed to start", "V11", "the cause is further up in the log: look for the first traceback"),
+    (
+        r"Engine core initialization failed|EngineCore failed to start|Engine process failed to start|WorkerProc initialization failed",
+        "V11",
+        "the cause is further up in the log: look for the first traceback",
+    ),
     (r"No available shared memory broadcast block found", "V3", "a worker is stuck: look at the other ranks; while a model is first compiled it is no fault"),
 )
 
@@ -244,7 +183,31 @@ DRIVER = "V6"
 
 # Codes of LOGS of which the next run of the container may know nothing: what another part causes that may still be starting, what others use at the moment,
 # and lines that name no cause.
-PASSING = frozenset({"dns", "port", "F3", "F4", "F5", "F11", "F19", "F20", "F24", "F25", "F32", "F50", "V2", "V3", "V4", "V5", "V10", "V11"})
+PASSING = frozenset(
+    {
+        "dns",
+        "port",
+        "F3",
+        "F4",
+        "F5",
+        "F11",
+        "F19",
+        "F20",
+        "F24",
+        "F25",
+        "F32",
+        "F50",
+        "V2",
+        "V3",
+        "V4",
+        "V5",
+        "V10",
+        "V11",
+        "gpu_held",
+        "gpu_fault",
+        "kv_transfer",
+    }
+)
 # The same for exceptions: part of the message.
 TRANSIENT = (
     r"connect(ion)?[ _]?(error|refused|reset|closed|aborted|timeout)|couldn't connect|failed to connect|broken pipe|unreachable|no route to host"

@@ -13,7 +13,7 @@ import enum
 import re
 from dataclasses import dataclass, field
 
-from .last_words import texts
+from .last_words import message, texts
 
 LIMIT = 2000  # characters of a line
 MORE = 12  # further lines of a message
@@ -48,6 +48,7 @@ _PREFIX = re.compile(
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _GROUP = re.compile(r" {2,40}\| ?")  # the margin of an exception group
 _HEADER = "Traceback (most recent call last):"
+_BOX = "Traceback (most recent call last) ─"  # of the library rich, which draws a traceback into a box
 _STACK = "Stack (most recent call last):"  # of a logger, without an exception
 _FRAME = re.compile(r'  File "[^"\n]{1,1000}", line [0-9]{1,9}(?:,|\s{0,9}\Z)')
 _DIGITS = str.maketrans("123456789", "0" * 9)
@@ -57,8 +58,14 @@ _LINKS = ("The above exception was the direct cause of", "During handling of the
 _FIELD = re.compile(r"  (?=\S)")  # pydantic: two spaces before what is wrong, four before where to read about it
 _RUST = re.compile(r"thread '[^']{0,200}' (?:\([0-9]{1,20}\) )?(?:panicked at |has overflowed its stack)")
 _KLOG = re.compile(r"F[0-9]{4} [0-9:.]{8,15} {1,10}[0-9]{1,10} [\w./-]{1,200}:[0-9]{1,6}\] ")
-_PANICS = ("panic: ", "fatal error: ", "Fatal Python error: ", "fatal runtime error: ")
+_PANICS = ("panic: ", "fatal error: ", "Fatal Python error: ", "fatal runtime error: ", "libc++abi: terminating", "terminate called ")
 _CPP = "terminate called after throwing an instance of"
+# A signal as faulthandlers of C++ name it (glog, PyTorch, UCX), what the C library says before it aborts, and what a shell says behind.
+_NATIVE = re.compile(
+    r"!{1,20} ?[A-Za-z ]{1,40} encountered|\*{3} (?:SIG[A-Z]{2,6}|Process received signal)|(?:\[[^\]\n]{1,100}\] )?Caught signal [0-9]{1,2}"
+    r"|(?:free\(\)|malloc\(\)|realloc\(\)|munmap_chunk\(\)): [a-z]|double free or corruption|corrupted (?:size|double-linked)"
+    r"|(?:Segmentation fault|Bus error|Illegal instruction|Aborted)(?: \(core dumped\)|\Z)"
+)
 # A program that says this before an exception goes on.
 _HARMLESS = ("Exception ignored in", "Exception in ASGI application", "exception was never retrieved")
 _SERVES = "Application startup complete."
@@ -80,7 +87,7 @@ def _exception(line: str, inside: bool, follows: bool) -> bool:
     if (message and not message[0].isspace()) or not all(part.isidentifier() for part in name.split(".")):
         return False
     last = name.rpartition(".")[2]
-    if last in _LEVELS:
+    if last in _LEVELS or (not inside and last.startswith("nccl")):  # ncclSystemError: a line of the message of PyTorch's exception
         return False
     if follows:
         return True
@@ -92,7 +99,7 @@ def _exception(line: str, inside: bool, follows: bool) -> bool:
 
 
 def _panic(line: str) -> bool:
-    return line.startswith(_PANICS) or line.startswith(_CPP) or bool(_RUST.match(line) or _KLOG.match(line))
+    return line.startswith(_PANICS) or bool(_RUST.match(line) or _KLOG.match(line) or _NATIVE.match(line))
 
 
 @dataclass
@@ -140,6 +147,8 @@ class _LogReader:
             stream.inside, stream.wants, stream.stack = True, False, False
         elif line.rstrip().endswith(_STACK):
             stream.stack = True
+        elif _BOX in line or (stream.inside and line[:1] in ("│", "╰")):
+            stream.inside, stream.wants, stream.follows = True, False, line[:1] == "╰"
         elif line.startswith(_LINKS):
             stream.linked = True
         elif line.startswith("  Value error, "):
@@ -228,10 +237,14 @@ def _rank(line: str) -> Rank:
 
 def read_exceptions(log: str) -> tuple[list[Raised], list[str]]:
     """(the exceptions of a log in their order, the lines that are neither of a traceback nor an exception)."""
-    reader = _LogReader()
+    reader, within = _LogReader(), False  # a traceback of which each line is a line of JSON
     for line in log.replace("\r", "\n").split("\n"):
-        for part in texts(line) if line.startswith("{") and _HEADER in line else [line]:
+        said = message(line) if line.startswith("{") and (within or _HEADER in line) else ""
+        within = bool(said) and (within or said.rstrip().endswith(_HEADER)) and "\n" not in said.strip()
+        before = len(reader.raised)
+        for part in [said] if within else texts(line) if line.startswith("{") and _HEADER in line else [line]:
             reader.read(part)
+        within = within and len(reader.raised) == before
     return reader.told(), reader.other
 
 
