@@ -160,8 +160,9 @@ facts:
 """
 
 import contextlib
-import importlib
+import importlib.metadata
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -190,6 +191,7 @@ from ..module_utils.preflight.finding import PreflightFinding
 from ..module_utils.preflight.report import judge, plain, report, shown, summary
 
 REGISTRY_TIMEOUT = 2.0
+PACKAGES = {"yaml": "PyYAML"}  # of libraries whose package has another name
 POLL = 5.0  # seconds between two looks at the cluster
 
 
@@ -205,7 +207,11 @@ def host_facts(
     local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
     return {
         "helm": helm_version(needs.get("helm")) if needs["charts"] else None,
-        "libraries": {**{library: version_of(library) for library in (*needs["minimum"]["libraries"], "urllib3", "requests")}, **collections},
+        "libraries": {
+            **{library: version_of(library) for library in (*needs["minimum"]["libraries"], "urllib3", "requests", "websocket")},
+            **collections,
+            "python": platform.python_version(),
+        },
         # a name without a slash is a chart of a repository that is configured in Helm
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
@@ -245,10 +251,10 @@ def helm_version(path: str | None) -> str | None:
 
 
 def version_of(library: str) -> str | None:
-    """The version of a Python library; None where it is missing or has no version."""
+    """The version of a Python library as it is installed; None where it is missing."""
     try:
-        return getattr(importlib.import_module(library), "__version__", None)
-    except ImportError:
+        return importlib.metadata.version(PACKAGES.get(library, library))
+    except importlib.metadata.PackageNotFoundError:
         return None
 
 

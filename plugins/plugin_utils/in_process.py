@@ -109,8 +109,9 @@ def reference(item: t.Any) -> t.Any:
 
 def blamed(result: dict[str, t.Any]) -> dict[str, t.Any]:
     """A module's result, whose error names the version of a library that is known to cause it."""
-    known = cause(str(result.get("msg") or "")) if result.get("failed") else ""
-    return {**result, "msg": f"{result['msg']}: {known}"} if known else result
+    said = [str(result.get(key) or "") for key in ("msg", "module_stderr", "exception")] if result.get("failed") else []
+    known = next((known for text in said if (known := cause(text))), "")
+    return {**result, "msg": f"{result.get('msg')}: {known}"} if known else result
 
 
 def shown(result: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -82,7 +82,10 @@ _SECRETS = tuple(
     (re.compile(pattern, re.IGNORECASE), instead)
     for pattern, instead in (
         (r"\bhf_[A-Za-z0-9]{8,}", "(removed)"),
-        (r"\b(?:sk|ghp|gho|ghs|github_pat|dckr_pat|glpat|nvapi|xox[abp])[-_][A-Za-z0-9_-]{12,}", "(removed)"),
+        (r"\b(?:sk|ghp|gho|ghs|ghu|ghr|github_pat|dckr_pat|glpat|nvapi|xox[abp])[-_][A-Za-z0-9_-]{12,}", "(removed)"),
+        # Of Groq, npm, Replicate; PyPI; Vault; DigitalOcean; Google; OpenShift; and one of Hugging Face in base64.
+        (r"(?-i:\b(?:(?:gsk|npm|r8)_[A-Za-z0-9]{30,}|pypi-AgE[\w-]{30,}|hv[bs]\.[\w-]{20,}|dop_v1_[0-9a-f]{60,}))", "(removed)"),
+        (r"(?-i:\b(?:ya29\.[\w-]{30,}|AIza[\w-]{35}|sha256~[\w-]{40,}|aGZf[A-Za-z0-9+/]{30,}={0,2}))", "(removed)"),
         (r"\bAKIA[A-Z0-9]{12,}", "(removed)"),
         # A run of these characters is looked at once, from its start: else a text of many "-eyJ" takes the square of its length.
         (

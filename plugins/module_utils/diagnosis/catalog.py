@@ -534,7 +534,12 @@ _ALL = (
         ),
         ("F23", "404 from the gateway", "no rule matches path, host or header", "add a match, or send the right host and path"),
         ("F24", "400 model not found in request body", "the request has no model", "send model, with prompt or messages"),
-        ("F25", "429, requests are shed", "sheddable request dropped", "raise the priority, the thresholds or the replicas"),
+        (
+            "F25",
+            "requests are shed",
+            "429, or 503 with the header x-llm-d-request-dropped-reason; body: sheddable request dropped, request evicted by flow control",
+            "raise the priority, the thresholds, the time that requests may wait, or the replicas",
+        ),
         (
             "fault",
             "the gateway ends requests itself",

@@ -20,6 +20,7 @@ from ..inference import api_keys, health, report, responses
 from ..inference.client import PATHS, OpenAIClient
 from ..inference.endpoints import listener_url, service_url
 from ..inference.targets import Targets
+from ..k8s.answer_messages import DROPPED
 from ..k8s.client import Cluster
 from ..k8s.errors import GRANT, ClusterError
 from ..k8s.pod_failures import containers
@@ -303,6 +304,7 @@ class Collector:
             "evidence": f"{answer.request}: {answer.status}",
             "remedy": "",
             "picked": PICKED in answer.headers,
+            "dropped": answer.headers.get(DROPPED, ""),
         }
         try:
             responses.completion(answer, (key,) if key else ())

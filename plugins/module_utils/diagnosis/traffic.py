@@ -75,7 +75,7 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
     for entry in snap.answers:
         if entry["ok"]:
             continue
-        known = response_failure(entry["status"] or 0, entry.get("body") or "")
+        known = response_failure(entry["status"] or 0, entry.get("body") or "", entry.get("dropped") or "")
         where = _where(entry)
         if entry.get("kind") == "timeout":
             full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])

@@ -17,12 +17,11 @@ from ..common.text import legible
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.urls import excerpt
+from ..k8s.answer_messages import DROPPED
+from ..k8s.pod_failures import gateway_failure
 
 # (fragment of an error body in lower case, remedy). The first match wins.
 _SIGNATURES = (
-    ("no healthy upstream", "the gateway has no ready server behind this route: check that the selectors of the pool and the Service match ready pods"),
-    ("upstream connect error", "pods are ready but do not listen on the port in the pool or Service: compare targetPorts with the server's port"),
-    ("ext_proc", "the gateway cannot reach the endpoint picker: check that its Service exists and that both sides agree on TLS"),
     ("maximum context length", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
     ("is too long", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
     ("kv cache does not have sufficient capacity", "the KV cache is too small for this request: raise the number of blocks or lower max_model_len"),
@@ -38,6 +37,7 @@ _STATUS = {
     405: "this is not an OpenAI-compatible server, or the path is wrong: check the address",
     412: "the precondition in the request was not met",
     413: "a proxy in the path limits the size of requests: raise its limit",
+    431: "a proxy in the path limits the size of headers: raise its limit, or send fewer",
     429: "the server's queue is full or the endpoint picker sheds load: wait, add replicas or raise the limit",
     500: "the server failed: check its log",
     502: "the gateway could not reach the server: check the server's log and restarts",
@@ -83,10 +83,12 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
         raise ExchangeError("redirect", f"{text} to {location or 'nowhere'}", "give the address it redirects to, if that is the server", answer.status)
     if said:
         text += f" ({answer.content_type or 'no content type'}): {excerpt(said, secrets)!r}"
-    raise ExchangeError(kind, text, _remedy(answer.status, answer.text), answer.status)
+    raise ExchangeError(kind, text, _remedy(answer.status, answer.text, answer.headers.get(DROPPED, "")), answer.status)
 
 
-def _remedy(status: int, text: str) -> str:
+def _remedy(status: int, text: str, dropped: str = "") -> str:
+    if gateway := gateway_failure(text, dropped):
+        return f"{gateway.what}: {gateway.remedy}"
     lower = text.lower()
     for fragment, remedy in _SIGNATURES:
         if fragment in lower:

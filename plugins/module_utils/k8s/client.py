@@ -27,15 +27,15 @@ from ..common.clock import SYSTEM, Clock
 from ..common.masking import REGISTERS
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
-from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, no_token, not_an_api_server, refusal
+from .errors import ClusterError, UnendingError, explain, may_pass, no_token, not_an_api_server, refusal, unusable
 
 try:
     import kubernetes
     import urllib3
 
-    LIBRARIES = True
-except ImportError:
-    LIBRARIES = False
+    UNUSABLE: Exception | None = None
+except Exception as error:  # pylint: disable=broad-exception-caught # versions that do not fit together raise anything
+    UNUSABLE = error
 
 Item = t.TypeVar("Item")
 Result = t.TypeVar("Result")
@@ -64,8 +64,8 @@ def auth_spec() -> Facts:
 
 def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:
     """A Cluster from a module's parameters and K8S_AUTH_*. Sends no request. Raises ClusterError."""
-    if not LIBRARIES:
-        raise missing_library("kubernetes", "kubernetes")
+    if UNUSABLE:
+        raise unusable(UNUSABLE)
     options = compat.connection_options(module)
     source = _source(options, getattr(module, "no_log_values", ()))
     try:

@@ -87,6 +87,15 @@ def missing_library(name: str, package: str) -> ClusterError:
     return ClusterError(_LIBRARY.format(name=name, package=package, python=sys.executable))
 
 
+def unusable(exc: BaseException) -> ClusterError:
+    """The error for Python libraries that cannot be imported: one is missing, or versions do not fit together."""
+    name = getattr(exc, "name", None) or ""
+    if isinstance(exc, ModuleNotFoundError) and "." not in name:
+        return missing_library(name or str(exc), name or "kubernetes")
+    how = tools.cause(str(exc)) or "install versions that fit together there: pip install --upgrade kubernetes urllib3 requests websocket-client"
+    return ClusterError(f"the Python libraries of {sys.executable} cannot be imported ({type(exc).__name__}: {one_line(exc, 160)}): {how}")
+
+
 def no_token(version: str) -> ClusterError:
     """The error for a version of the Kubernetes client library that has a token and would not send it."""
     row = next((row for row in tools.broken({"kubernetes": version}) if tools.NO_TOKEN in row.what), None)
@@ -102,7 +111,7 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
     if isinstance(exc, ClusterError):
         return exc
     if isinstance(exc, ImportError):
-        return missing_library(exc.name or str(exc), (exc.name or "kubernetes").split(".", maxsplit=1)[0])
+        return unusable(exc)
     if type(exc).__name__ == "ConfigException" or not where:
         return _config_error(exc, source)
     prefix = f"the Kubernetes API server {where}" + (f" ({source})" if source else "")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns of known failures: in logs of programs, in HTTP responses, in refusals of the API server. Data only.
+"""Patterns of known failures: in logs of programs, in refusals of the API server. Data only.
 
 In each table the first pattern that matches wins, so specific patterns come before general ones. A pattern is a regular expression, several that are joined
 by ` ... `, or a tuple of alternatives of these (common.patterns.LinePattern): strangers write these texts, so none may take more than linear time.
@@ -215,57 +215,6 @@ TRANSIENT = (
     r"|time(d)?[ -]?out|deadline exceeded|temporar|try again|unavailable|too many requests|\b(429|500|502|503|504)\b|not yet|\bbusy\b|rate limit"
     r"|already in use|no space left|out of memory|free memory on device|leader ?election|\blease|forbidden: user|no matches for kind"
     r"|nccl|gloo|rendezvous|stale file handle|input/output error|webhook"
-)
-
-# status or None for any, pattern in the body, code, what it means, remedy; patterns come before bare statuses
-RESPONSES = (
-    (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and check that the picker is ready"),
-    (
-        None,
-        r"no healthy upstream",
-        "F21",
-        "the gateway has no ready server behind this route",
-        "check that the selectors of pool and Service match ready pods",
-    ),
-    (
-        None,
-        r"upstream connect error",
-        "F22",
-        "the pods do not listen on the port that the gateway dials",
-        "compare the pool's targetPorts with the server's port",
-    ),
-    (None, r"model not found in request body", "F24", "the endpoint picker found no model in the request", "send `model` with a prompt or messages"),
-    (None, r"EngineDead|EngineCore encountered", "V10", "the engine of the server has died", "read the first error in its log, then restart it"),
-    (None, r"does not exist|model_not_found", "F24", "this model is not served there", "ask for a model that /v1/models lists"),
-    (
-        404,
-        r"fault filter abort",
-        "F23",
-        "no route of the load balancer matches, or it is not programmed yet",
-        "wait some minutes; then correct the route's path and host names, or the address",
-    ),
-    (
-        None,
-        r"fault filter abort",
-        "fault",
-        "the gateway ends the request itself, before any server",
-        "on GKE, turn on the project's Network Services API, through which the load balancer asks the endpoint picker (gcloud services enable"
-        " networkservices.googleapis.com), and wait some minutes; elsewhere take the fault out of the route, its policy or its VirtualService",
-    ),
-    (
-        401,
-        r"",
-        "key",
-        "the API key is missing or wrong",
-        "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of engine.api_key_secret",
-    ),
-    (403, r"", "key", "this client is refused", "check the API key, and the rules of the proxy in front"),
-    (429, r"", "F25", "requests are shed: a queue is full or the picker drops them", "raise priority, thresholds or replicas"),
-    (404, r"", "F23", "no route matches the request's host, path or headers", "correct the route's path and host names, or the address"),
-    (502, r"", "F22", "the gateway could not talk to a server", "look at the server's log, its restarts and its port"),
-    (503, r"", "F21", "the gateway has no server, or no endpoint picker, for this request", "look at the pods of the pool and of its endpoint picker"),
-    (504, r"", "hung", "a server did not answer in time", "look at its load and its log; raise the route's timeout"),
-    (500, r"", "answer", "the request failed inside a server or the endpoint picker", "look at the logs of both"),
 )
 
 # pattern in the message of the API server or of an admission webhook, code, remedy

@@ -39,7 +39,7 @@ SET_UP_REASONS = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
 _SYNCING = r"failed to sync (secret|configmap) cache|services have not yet been read"
 _SUMMARY = re.compile(SUMMARY, re.IGNORECASE)
 # Names of images and digests, which hold anything, also 403 and tls.
-_NAMES = re.compile(r'"[^"]*"|sha256:[0-9a-f]+')
+_NAMES = re.compile(r'"[^"]*"|sha256:[0-9a-f]+|https?://\S+')
 _PULL = (
     (r"no space left on device", "F34", "free space on the node's disk for images", False),
     (r"no match for platform|no matching manifest|no image found in (image index|manifest list)", "F34", "use an image for the node's processor", True),
@@ -52,6 +52,8 @@ _PULL = (
     ),
     (r"unauthorized|denied|forbidden|authentication required|\b403\b", "F34", "give the pod a pull secret that may read this image", True),
     (r"toomanyrequests|rate limit|\b429\b", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
+    (r"pull QPS exceeded", "F34", "the node limits its own pulls, and tries again; if it stays so, raise registryPullQPS of the kubelet", False),
+    (r"\b50[0234]\b", "F34", "the registry has a fault, or is overloaded: the node tries again; if it stays so, use a mirror", False),
     (r"x509|certificate|tls:|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
     (
         r"no such host|connection refused|connection reset|timeout|i/o|unreachable|dial tcp|deadline exceeded|EOF",
@@ -144,7 +146,9 @@ def _core(message: str, pattern: str = "") -> str:
 def command_error(message: str) -> str:
     """What the container runtime says of a command that the image does not have or that may not be run; empty for other messages."""
     found = re.search(
-        r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
+        r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)'
+        r"|executable file `[^`\n]{1,200}` not found|open executable: (?:No such file or directory|Permission denied)",
+        message[:LIMIT],
     )
     return found.group(0) if found else ""
 

@@ -13,10 +13,12 @@ from ..common.objects import Facts, condition, dicts, get_path, mapping, number,
 from ..common.patterns import LinePattern
 from ..common.patterns import lines as lines_of
 from ..common.text import shorten
-from .failure_logs import DRIVER, FOLLOW_DRIVER, LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
+from .answer_messages import GATEWAYS, REASONS, RESPONSES
+from .failure_logs import DRIVER, FOLLOW_DRIVER, LOGS, PASSING, REFUSALS, TRANSIENT
 from .last_words import last_words, message, spoken
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
 from .node_failures import PULL_REASONS, Failure, create_failure, event_time, pull_failure
+from .placement_failures import ended_failure, unscheduled_failure
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
 CRASHES = 4
@@ -75,15 +77,32 @@ def _compiled(pattern: c.Sequence[str], flags: int = 0) -> LinePattern:
 
 
 _LOGS = tuple(_compiled(row[0]) for row in LOGS)
+_GATEWAYS = tuple(_compiled(row[0], re.IGNORECASE) for row in GATEWAYS)
 _RESPONSES = tuple(_compiled(row[1], re.IGNORECASE) for row in RESPONSES)
 _REFUSALS = tuple(_compiled(row[0], re.IGNORECASE) for row in REFUSALS)
 _BROKEN = LinePattern(r"EngineDead|EngineCore encountered|\"error\"")
 
 
-def response_failure(status: int, body: str) -> Failure | None:
-    """The failure that an HTTP response shows by its status and body; None for a success or an unknown one."""
+def gateway_failure(body: str, dropped: str = "") -> Failure | None:
+    """What a gateway or an endpoint picker says of a request that reached no server, or not to its end; None for anything else.
+
+    dropped: the value of the header DROPPED; one that is not known is one of its family.
+    """
+    if dropped:
+        known = dropped if dropped in REASONS else "evicted" if dropped.startswith("evicted") else "rejected"
+        code, what, remedy = REASONS[known]
+        return Failure(code, f"{what} ({shorten(dropped, 60)})", remedy)
+    searched = lines_of(body)
+    found = next((row for pattern, row in zip(_GATEWAYS, GATEWAYS, strict=True) if any(map(pattern.matches, searched))), None)
+    return Failure(*found[1:]) if found else None
+
+
+def response_failure(status: int, body: str, dropped: str = "") -> Failure | None:
+    """The failure that an HTTP response shows by its status, body and header DROPPED; None for a success or an unknown one."""
     if status < 400 and _BROKEN.find(body) is None:
         return None
+    if dropped:
+        return gateway_failure(body, dropped)
     searched = lines_of(body)
     for pattern, (known, _text, code, what, remedy) in zip(_RESPONSES, RESPONSES, strict=True):
         if known in (None, status) and any(map(pattern.matches, searched)):
@@ -152,13 +171,12 @@ def unreplaced(pods: list[Facts]) -> list[Facts]:
 
 
 def _failed(pod: Facts, status: Facts) -> Failure:
-    reason, message = text(status.get("reason")), shorten(text(status.get("message")))
-    if reason == "UnexpectedAdmissionError":
-        return Failure("F37", f"the node refused the pod: {message}", "request what one shared device may give (usually 1), then delete the failed pod", True)
-    if reason == "Evicted":
-        return Failure("evicted", f"evicted: {message}", "the node is short of memory or disk: free some, or lower the requests")
+    reason, message = text(status.get("reason")), text(status.get("message"))
     of_job = any(entry.get("kind") == "Job" for entry in dicts(get_path(pod, "metadata", "ownerReferences")))
-    return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", not of_job)  # whether it tries again, the Job says
+    known = ended_failure(reason, message)
+    if known:
+        return replace(known, terminal=known.terminal or (known.code == "failed" and not of_job))
+    return Failure("failed", f"failed: {reason} {shorten(message)}".strip(), "read its log", not of_job)  # whether it tries again, the Job says
 
 
 def container_failure(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
@@ -214,39 +232,6 @@ def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     elif code in (126, 127, 128) or why in ("ContainerCannotRun", "StartError"):
         remedy = "its command cannot be run: correct the image or the command"
     return Failure("crash", what + (f": {message}" if message else ""), remedy, lasting)
-
-
-# Taints that Kubernetes sets while something is the matter with a node, and what to do instead of tolerating them.
-_TAINTS = {
-    "node.kubernetes.io/unschedulable": "the node was cordoned: uncordon it (kubectl uncordon)",
-    "node.kubernetes.io/disk-pressure": "free space on the node's disk",
-    "node.kubernetes.io/memory-pressure": "free memory on the node",
-    "node.kubernetes.io/pid-pressure": "the node runs too many processes: find out which",
-    "node.kubernetes.io/": "the node is not ready: check its kubelet and its network",
-    "node.cloudprovider.kubernetes.io/uninitialized": "the node is not initialized: check the cloud controller manager",
-}
-_ANY_TAINT = "see the taints of the nodes (kubectl describe nodes), and tolerate the one that is meant"
-
-
-def unscheduled_failure(message: str) -> Failure:
-    """Why no node takes a pod, from the message of its condition PodScheduled."""
-    short = shorten(message)
-    short_of = re.search(r"Insufficient ([\w./-]*\w)", message)
-    if short_of and short_of.group(1) not in ("cpu", "memory", "ephemeral-storage", "pods"):
-        remedy = "check the accelerator's operator and the resource's name, or use fewer replicas"
-        return Failure("F13", f"no node has {short_of.group(1)} free: {short}", remedy)
-    if short_of:
-        return Failure("F35", f"no node has enough {short_of.group(1)}: {short}", "lower the requests or the replicas, or add a node")
-    if "Too many pods" in message:
-        return Failure("F35", f"no node has room for another pod: {short}", "lower the replicas, or add a node")
-    taint = re.search(r"untolerated taint(?:\(s\))?(?: \{([^}]*)\})?", message)
-    if taint:
-        name = (taint.group(1) or "").strip()
-        does = next((remedy for key, remedy in _TAINTS.items() if name.startswith(key)), f"tolerate the taint {name}" if name else _ANY_TAINT)
-        return Failure("F14", f"every node has a taint: {short}", does)
-    if "volume" in message or "persistentvolumeclaim" in message.lower():
-        return Failure("F20", f"its volume is not there: {short}", "check the PersistentVolumeClaim and its storage class")
-    return Failure("unschedulable", f"no node takes it: {short}", "check node selector, affinity and the nodes' conditions")
 
 
 # Reason of an event, what a progress line says for it.

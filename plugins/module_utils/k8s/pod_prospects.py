@@ -11,7 +11,7 @@ import re
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, moment, number, text
 from ..common.text import shorten
-from . import autoscaler_events, node_failures, pod_failures
+from . import autoscaler_events, node_failures, placement_failures, pod_failures
 from .node_failures import Failure, event_time
 from .pod_failures import container_key
 
@@ -191,7 +191,7 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     lost = next((claim for claim in claims if isinstance(claim, Hopeless)), None)
     if lost or True in claims:
         return lost
-    failure = pod_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
+    failure = placement_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
     if around.leaving and failure.code in ("F13", "F35"):
         return None
     if said := autoscaler_events.reported(scaled):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import re
 import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
@@ -225,13 +226,17 @@ def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
     return found
 
 
+_BLANKS = " \t\r\n\v\f\xa0\u200b\u2060\ufeff"
+
+
 def _padded(encoded: str) -> bool:
-    """Whether a value has blanks, line ends or quotes around it, or `Bearer` before it."""
+    """Whether a value has blanks, line ends, signs of no width or quotes around it, `Bearer` before it, or is in base64 once more."""
     try:
-        value = base64.b64decode(encoded)
+        value = base64.b64decode(encoded).decode("utf-8", "replace")
     except ValueError:
         return False
-    return value != value.strip() or value[:7].lower() == b"bearer " or (len(value) > 1 and value[:1] == value[-1:] and value[:1] in (b"'", b'"'))
+    quoted = len(value) > 1 and value[0] + value[-1] in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019")
+    return value != value.strip(_BLANKS) or quoted or bool(re.match(r"(?i:bearer)[ :]|aGZf[A-Za-z0-9+/]{30,}={0,2}\Z", value))
 
 
 def _allowed(cluster: Cluster, right: Facts) -> bool:

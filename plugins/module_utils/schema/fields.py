@@ -19,6 +19,10 @@ Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map
 REDACTED = "(not shown)"
 LARGEST = 1e15  # the largest number of any option
 SHORTEST_TOKEN = 20  # characters; hf_transfer is none
+_AROUND = "'\"`<> \t\r\n\xa0\u200b\u2060\ufeff\u2018\u2019\u201c\u201d"  # what is pasted with a token
+# Tokens that are told from any other text wherever they stand; of Hugging Face also in base64.
+_TOKEN = re.compile(r"\b(?:hf_[A-Za-z0-9]{30,}|gh[pousr]_[A-Za-z0-9]{36,}|glpat-[\w-]{20,}|nvapi-[\w-]{40,}|aGZf[A-Za-z0-9+/]{30,})")
+_BROKEN = re.compile(r"hf_(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{34}\Z")  # one that an editor has broken into lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +57,7 @@ _CRON = _cron(
     f"0?[1-9]|1[0-2]|{_named('jan feb mar apr may jun jul aug sep oct nov dec')}",
     f"[0-6]|{_named('sun mon tue wed thu fri sat')}",
 )
+_UNSEEN = r"\x00-\x1f\x7f\u00ad\u200b\u2060\ufeff"  # control characters, a soft hyphen, spaces of no width, a byte order mark
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 # Of image references, as container runtimes and kubelets read them: https://pkg.go.dev/github.com/distribution/reference
 _HOST = "[A-Za-z0-9]+(-+[A-Za-z0-9]+)*"
@@ -127,13 +132,15 @@ FORMATS: dict[str, Format] = {
     "feature_gate": _format(r"[A-Za-z][A-Za-z0-9_-]*(=[A-Za-z0-9]+)?\Z", "the name of a feature gate, alone or with =false", "flowControl"),
     # Credentials are often pasted, or read from a file with its line end; clients then send a header that no server takes.
     "token": _format(
-        r"(?!(['\"]).*\1\Z)[!-~]+\Z",
-        "a token alone: visible ASCII characters without blanks, a line end, quotes around them, or 'Bearer' before them; '| trim' removes white space",
+        rf"(?!['\"`<]|.*['\"`>]\Z|.*\\[nrt]\Z)(?!({_named('bearer authorization')}):|[A-Z][A-Z0-9_]*(TOKEN|KEY)=|\$ANSIBLE_VAULT)"
+        r"(?!(aGZf|c2st)[A-Za-z0-9+/]{16,}={0,2}\Z)[!-~]+\Z",
+        "a token alone, not its base64: visible ASCII characters without blanks, a line end, quotes around them, or 'Bearer' or a name before them;"
+        " '| trim' removes white space",
         "{{vault_token|trim}}",
     ),
     "credential": _format(
-        r"(?!(['\"])[\s\S]*\1\Z)[^\s\u200b\ufeff]([\s\S]*[^\s\u200b\ufeff])?\Z",
-        "a user name or password alone: without blanks, a line end or quotes around it; '| trim' removes white space",
+        rf"(?!(['\"])[\s\S]*\1\Z)(?![\u201c\u201d\u2018\u2019][\s\S]*[\u201c\u201d\u2018\u2019]\Z)[^\s{_UNSEEN}]([^{_UNSEEN}]*[^\s{_UNSEEN}])?\Z",
+        "a user name or password alone: without blanks or quotes around it, and without line ends or characters that nobody sees; '| trim' removes white space",
         "{{ vault_password | trim }}",
     ),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
@@ -269,14 +276,16 @@ def show(value: t.Any, field: Field | None = None) -> str:
     """A value as the user would write it, on one line of at most 80 characters; REDACTED if it may contain a secret."""
     if field is not None and is_hidden(value, field):
         return REDACTED
-    text = repr(str(value)) if isinstance(value, str) else _unending(value) or json.dumps(_keyed(value), default=str)
+    text = redact(repr(str(value)) if isinstance(value, str) else _unending(value) or json.dumps(_keyed(value), default=str))
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _is_token(value: t.Any) -> bool:
-    """Whether a value is nothing but an access token, by its look, also with white space, quotes or `Bearer` around it."""
-    bare = value.strip("'\" \t\r\n") if isinstance(value, str) and len(value) < 10_000 else ""
-    return len(bare) >= SHORTEST_TOKEN and redact(bare).lower() in ("(removed)", "bearer (removed)")
+    """Whether a value is an access token by its look, also with white space, quotes or `Bearer` around it, or has one that looks like nothing else in it."""
+    bare = value.strip(_AROUND) if isinstance(value, str) and len(value) < 10_000 else ""
+    if len(bare) < SHORTEST_TOKEN:
+        return False
+    return redact(bare).lower() in ("(removed)", "bearer (removed)") or bool(_TOKEN.search(bare) or _BROKEN.match("".join(bare.split())))
 
 
 def ordinary(value: float) -> bool:

@@ -16,7 +16,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.common.text import
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.gateway import ROUTE_CODES
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.observed import summary_from_log
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import node_failures, pod_failures, sanitize
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS, RESPONSES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.answer_messages import RESPONSES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.gateway import REMEDIES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.volume_messages import VOLUMES
