@@ -91,7 +91,7 @@ def gateway_failure(body: str, dropped: str = "") -> Failure | None:
     if dropped:
         known = dropped if dropped in REASONS else "evicted" if dropped.startswith("evicted") else "rejected"
         code, what, remedy = REASONS[known]
-        return Failure(code, f"{what} ({shorten(dropped, 60)})", remedy)
+        return Failure(code, f"{what} ({known})", remedy)
     searched = lines_of(body)
     found = next((row for pattern, row in zip(_GATEWAYS, GATEWAYS, strict=True) if any(map(pattern.matches, searched))), None)
     return Failure(*found[1:]) if found else None

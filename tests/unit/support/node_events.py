@@ -436,4 +436,247 @@ EVENTS = [
         "llm_d_run_as_user",
         "container has runAsNonRoot and image will run as root",
     ),
+    # As plugins and drivers word it, from their sources and from public reports.
+    (
+        "words of calico clusterinformation timeout",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "API server",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="calico" '
+        'failed (add): error getting ClusterInformation: Get "https://10.96.0.1:443/apis/crd.projectcalico.org/v1/clusterinformations/default": '
+        "dial tcp 10.96.0.1:443: i/o timeout",
+    ),
+    (
+        "words of calico no ips",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "address",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="calico" '
+        "failed (add): failed to request IPv4 addresses: Assigned 0 out of 1 requested IPv4 addresses; No more free affine blocks and strict "
+        "affinity enabled",
+    ),
+    (
+        "words of calico max blocks",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "address",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="calico" '
+        "failed (add): failed to request IPv4 addresses: Assigned 0 out of 1 requested IPv4 addresses; Need to allocate an IPAM block but could "
+        "not - limit of 20 blocks reached for this node",
+    ),
+    (
+        "words of calico no pools",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "IPPool",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="calico" '
+        "failed (add): failed to request IPv4 addresses: no configured Calico pools for node n1",
+    ),
+    (
+        "words of cilium range full",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "address",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="cilium-cni" '
+        'failed (add): unable to allocate IP via local cilium agent: [POST /ipam][502] postIpamFailure "all CIDR ranges are exhausted"',
+    ),
+    (
+        "words of ovn annotations",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "OVN",
+        "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create pod network sandbox k8s_p_ns_uid_0(4f1e): error adding "
+        'pod ns_p to CNI network "multus-cni-network": plugin type="multus-shim" name="multus-cni-network" failed (add): CmdAdd (shim): CNI '
+        'request failed with status 400: \'ContainerID:"4f1e" Netns:"/var/run/netns/x" IfName:"eth0" Args:"IgnoreUnknown=1;K8S_POD_NAMESPACE=ns" '
+        'Path:"" ERRORED: error configuring pod [ns/p] networking: [ns/p/uid:ovn-kubernetes]: error adding container to network '
+        '"ovn-kubernetes": CNI request failed with status 400: \'[ns/p 4f1e network default NAD default] failed to get pod annotation: timed out '
+        "waiting for annotations: context deadline exceeded",
+    ),
+    (
+        "words of ovn ovs port binding",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "OVN",
+        "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create pod network sandbox k8s_p_ns_uid_0(4f1e): error adding "
+        'pod ns_p to CNI network "multus-cni-network": plugin type="multus-shim" name="multus-cni-network" failed (add): CmdAdd (shim): CNI '
+        'request failed with status 400: \'ContainerID:"4f1e" Netns:"/var/run/netns/x" IfName:"eth0" Args:"IgnoreUnknown=1;K8S_POD_NAMESPACE=ns" '
+        'Path:"" ERRORED: error configuring pod [ns/p] networking: [ns/p/uid:ovn-kubernetes]: error adding container to network '
+        '"ovn-kubernetes": CNI request failed with status 400: \'[ns/p 4f1e network default NAD default] failed to configure pod interface: timed '
+        "out waiting for OVS port binding (ovn-installed) for 0a:58:0a:80:00:0e [10.128.0.14/23]",
+    ),
+    (
+        "words of azure cns no IPConfigs",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "address",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="azure-vnet" '
+        "failed (add): IPAM Invoker Add failed with error: Failed to get IP address from CNS: AllocateIPConfig failed: not enough IPs available "
+        "of type IPv4, waiting on Azure CNS to allocate more with NC Status",
+    ),
+    (
+        "words of bridge cni0",
+        "FailedCreatePodSandBox",
+        "pod_network",
+        "cni0",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "0a1b2c": plugin type="bridge" '
+        'failed (add): failed to set bridge addr: "cni0" already has an IP address different from 10.244.1.1/24',
+    ),
+    (
+        "words of containerd runtime binary",
+        "FailedCreatePodSandBox",
+        "runtime",
+        "not on the node",
+        "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: failed to start shim: runtime "
+        '"io.containerd.kata.v2" binary not installed "containerd-shim-kata-v2": file does not exist',
+    ),
+    (
+        "words of containerd2 runtime binary",
+        "FailedCreatePodSandBox",
+        "runtime",
+        "not on the node",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to start sandbox "x": failed to create containerd task: failed to '
+        'resolve runtime path: runtime "io.containerd.runsc.v1" binary not installed "containerd-shim-runsc-v1": file does not exist: unknown',
+    ),
+    (
+        "words of hostport",
+        "FailedCreatePodSandBox",
+        "port",
+        "hostPort",
+        'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "x": plugin type="portmap" failed '
+        "(add): cannot open hostport 8000 for pod p: listen tcp4 :8000: bind: address already in use",
+    ),
+    (
+        "words of efs dns",
+        "FailedMount",
+        "F20",
+        "resolve",
+        'MountVolume.SetUp failed for volume "pvc-1" : rpc error: code = Internal desc = Could not mount "fs-1:/" at "/var/lib/kubelet/x": mount '
+        "failed: exit status 1\nMounting arguments: -t efs -o accesspoint=fsap-1,tls fs-1:/ /x\nOutput: Failed to resolve "
+        '"fs-1.efs.us-east-1.amazonaws.com" - check that your file system ID is correct, and ensure that the VPC has an EFS mount target for '
+        "this file system ID.",
+    ),
+    (
+        "words of efs mount target reset",
+        "FailedMount",
+        "F20",
+        "reach",
+        'MountVolume.SetUp failed for volume "pvc-1" : rpc error: code = Internal desc = Could not mount: Output: Mount attempt 1/3 failed due '
+        "to timeout after 15 sec, wait 0 sec before next attempt. mount.nfs4: Connection reset by peer",
+    ),
+    (
+        "words of nfs rpc.statd",
+        "FailedMount",
+        "F20",
+        "nolock",
+        'MountVolume.SetUp failed for volume "pv" : mount failed: exit status 32\nOutput: mount.nfs: rpc.statd is not running but is required for '
+        "remote locking.\nmount.nfs: Either use '-o nolock' to keep locks local, or start statd.",
+    ),
+    (
+        "words of nfs requested version",
+        "FailedMount",
+        "F20",
+        "nfsvers",
+        'MountVolume.SetUp failed for volume "pv" : mount failed: exit status 32\nOutput: mount.nfs: requested NFS version or transport protocol '
+        "is not supported for 10.0.0.2:/x",
+    ),
+    (
+        "words of nfs opnotperm",
+        "FailedMount",
+        "F20",
+        "exports",
+        'MountVolume.SetUp failed for volume "pv" : mount failed: exit status 32\nOutput: mount.nfs: Operation not permitted for 10.0.0.2:/x',
+    ),
+    (
+        "words of cephfs no mds",
+        "FailedMount",
+        "F20",
+        "not ready",
+        'MountVolume.MountDevice failed for volume "pvc-1" : rpc error: code = Internal desc = an error (exit status 32) occurred while running '
+        "mount args: [-t ceph] stderr: mount error: no mds server is up or the cluster is laggy",
+    ),
+    (
+        "words of cephfs unknown fs",
+        "FailedMount",
+        "F20",
+        "kernel",
+        'MountVolume.MountDevice failed for volume "pvc-1" : rpc error: code = Internal desc = an error (exit status 1) occurred while running '
+        "modprobe args: [ceph]; modprobe: FATAL: Module ceph not found in directory /lib/modules/6.1",
+    ),
+    (
+        "words of azure disk lun",
+        "FailedAttachVolume",
+        "F20",
+        "as many volumes",
+        'AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = Internal desc = Attach volume failed with Retriable: false, '
+        "RetryAfter: 0s, HTTPStatusCode: 409, RawError: The maximum number of data disks allowed to be attached to a VM of this size is 4",
+    ),
+    (
+        "words of gce pd",
+        "FailedAttachVolume",
+        "F20",
+        "not ready",
+        'AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = Unavailable desc = ControllerPublish not permitted on node '
+        '"projects/x" due to backoff condition',
+    ),
+    (
+        "words of gcsfuse",
+        "FailedMount",
+        "F20",
+        "annotation",
+        'MountVolume.SetUp failed for volume "gcs" : rpc error: code = FailedPrecondition desc = failed to find the sidecar container in Pod spec',
+    ),
+    (
+        "words of gcsfuse bucket",
+        "FailedMount",
+        "F20",
+        "bucket",
+        'MountVolume.SetUp failed for volume "gcs" : rpc error: code = NotFound desc = failed to get GCS bucket "x": storage: bucket doesn\'t exist',
+    ),
+    (
+        "words of s3 mountpoint perm",
+        "FailedMount",
+        "F20",
+        "permission",
+        'MountVolume.SetUp failed for volume "s3-pv" : rpc error: code = Internal desc = Could not mount "bucket" at "/x": Mount failed: Error: '
+        "Failed to create S3 client Caused by: 0: initial ListObjectsV2 failed for bucket x in region us-east-1 1: Client error 2: No signing "
+        "credentials available, see CRT debug logs",
+    ),
+    (
+        "words of kube-api-access forbidden",
+        "FailedMount",
+        "starting",
+        "kubelet",
+        'MountVolume.SetUp failed for volume "kube-api-access-x" : failed to fetch token: serviceaccounts "llm" is forbidden: User '
+        '"system:node:n1" cannot create resource "serviceaccounts/token"',
+    ),
+    (
+        "words of fuse device",
+        "FailedMount",
+        "F20",
+        "kernel",
+        "MountVolume.SetUp failed for volume \"x\" : rpc error: code = Internal desc = fuse: device not found, try 'modprobe fuse' first",
+    ),
+    (
+        "words of fsgroup",
+        "FailedMount",
+        "F20",
+        "fsGroup",
+        'MountVolume.SetUp failed for volume "x" : applyFSGroup failed for vol pvc-1: lchown /x/lost+found: operation not permitted',
+    ),
+    (
+        "words of longhorn engine",
+        "FailedAttachVolume",
+        "F20",
+        "one node at a time",
+        'AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = Internal desc = volume pvc-1 failed to attach to node n1 with '
+        "attachmentID csi-1: the volume is currently attached to different node n2",
+    ),
+    (
+        "words of weka/lustre",
+        "FailedMount",
+        "F20",
+        "kernel",
+        'MountVolume.SetUp failed for volume "fsx" : rpc error: code = Internal desc = Could not mount "fs-1@tcp:/x" at "/y": mount failed: exit '
+        "status 19\nOutput: mount.lustre: mount fs-1@tcp:/x at /y failed: No such device\nAre the lustre modules loaded?",
+    ),
 ]

@@ -9,6 +9,7 @@ import ast
 import re
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import traffic
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.answer_messages import RESPONSES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS
@@ -19,6 +20,7 @@ from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import changed, recorded
+from stack_objects import healthy
 
 
 @pytest.mark.parametrize("code, line", LOG_LINES)
@@ -134,3 +136,34 @@ def test_nothing_makes_it_fail(text, status):
 def test_the_recorded_logs_of_an_endpoint_picker(root, name, code):
     found = log_failure((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
     assert (found and found.code) == code
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "said"),
+    [
+        ("rejected-saturated", "F25", "add replicas"),
+        ("rejected-no-endpoints", "F21", "selectors"),
+        ("rejected-ttl-expired", "F25", "defaultRequestTTL"),
+        ("rejected-context-cancelled", "hung", "time-outs"),
+        ("rejected-shutting-down", "F21", "restarts of the endpoint picker"),
+        ("evicted", "F25", "higher priority"),
+        ("evicted-priority", "F25", "higher priority"),
+        ("evicted-of-a-later-line", "F25", "ended the request at its server"),
+        ("of-a-later-line sk-abcdefghijklmnopqrst", "F25", "endpoint picker's log"),
+    ],
+)
+def test_why_an_endpoint_picker_dropped_a_request(reason, code, said):
+    """llm-d-router#1027: the header tells apart what the status does not, in any line that has it."""
+    for status in (429, 503):
+        found = response_failure(status, "no healthy upstream", reason)
+        assert found.code == code and said in f"{found.what} {found.remedy}" and "abcdefghijklmnopqrst" not in found.what
+    assert code in CATALOG and response_failure(200, "", reason) is None
+
+
+def test_a_finding_about_a_request_names_the_header_of_the_endpoint_picker():
+    answer = {**healthy().answers[0], "status": 503, "ok": False, "body": "", "evidence": "POST: 503"}
+    for dropped, code in (("rejected-ttl-expired", "F25"), ("", "F21")):
+        snap = healthy()
+        snap.answers = [{**answer, "dropped": dropped}]
+        (found,) = list(traffic.answers(snap))
+        assert found.code == code

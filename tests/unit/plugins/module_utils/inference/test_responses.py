@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 
 import pytest
@@ -142,6 +143,9 @@ def test_an_answer_that_is_no_completion(body, kind):
         (503, "no healthy upstream", "status", "no healthy upstream", "selector"),
         (503, "upstream connect error or disconnect/reset before headers", "status", "upstream connect", "targetPorts"),
         (500, "ext_proc_error_gRPC_error_14", "status", "ext_proc", "TLS"),
+        (503, "upstream connect error or disconnect/reset before headers. reset reason: overflow", "status", "overflow", "circuit breaker"),
+        (500, "no valid backends", "status", "no valid backends", "ResolvedRefs"),
+        (431, "", "status", "431", "size of headers"),
         (504, "", "status", "504 Gateway Timeout", "timeout"),
         (599, "", "status", "599", "log"),
         (302, "", "redirect", "302 Found to nowhere", "address"),
@@ -152,6 +156,12 @@ def test_statuses(status, body, kind, said, remedy):
     found = trouble(answers.completion, answer(status, body))
     assert (found.kind, found.status) == (kind, status)
     assert said in str(found) and str(status) in str(found) and remedy in found.remedy
+
+
+def test_an_error_names_why_an_endpoint_picker_dropped_the_request():
+    said = answer(503, "")
+    dropped = dataclasses.replace(said, headers={**said.headers, "x-llm-d-request-dropped-reason": "rejected-ttl-expired"})
+    assert "defaultRequestTTL" in trouble(answers.completion, dropped).remedy and "defaultRequestTTL" not in trouble(answers.completion, said).remedy
 
 
 def test_an_error_names_what_answered_what_and_is_short():

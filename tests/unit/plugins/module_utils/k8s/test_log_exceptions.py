@@ -132,6 +132,7 @@ def prefixed(prefix, text):
     return "".join(f"{prefix}{line}\n" for line in text.splitlines())
 
 
+WRAPPED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}\n"
 # log, code, what the quoted line begins with
 OTHERS = {
     "vLLM 0.11 writes its prefix before every line of its processes, in colour": (
@@ -235,6 +236,41 @@ OTHERS = {
         "exception",
         "thread 'main' panicked at 'old words', src/main.rs:2:5",
     ),
+    "C++ of clang": (
+        "libc++abi: terminating due to uncaught exception of type std::runtime_error: odd\n" + prefixed("(APIServer pid=1) ", f"{TRACE}{WRAPPED}"),
+        "exception",
+        "libc++abi: terminating due to uncaught exception of type std::runtime_error: odd",
+    ),
+    "C++ without an exception": ("terminate called without an active exception\n" + f"{TRACE}{WRAPPED}", "exception", "terminate called without"),
+    "a signal, as PyTorch tells it": (f"!!!!!!! Segfault encountered !!!!!!!\n{TRACE}{WRAPPED}", "exception", "!!!!!!! Segfault encountered"),
+    "a signal, as UCX tells it": (
+        f"[node:12:0:12] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)\n{TRACE}{WRAPPED}",
+        "exception",
+        "[node:12:0:12] Caught signal 11",
+    ),
+    "what the C library says before it aborts": (f"double free or corruption (!prev)\n{TRACE}{WRAPPED}", "exception", "double free or corruption"),
+    "a fault that no traceback has, before a wrapper": (
+        f"Memory access fault by GPU node-1 (Agent handle: 0x1) on address 0x2. Reason: Page not present\n{TRACE}{WRAPPED}",
+        "gpu_fault",
+        "Memory access fault by GPU node-1",
+    ),
+    "NCCL, which wraps an error of CUDA in the lines of its message": (
+        f"{TRACE}torch.distributed.DistBackendError: NCCL error in: x.cpp:94, unhandled cuda error\n"
+        "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 2 'out of memory'\n",
+        "F18",
+        "torch.distributed.DistBackendError: NCCL error in: x.cpp:94",
+    ),
+    "a traceback of which each line is a line of JSON": (
+        "".join(json.dumps({"level": "ERROR", "message": line}) + "\n" for line in [*f"{TRACE}my.boom: x".splitlines(), *f"{TRACE}{WRAPPED}".splitlines()]),
+        "exception",
+        "my.boom: x",
+    ),
+    "a traceback in a box": (
+        "╭──── Traceback (most recent call last) ────╮\n│ /a.py:1 in f                              "
+        "│\n╰───────────────────────────────────────────╯\nmy.boom: x\n",
+        "exception",
+        "my.boom: x",
+    ),
     "what only follows from another part's end gives way to a line that is known": (
         f"ERROR Worker proc VllmWorker-3 died unexpectedly, shutting down executor.\n{TRACE}KeyboardInterrupt\n",
         "V4",
@@ -288,6 +324,9 @@ HOSTILE = {
     "served": "ValueError: x\nINFO:     Application startup complete.\n" * 2_000,
     "returns": "\r" * 50_000,
     "frames": ('  File "' * 200 + "\n") * 500,
+    "JSON lines": '{"message": "Traceback (most recent call last):"}\n{"message": "  x"}\n' * 3_000,
+    "boxes": "╭─ Traceback (most recent call last) ─\n│\n╰\n" * 3_000,
+    "signals": "!!!!!!! " + "Segfault " * 20_000,
     "JSON": ('{"a": "Traceback (most recent call last):' + "\\n" * 4_000 + '"}\n') * 20,
 }
 

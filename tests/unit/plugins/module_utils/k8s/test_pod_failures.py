@@ -118,6 +118,79 @@ def test_what_keeps_pods_off_a_node_has_its_own_remedy(why, remedy):
 
 
 @pytest.mark.parametrize(
+    "message, code, remedy",
+    [
+        (
+            "0/4 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 node(s) didn't match Pod's node "
+            "affinity/selector.",
+            "unschedulable",
+            "check node selector",
+        ),
+        (
+            "0/4 nodes are available: 1 node(s) had untolerated taint {nvidia.com/gpu: }, 3 node(s) didn't match Pod's node affinity/selector.",
+            "F14",
+            "nvidia.com/gpu",
+        ),
+        ("0/1 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }.", "F14", "control-plane"),
+        ("0/3 nodes are available: 3 cannot allocate all claims.", "F13", "ResourceSlice"),
+        ('resourceclaim "gpu" not found', "F13", "exist"),
+        ("0/3 nodes are available: 3 node(s) didn't have free ports for the requested pod ports.", "port", "hostPort"),
+        ("0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints.", "unschedulable", "ScheduleAnyway"),
+        ("0/3 nodes are available: 3 node(s) had volume node affinity conflict.", "F20", "zone"),
+        (
+            "0/3 nodes are available: 3 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode.",
+            "F20",
+            "one pod at a time",
+        ),
+        ("0/3 nodes are available: 3 node(s) exceed max volume count.", "F20", "fewer volumes"),
+        ("0/3 nodes are available: 3 node(s) were unschedulable.", "F14", "uncordon"),
+        ("Scheduling is blocked due to non-empty scheduling gates", "unschedulable", "gate"),
+        ("no nodes available to schedule pods", "unschedulable", "add a node"),
+        ("0/3 nodes are available: 3 Insufficient hugepages-2Mi.", "F35", "huge pages"),
+        ("0/3 nodes are available: 3 Insufficient rdma/ib.", "F13", "device plugin"),
+        ("0/3 nodes are available: 3 Insufficient habana.ai/gaudi.", "F13", "operator"),
+    ],
+)
+def test_each_reason_of_the_scheduler_has_its_own_remedy(message, code, remedy):
+    pod = recorded("pod_unsched")
+    next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
+    assert (found := pod_failure(pod)).code == code and remedy in found.remedy and not found.terminal, found
+
+
+@pytest.mark.parametrize(
+    "reason, message, code, remedy",
+    [
+        ("Evicted", "The node was low on resource: memory. Container vllm was using 60Gi, request is 8Gi.", "evicted", "short of memory or disk"),
+        ("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 10Gi.", "evicted", "limit of ephemeral-storage"),
+        ("Evicted", 'Usage of EmptyDir volume "cache" exceeds the limit "10Gi".', "evicted", "size limit"),
+        ("Preempting", "Preempted in order to admit critical pod", "failed", "priority class"),
+        ("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed", "failed", "labels"),
+        ("OutOfnvidia.com/gpu", "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu", "failed", "another pod got there first"),
+        ("UnexpectedAdmissionError", "Allocate failed due to no healthy devices present", "device", "driver"),
+        ("UnexpectedAdmissionError", "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu", "F13", "another pod has the devices"),
+        ("UnexpectedAdmissionError", "maximum request size for shared resources is 1", "F37", "usually 1"),
+        ("Terminated", "Pod was terminated in response to imminent node shutdown.", "failed", "shut down"),
+        ("TopologyAffinityError", "Pod was rejected: Resources cannot be allocated with Topology locality", "failed", "NUMA"),
+        ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline", "failed", "read its log"),
+    ],
+)
+def test_why_a_node_refused_a_pod_or_gave_it_up(reason, message, code, remedy):
+    found = pod_failure({"status": {"phase": "Failed", "reason": reason, "message": message}})
+    assert found.code == code and remedy in found.remedy, found
+
+
+def test_a_registry_that_has_a_fault_denies_nothing():
+    found = pod_failure(waiting("ErrImagePull", "unexpected status from HEAD request to https://registry/v2/denied/x/manifests/1: 503 Service Unavailable"))
+    assert "overloaded" in found.remedy and not found.terminal
+    assert "registryPullQPS" in pod_failure(waiting("ErrImagePull", "pull QPS exceeded")).remedy
+
+
+def test_a_command_that_is_not_in_the_image_in_the_words_of_crun():
+    found = pod_failure(waiting("CreateContainerError", "container create failed: executable file `vllm` not found in $PATH: No such file or directory"))
+    assert found.code == "command" and "image" in found.remedy
+
+
+@pytest.mark.parametrize(
     "ended, said",
     [
         ({"exitCode": 137, "reason": "OOMKilled"}, "raise its memory limit"),

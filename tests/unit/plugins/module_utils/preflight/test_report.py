@@ -886,7 +886,24 @@ def test_a_controller_is_shared_with_instances_of_the_same_provider_and_moved_by
 
 @pytest.mark.parametrize(
     ("value", "padded"),
-    [(b"hf_x", False), (b"hf_x\n", True), (b" x", True), (b"Bearer x", True), (b'"x"', True), (b"'", False), (b"", False), (b"a b", False), (b"\xff", False)],
+    [
+        (b"hf_x", False),
+        (b"hf_x\n", True),
+        (b" x", True),
+        (b"Bearer x", True),
+        (b'"x"', True),
+        (b"'", False),
+        (b"", False),
+        (b"a b", False),
+        (b"\xff", False),
+        ("hf_x\u200b".encode(), True),
+        ("\ufeffhf_x".encode(), True),
+        (b"`x`", True),
+        ("\u201cx\u201d".encode(), True),
+        (b"bearer:x", True),
+        (b"x\r\n", True),
+        (base64.b64encode(b"hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"), True),
+    ],
 )
 def test_what_is_around_a_credential_in_a_secret(value, padded):
     """modelexpress#277: kubectl create secret --from-file keeps the line end of a file."""

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import re
+import sys
 import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.filter.readable import readable
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import unusable
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.tools import BROKEN, broken, cause, fits
 from ansible_collections.llm_d.inference.plugins.plugin_utils import collection
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import blamed
@@ -47,6 +49,9 @@ def test_conditions(version: str, conditions: str, right: bool) -> None:
         ({"kubernetes": "37.0.2", "urllib3": "2.6.0"}, []),
         ({"requests": "2.28.2", "urllib3": "2.0.7"}, ["requests"]),
         ({"requests": "2.28.2", "urllib3": "1.26.18"}, []),
+        ({"urllib3": "1.26.9", "python": "3.13.1"}, ["urllib3"]),
+        ({"urllib3": "1.26.9", "python": "3.11.9"}, []),
+        ({"websocket": "0.2.1", "websocket-client": "1.9.0"}, ["websocket"]),
         ({"kubernetes.core": "6.2.0", "helm": "4.0.1"}, ["kubernetes.core"]),
         ({"kubernetes.core": "6.2.0", "helm": "3.19.0"}, []),
         ({"kubernetes.core": "6.2.0", "helm": None}, []),
@@ -63,6 +68,26 @@ def test_an_error_names_the_version_that_causes_it() -> None:
     assert "kubernetes.core:>=6.4.0" in str(readable([said], failed=True)) and "6.4.0" not in str(readable([said]))
     assert "kubernetes.core:>=6.4.0" in blamed({"failed": True, "msg": said})["msg"]
     assert blamed({"failed": True, "msg": "no"}) == {"failed": True, "msg": "no"} and blamed({"msg": said}) == {"msg": said}
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ModuleNotFoundError("No module named 'kubernetes'", name="kubernetes"), "'kubernetes' is missing"),
+        (ModuleNotFoundError("No module named 'urllib3.packages.six.moves'", name="urllib3.packages.six.moves"), "urllib3 <1.26.15 with python >=3.12.0"),
+        (ImportError("cannot import name 'WebSocket' from 'websocket' (/x/websocket/__init__.py)", name="websocket"), "pip install websocket-client"),
+        (ImportError("cannot import name 'x' from 'kubernetes.client'", name="kubernetes.client"), "versions that fit together"),
+        (AttributeError("module 'lib' has no attribute 'X509_V_FLAG_NOTIFY_POLICY'"), "versions that fit together"),
+    ],
+)
+def test_libraries_that_cannot_be_imported_are_not_said_to_be_missing(error: Exception, said: str) -> None:
+    found = str(unusable(error))
+    assert said in found and sys.executable in found and ("missing" in said) is ("missing" in found)
+
+
+def test_a_module_that_crashed_on_import_names_the_version() -> None:
+    crashed = {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "ModuleNotFoundError: No module named 'urllib3.packages.six.moves'"}
+    assert "urllib3 <1.26.15" in blamed(crashed)["msg"]
 
 
 def test_no_requirement_allows_what_is_broken(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 
 import pytest
@@ -138,6 +139,64 @@ def test_a_suggestion_looks_past_case_and_dashes() -> None:
     assert suggest("frobnicate", ["max_model_len"]) is None
 
 
+HF_TOKEN = "hf_" + "abcdEFGHij" * 3 + "KLmn"
+IN_BASE64 = base64.b64encode(HF_TOKEN.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("token", text) for text in (HF_TOKEN, "changeme", "a,b", "Bearer", "BearerToken", "key=", "aGZf", "a\\nb")),
+        *(("credential", text) for text in ("pass word", "$oauthtoken", "p\xe4ssw\xf6rt", '{"a": "b"}', '"', "x")),
+    ],
+)
+def test_a_credential_is_accepted(name: str, text: str) -> None:
+    assert FORMATS[name].pattern.match(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{}", "{}\u200b", "\ufeff{}", "`{}`", "<{}>", "Token {}", "HF_TOKEN={}", "https://me:{}@huggingface.co/x", "--hf-token={}", "{}\r\n"),
+        "{0}\u2060",
+    ],
+)
+def test_a_token_in_an_option_that_is_no_secret_is_refused_and_not_shown(text: str) -> None:
+    for token in (HF_TOKEN, IN_BASE64):
+        [problem] = complete(text.format(token), Field("str", "A name."), "name")[1]
+        assert "access token" in str(problem) and token not in f"{problem} {problem.value}", text
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        HF_TOKEN[:20] + "\n" + HF_TOKEN[20:],
+        *(f"{head}{'a1B2' * 12}" for head in ("npm_", "gsk_", "r8_", "pypi-AgE", "hvs.", "ya29.", "sha256~", "ghu_")),
+        "AIza" + "a1B2c" * 7,
+        "dop_v1_" + "ab12" * 16,
+    ],
+)
+def test_tokens_of_others_are_known_too(token: str) -> None:
+    [problem] = complete(token, Field("str", "A name."), "name")[1]
+    assert "access token" in str(problem)
+
+
+def test_what_looks_like_a_token_and_is_none_is_accepted() -> None:
+    for text in (
+        "hf_transfer is enabled and used for\nall models of this cluster",
+        "hf_transfer_of_models",
+        "sha256:" + "0" * 64,
+        "meta-llama/Llama-3.1-8B-Instruct",
+    ):
+        assert complete(text, Field("str", "A text."), "text")[1] == []
+
+
+def test_a_token_in_place_of_a_mapping_is_not_shown() -> None:
+    field = Field("dict", "A mapping.", options={"name": Field("str", "A name.")})
+    for value in (HF_TOKEN, [HF_TOKEN], f"Bearer {HF_TOKEN}"):
+        assert HF_TOKEN not in str(complete(value, field, "x")[1][0])
+
+
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_the_example_of_a_format_has_that_format(name: str) -> None:
     assert FORMATS[name].pattern.match(FORMATS[name].example)
@@ -189,6 +248,9 @@ def test_the_example_of_a_format_has_that_format(name: str) -> None:
         ("gateway_duration", "1.5s"),
         ("hostname", "a.*.b"),
         ("label_value", "a b"),
+        *(("token", text) for text in ("Bearer:x", "authorization:x", "x\\n", '"x', "x'", "`x`", "<x>", "HF_TOKEN=x", "$ANSIBLE_VAULT;1.1;AES256")),
+        *(("token", text) for text in (IN_BASE64, "x\u200b", "\ufeffx", "x\xa0", "a\nb", "\u201cx\u201d", "x\r\n")),
+        *(("credential", text) for text in ("a\nb", "a\r\n", "a\u2060", "a\u200bb", "a\x00", "\u201ca\u201d", "a\u00adb", "\ufeffa")),
     ],
 )
 def test_a_wrong_text_is_refused(name: str, text: str) -> None:
