@@ -57,7 +57,7 @@ BROKEN: tuple[Broken, ...] = (
         "urllib3",
         "<1.26.15",
         "cannot be imported by Python 3.12 and newer, and with it the libraries requests and kubernetes",
-        "pip install 'urllib3>=2.6.3'",
+        "pip install 'urllib3>=1.26.15,!=2.6.0'",
         "https://github.com/linkchecker/linkchecker/issues/785",
         beside={"python": ">=3.12.0"},
         said="'urllib3.packages.six.moves'",

@@ -57,7 +57,7 @@ _CRON = _cron(
     f"0?[1-9]|1[0-2]|{_named('jan feb mar apr may jun jul aug sep oct nov dec')}",
     f"[0-6]|{_named('sun mon tue wed thu fri sat')}",
 )
-_UNSEEN = r"\x00-\x1f\x7f\u00ad\u200b\u2060\ufeff"  # control characters, a soft hyphen, spaces of no width, a byte order mark
+_UNSEEN = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b\u2060\ufeff"  # control characters, a soft hyphen, spaces of no width, a byte order mark
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 # Of image references, as container runtimes and kubelets read them: https://pkg.go.dev/github.com/distribution/reference
 _HOST = "[A-Za-z0-9]+(-+[A-Za-z0-9]+)*"
@@ -139,8 +139,9 @@ FORMATS: dict[str, Format] = {
         "{{vault_token|trim}}",
     ),
     "credential": _format(
+        r"(?![^{][^\r\n]*[\r\n])"  # a service account of Google is JSON in lines
         rf"(?!(['\"])[\s\S]*\1\Z)(?![\u201c\u201d\u2018\u2019][\s\S]*[\u201c\u201d\u2018\u2019]\Z)[^\s{_UNSEEN}]([^{_UNSEEN}]*[^\s{_UNSEEN}])?\Z",
-        "a user name or password alone: without blanks or quotes around it, and without line ends or characters that nobody sees; '| trim' removes white space",
+        "a user name or password alone: without blanks or quotes around it, and without line ends (but for JSON) or characters that nobody sees; '| trim' removes white space",
         "{{ vault_password | trim }}",
     ),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
