@@ -141,7 +141,8 @@ FORMATS: dict[str, Format] = {
     "credential": _format(
         r"(?![^{][^\r\n]*[\r\n])"  # a service account of Google is JSON in lines
         rf"(?!(['\"])[\s\S]*\1\Z)(?![\u201c\u201d\u2018\u2019][\s\S]*[\u201c\u201d\u2018\u2019]\Z)[^\s{_UNSEEN}]([^{_UNSEEN}]*[^\s{_UNSEEN}])?\Z",
-        "a user name or password alone: without blanks or quotes around it, and without line ends (but for JSON) or characters that nobody sees; '| trim' removes white space",
+        "a user name or password alone: without blanks or quotes around it, and without line ends (but for JSON) or characters that nobody sees;"
+        " '| trim' removes white space",
         "{{ vault_password | trim }}",
     ),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
