@@ -95,7 +95,7 @@ _PRECISE = (
     "Declare precise-prefix-cache-producer with its parameters, and a prefix-cache-scorer with prefixMatchInfoProducerName: precise-prefix-cache-producer."
 )
 _HEADERS = "Take it out: disagg-profile-handler writes the headers itself."
-_HANDLER = "Declare disagg-profile-handler with deciders: {prefill: prefix-based-pd-decider}."
+_HANDLER = "Declare disagg-profile-handler, with the decider that deciderPluginName names (by default prefix-based-pd-decider) under deciders.prefill."
 _NO_PICKER = "No release of the endpoint picker has it. random-picker gives every server the same share over time, at random: preset round_robin uses it."
 
 # Types that are removed, renamed, or of another line: (lines without it, what to write instead).
@@ -145,7 +145,6 @@ PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("load-aware-scorer", LLMD, Move("queueThreshold", "threshold", "")),
     ("session-affinity-scorer", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
     ("session-affinity-filter", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
-    ("active-request-scorer", ROUTER, Move("requestTimeout", "", "router 0.9", "Leave it out: it is not read since router 0.9.")),
     ("predicted-latency-producer", ROUTER, Move("predictInPrepareData", "predictInProduce", "router 0.9")),
     ("predicted-latency-producer", frozenset({GIE15}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
 )
@@ -211,6 +210,11 @@ def _values(plugin: Plugin, name: str, parameters: t.Mapping[str, t.Any]) -> lis
 def lines_of(plugin_type: str) -> list[str]:
     """The release lines that have a type, oldest first; [] for an unknown type."""
     return [line for line in LINES if line in _INDEX_BY_TYPE.get(plugin_type, {})]
+
+
+def roles_of(plugin_type: str) -> set[str]:
+    """The roles of a type in any release line; empty for an unknown type."""
+    return {role for plugin in _INDEX_BY_TYPE.get(plugin_type, {}).values() for role in plugin.roles}
 
 
 def types_of(line: str, role: str | None = None) -> list[str]:

@@ -47,7 +47,7 @@ def notes(document: dict[str, t.Any], release: str) -> list[str]:
     found += [f"{item.type}: {item.plugin.deprecated}" for item in config.plugins if item.plugin is not None and item.plugin.deprecated]
     found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
     found += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
-    found += profiles.ties(config) + profiles.affinity(config)
+    found += references.idle(config) + profiles.ties(config) + profiles.affinity(config)
     predicted = [item.name for item in config.plugins if item.plugin is not None and _predicts(item, item.plugin, release)]
     found += [f"{', '.join(predicted)}: {_PREDICTOR}"] if predicted else []
     for item in config.plugins:
