@@ -170,6 +170,7 @@ def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: st
     else:
         problem = unknown_type(kind, line, path, role)
         here = [name for name in aliases if line in lines_of(type_here(name, aliases, line))]
+        lines = [each for each in LINES if each in lines_of(type_here(alias, aliases, each))] if alias is not None else lines_of(kind)
         found.problems.append(
             Problem(
                 path,
@@ -178,7 +179,7 @@ def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: st
                 (
                     problem.fix
                     if not lines_of(kind) or type_move(kind, line)
-                    else f"Use a release that has it ({', '.join(lines_of(kind))}), or one of: {', '.join(here)}."
+                    else f"Use a release that has it ({', '.join(lines)}), or one of: {', '.join(here)}."
                 ),
             )
         )
