@@ -60,6 +60,13 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     "headers in 0.11": (R11, document(R11, "disagg-headers-handler", *QUEUE), "plugins[0].type", "Take it out: disagg-profile-handler writes"),
     "older headers in 0.11": (R11, document(R11, "prefill-header-handler", *QUEUE), "plugins[0].type", "Take it out: disagg-profile-handler writes"),
     "older handler in 0.11": (R11, document(R11, "pd-profile-handler", *QUEUE), "plugins[0].type", "under deciders.prefill"),
+    "oldest label filter in 0.11": (
+        R11,
+        document(R11, {"type": "by-label", "parameters": {"label": "a", "validValues": ["b"]}}, *QUEUE),
+        "plugins[0].type",
+        "matchExpressions: [{key: the label, operator: In",
+    ),
+    "older tokenizer in 0.11": (R11, document(R11, "tokenizer", *QUEUE), "plugins[0].type", "Renamed to token-producer in router 0.9"),
     "older label filter in 0.11": (R11, document(R11, "by-label-selector", *QUEUE), "plugins[0].type", "label-selector-filter"),
     "decay in 0.11": (
         R11,

@@ -96,6 +96,7 @@ _PRECISE = (
 )
 _HEADERS = "Take it out: disagg-profile-handler writes the headers itself."
 _HANDLER = "Declare disagg-profile-handler, with the decider that deciderPluginName names (by default prefix-based-pd-decider) under deciders.prefill."
+_LABEL = "Declare label-selector-filter with matchExpressions: [{key: the label, operator: In, values: validValues}]."
 _NO_PICKER = "No release of the endpoint picker has it. random-picker gives every server the same share over time, at random: preset round_robin uses it."
 
 # Types that are removed, renamed, or of another line: (lines without it, what to write instead).
@@ -118,9 +119,9 @@ TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (R11_UP, Move("disagg-headers-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
     (R11_UP, Move("prefill-header-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
     (R11_UP, Move("pd-profile-handler", "disagg-profile-handler", "router 0.11", _HANDLER)),
-    (R11_UP, Move("by-label", "label-selector-filter", "router 0.11")),
-    (R11_UP, Move("by-label-selector", "label-selector-filter", "router 0.11")),
-    (R11_UP, Move("tokenizer", "token-producer", "router 0.11")),
+    (R11_UP, Move("by-label", "label-selector-filter", "router 0.11", _LABEL)),
+    (R11_UP, Move("by-label-selector", "label-selector-filter", "router 0.9")),
+    (R11_UP, Move("tokenizer", "token-producer", "router 0.9")),
     (frozenset({S07}), Move("approx-prefix-cache-producer", "prefix-cache-scorer", "1.5", "Here its parameters belong to prefix-cache-scorer.")),
     (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds are fields of the section saturationDetector.")),
 )

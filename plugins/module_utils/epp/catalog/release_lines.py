@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import GIE15, ON_15, R09, R10, R10_UP, R11, R11_UP, ROUTER, S07, SINCE_15, UNTIL_15, UNTIL_R10, Line, Move, Param
+from .types import ALL, GIE15, ON_15, R09, R10, R10_UP, R11, R11_UP, ROUTER, S07, SINCE_15, UNTIL_15, UNTIL_R10, Line, Move, Param
 
 OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 NEW_API = "llm-d.ai/v1alpha1"
@@ -160,6 +160,16 @@ FORBIDDEN_FLAGS: dict[str, str] = {
     "lora-info-metric": "loraSpec",
     "cache-info-metric": "cacheInfoSpec",
 }
+# Flags that not every line has, by pkg/epp/server/options.go: the lines with them. With one that it does not know, the endpoint picker exits.
+_SCRAPING = ("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme", "model-server-metrics-https-insecure-skip-verify")
+LINE_FLAGS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_SCRAPING, ALL - R10_UP),
+    **dict.fromkeys(("enable-grpc-stream-metrics", "grpc-max-recv-msg-size", "grpc-max-send-msg-size"), ROUTER),
+    **dict.fromkeys(("allow-experimental-plugins", "drain-timeout", "emit-endpoint-scores", "metrics-cert-dir", "metrics-client-ca-file"), R10_UP),
+    **dict.fromkeys(("tls-cipher-suites", "tls-min-version"), R10_UP),
+}
+# What the flags of scraping became, parameters of metrics-data-source.
+FLAG_MOVES: dict[str, str] = dict(zip(_SCRAPING, ("port", "path", "scheme", "insecureSkipVerify"), strict=True))
 METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | dict.fromkeys((*ON_15, *ROUTER), "core-metrics-extractor")
 BOOLEAN_FLAGS = frozenset(
     {

@@ -157,7 +157,23 @@ def test_flags_of_the_endpoint_picker(arguments: list[str], path: str, words: st
     assert words in found(document(S07, *QUEUE), S07, epp_args=arguments)[path]
 
 
+@pytest.mark.parametrize(
+    ("line", "argument", "words"),
+    [
+        (R10, "--model-server-metrics-scheme=https", "write scheme in the parameters of metrics-data-source"),
+        (R11, "--model-server-metrics-port", "write port"),
+        (R09, "--drain-timeout=30s", "router-0.10, router-0.11"),
+        (GIE15, "--emit-endpoint-scores", "leave it out"),
+        (S07, "--grpc-max-recv-msg-size=1", "router-0.9"),
+    ],
+)
+def test_flags_that_a_line_does_not_have(line: str, argument: str, words: str) -> None:
+    assert "the endpoint picker exits" in (said := found(document(line, *QUEUE), line, epp_args=[argument])["epp_args[0]"]) and words in said
+
+
 def test_flags_that_are_right() -> None:
+    assert found(document(R09, *QUEUE), R09, epp_args=["--model-server-metrics-scheme=https", "--enable-grpc-stream-metrics"]) == {}
+    assert found(document(R10, *QUEUE), R10, epp_args=["--drain-timeout=30s", "--a-flag-of-tomorrow"]) == {}
     assert found(document(S07, *QUEUE), S07, epp_args=["--tracing=false", "--enable-pprof", "--v=2", "--pool-name", "false"]) == {}
 
 
