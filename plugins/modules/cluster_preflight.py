@@ -218,7 +218,8 @@ def host_facts(
         "missing_images": image_problems(needs, silent, cluster, credentials),
         "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
         "proxy": redact(cluster.proxy),
-        "helm_proxy": redact(proxy_of(cluster.server, os.environ)) if needs["charts"] else "",
+        "helm_proxy": redact(cluster.named_proxy or proxy_of(cluster.server, os.environ)) if needs["charts"] else "",
+        "named_proxy": redact(cluster.named_proxy),
         "no_proxy": bool(os.environ.get("NO_PROXY") or os.environ.get("no_proxy")),
         "server_name": name,
     }

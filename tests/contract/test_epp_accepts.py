@@ -333,17 +333,10 @@ SILENT: dict[str, tuple[str, Document, str]] = {
         changed("queue", lambda d: swap(d, "queue-scorer", parameters={"threshold": 1}), "gie-1.5"),
         "ignored silently",
     ),
-    "a scorer that no profile names": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].pop(0)), "never used"),
     "weight of a picker": (
         "scheduler-0.7",
         changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][1].update(weight=5)),
         "its weight is ignored silently",
-    ),
-    "never used": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "load-aware-scorer"})), "never used"),
-    "handler in a profile": (
-        "scheduler-0.7",
-        changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].append({"pluginRef": "single-profile-handler"})),
-        "it has no effect",
     ),
     "no header handler": ("scheduler-0.7", changed("disaggregated", lambda d: d["plugins"].pop(0)), "no request is disaggregated"),
     "no gate for prefix data": ("scheduler-0.7", changed("disaggregated", lambda d: d.pop("featureGates")), "never disaggregates"),
@@ -365,6 +358,21 @@ def test_what_it_takes_in_silence_we_refuse(line: str, document: Document, words
     """The traps: the endpoint picker starts, and does not do what was asked."""
     assert verdict(dump(document), line) == (True, "")
     assert any(words in f"{problem.reason} {problem.fix}" for problem in check.check(document, line))
+
+
+IDLE: dict[str, tuple[Document, str]] = {
+    "a scorer that no profile names": (changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].pop(0)), "never used"),
+    "never used": (changed("queue", lambda d: d["plugins"].append({"type": "load-aware-scorer"})), "never used"),
+    "handler in a profile": (changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].append({"pluginRef": "single-profile-handler"})), "no effect"),
+}
+
+
+@pytest.mark.parametrize(("document", "words"), IDLE.values(), ids=IDLE.keys())
+def test_what_it_takes_and_does_not_need_we_note(document: Document, words: str) -> None:
+    """As upstream's own guides have it: nothing that is set is lost."""
+    assert verdict(dump(document), "scheduler-0.7") == (True, "")
+    assert check.check(document, "scheduler-0.7") == []
+    assert any(words in note for note in check.notes(document, "scheduler-0.7"))
 
 
 def value(draw: st.DrawFn, param: t.Any, line: str) -> t.Any:

@@ -30,6 +30,9 @@ class Declared:
     def has(self, role: str) -> bool:
         return self.plugin is not None and role in self.plugin.roles
 
+    def has_any(self, roles: t.Collection[str]) -> bool:
+        return any(self.has(role) for role in roles)
+
     def setting(self, name: str) -> t.Any:
         """The value of a parameter, by default too; None where the line does not have it."""
         params = self.plugin.params if self.plugin is not None else ()

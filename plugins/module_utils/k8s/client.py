@@ -16,6 +16,7 @@ import socket
 import threading
 import time
 import typing as t
+import urllib.request
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
@@ -141,6 +142,12 @@ class Cluster:
     def proxy(self) -> str:
         """The proxy through which requests go, as the library in use decides; empty without one."""
         return str(getattr(self._pool, "proxy_url", "") or getattr(self._pool, "proxy", "") or "")
+
+    @property
+    def named_proxy(self) -> str:
+        """The proxy that the kubeconfig names (proxy-url), or an option: not one of the environment. Helm uses it whatever NO_PROXY says."""
+        named = str(self._configuration.proxy or "")
+        return "" if named in urllib.request.getproxies().values() else named
 
     def be_patient(self, seconds: float) -> None:
         """From now on, for so long, the read of an object is repeated after a failure that may pass (errors.may_pass), for up to SILENCE seconds each.

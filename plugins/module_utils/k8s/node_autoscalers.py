@@ -8,19 +8,25 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..common.objects import Facts, dicts, get_path, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from .client import Cluster
 from .errors import ApiError
 
 # (autoscaler, API group, the kind that says which nodes it adds, its plural; without a kind the served group says enough)
 _KINDS = (
     ("Karpenter", "karpenter.sh", "NodePool", "nodepools"),
+    ("Karpenter", "karpenter.sh", "Provisioner", "provisioners"),  # until 0.31
     ("GKE", "cloud.google.com", "ComputeClass", "computeclasses"),
     ("GKE Autopilot", "auto.gke.io", "", ""),
     ("Cluster API", "cluster.x-k8s.io", "MachineDeployment", "machinedeployments"),
     ("Cluster API", "cluster.x-k8s.io", "MachinePool", "machinepools"),
     ("OpenShift", "autoscaling.openshift.io", "MachineAutoscaler", "machineautoscalers"),
 )
+# Of kinds that are there without an autoscaler as well: the annotation of those that cluster-autoscaler scales. (Its page on Cluster API, "Enabling
+# Autoscaling".)
+_SCALED = {"cluster.x-k8s.io": "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"}
+# Whose node pools grow without an object of the kind.
+_ANYHOW = ("GKE",)
 _STATUS = "cluster-autoscaler-status"  # the ConfigMap that cluster-autoscaler writes, that of a cloud too
 _IMAGE = re.compile(r"(?:^|/)cluster-autoscaler(?:-(?:amd64|arm64))?(?:[:@]|$)")
 _NAMED = 3  # objects that are named
@@ -35,8 +41,14 @@ def observe(cluster: Cluster, groups: t.Mapping[str, t.Sequence[str]] | None = N
     seen: list[str] = []
     without: list[str] = []
     for (name, group, kind, _plural), items in zip(rows, found, strict=True):
+        if items:
+            scaled = [item for item in items if not item or group not in _SCALED or _SCALED[group] in mapping(get_path(item, "metadata", "annotations"))]
+            if not scaled:
+                without.append(f"no {kind} of {name} has the annotation {_SCALED[group]}")
+                continue
+            items = scaled
         if items == [] and kind:
-            without.append(f"{name} has no {kind}")
+            without += [] if name in _ANYHOW else [f"{name} has no {kind}"]
         elif items is not None or not kind:
             seen.append(f"{name} ({_names(kind, items) if items else f'API group {group}'})")
     return {"seen": _status(cluster) + seen, "without": without}
@@ -73,5 +85,11 @@ def running(pods: t.Iterable[Facts]) -> list[str]:
     return [
         f"cluster-autoscaler (Pod {text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))})"
         for pod in pods
-        if any(_IMAGE.search(text(each.get("image"))) for each in dicts(get_path(pod, "spec", "containers")))
+        if any(_IMAGE.search(text(each.get("image"))) or _runs(each) for each in dicts(get_path(pod, "spec", "containers")))
     ][:1]
+
+
+def _runs(container: Facts) -> bool:
+    """Whether a container runs the program, whatever its image is called, as that of OpenShift."""
+    command = [text(word) for key in ("command", "args") for word in (container.get(key) or [])]
+    return bool(command) and command[0].rpartition("/")[2] == "cluster-autoscaler"

@@ -10,6 +10,7 @@ import hashlib
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.plugins import reads
+from ..epp.catalog.release_lines import LINE_FLAGS
 from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.config.resolve import RUNNING
@@ -51,9 +52,8 @@ def configuration(service: Facts, release: str) -> Built:
     """
     settings, engine = service["scheduler"], service["engine"]
     deciding = _deciding(settings)
-    experimental = (
-        [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]
-    )  # the configuration adds it where it is needed
+    stated = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
+    experimental = [] if stated else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),

@@ -53,7 +53,7 @@ def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
     """(path, value) of everything in the user's file that turns off the prefix cache."""
     engine, theirs = service["engine"], flags_of(service["engine"]["args"])
     found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
-    for flag in ("no-enable-prefix-caching", "disable-radix-cache", "enable-prefix-caching", "enable-kvcache"):
+    for flag in ("no-enable-prefix-caching", "disable-prefix-caching", "disable-radix-cache", "enable-prefix-caching", "enable-kvcache"):
         if flag in theirs and (flag.startswith(("no-", "disable-")) or str(theirs[flag]).lower() == "false"):
             found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
     return found

@@ -44,14 +44,12 @@ def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> l
 def _roles(service: Facts, path: str, required: Facts) -> list[Problem]:
     found = []
     if "encode" in required["roles"]:
-        found.append(
-            Problem(
-                f"{path}.scheduler.disaggregation.encode",
-                True,
-                "needs encode servers, which the collection does not set up.",
-                "Take it out; prefill and decode can be told apart.",
-            )
-        )
+        reason = "needs encode servers, which the collection does not set up."
+        own = next((word for word in ("document", "plugins") if service["scheduler"].get(word)), None)
+        if own:
+            fix = "Take the profile and the decider of encode out of it; prefill and decode can be told apart."
+            return [Problem(f"{path}.scheduler.{own}", None, reason, fix)]
+        found.append(Problem(f"{path}.scheduler.disaggregation.encode", True, reason, "Take it out; prefill and decode can be told apart."))
     return found
 
 

@@ -226,6 +226,7 @@ def _proxies(host: Facts) -> Found:
         if server and proxy:
             row = next((row for row in broken(mapping(host.get("libraries"))) if row.proxied), None) if proxy == client and host.get("no_proxy") else None
             how = f"If they fail, {row.fix}: this version {row.what} ({row.source})." if row else f"Put {server} into NO_PROXY if they fail."
+            how = "It is proxy-url of the kubeconfig: take that out if they fail." if proxy == host.get("named_proxy") else how
             yield PreflightFinding("host/proxy", f"{who} reaches the API server through a proxy.", f"{proxy} for {server}", "a direct way", how, "warning")
 
 
@@ -260,8 +261,9 @@ def _exempts(entry: str, server: str, port: int) -> bool:
         if int(number) != port:
             return False
         entry = name
-    entry = entry.strip("[]").removeprefix("*")
-    return server.endswith(f".{entry.lstrip('.')}") or server == entry
+    entry = entry.strip("[]")
+    entry = entry.removeprefix("*") if entry.startswith("*.") else entry
+    return _in_network(server, entry) or server.endswith(f".{entry.lstrip('.')}") or server == entry
 
 
 def _in_network(address: str, network: str) -> bool:

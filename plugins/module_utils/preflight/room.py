@@ -8,11 +8,13 @@ from __future__ import annotations
 import collections.abc as c
 import dataclasses
 import functools
+import re
 import typing as t
 from decimal import Decimal
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import amount, tolerated
+from ..releases.lines import ACCELERATORS
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
@@ -20,6 +22,13 @@ Amounts = dict[str, Decimal]
 # What every kubelet reports: of a node without it nothing is known. Of any other resource such a node has none.
 _BASIC = ("cpu", "memory", "ephemeral-storage")
 _OPTION = "llm_d_preflight.node_autoscaler"
+# Labels that a discovery writes once a node is there, so that an autoscaler does not know them of nodes to come (karpenter issue 1219).
+_DISCOVERS = {label for row in ACCELERATORS.values() if (label := row["product_label"]) and not label.startswith("cloud.google.com/")}
+_DISCOVERED = "Where nodes come for the pods, their autoscaler does not know this label before: select them by a label of their pool, in node_selector."
+# Taints that Kubernetes and controllers set and remove by themselves.
+_BY_CONTROLLERS = re.compile(
+    r"node\.kubernetes\.io/|node\.cloudprovider\.kubernetes\.io/|karpenter\.sh/|(?:ToBeDeleted|DeletionCandidateOf)(?:By)?ClusterAutoscaler|.*/agent-not-ready\Z"
+)
 
 
 def nodes(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -117,10 +126,9 @@ def _lacking(wanted: Facts, rooms: list[Facts]) -> PreflightFinding | None:
     usable = [room for room in suited if not room["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in room["taints"])]
     if not usable:
         return _no_toleration(wanted, devices, suited)
-    large = [room for room in usable if _fits(requests, room["all"])]
     place = functools.partial(_place, wanted["replicas"], usable)
-    if not large and place({name: requests[name] for name in devices}, "all", take=False):
-        return _too_small(wanted, usable)
+    if not any(_fits(requests, room["all"]) for room in usable):
+        return _too_small(wanted, usable, devices)
     fitting = place(requests, "free", take=True)
     if fitting >= wanted["replicas"]:
         return None
@@ -150,12 +158,14 @@ def _no_device(wanted: Facts, devices: list[str], rooms: list[Facts]) -> Preflig
     lacking = [name for name in devices if not any(name in room["all"] for room in rooms)] or devices
     if not devices:
         return PreflightFinding("nodes/none", f"No node is there for {wanted['service']}.", "none", "a node", "Add nodes.")
+    others = sorted({name for room in rooms for name in room["all"] if "/" in name and name not in devices})
+    how = "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator."
     return PreflightFinding(
         "accelerators/none",
         f"No node has {' and '.join(lacking)}, which {wanted['service']} needs.",
-        "none",
+        ", ".join(others) or "none",
         ", ".join(f"{wanted['replicas'] * wanted['requests'][name]:f}" for name in lacking),
-        "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
+        f"Write accelerator.vendor or accelerator.resource for what nodes have, if that is meant. {how}" if others else how,
     )
 
 
@@ -165,14 +175,18 @@ def _no_label(wanted: Facts, devices: list[str], offering: list[Facts]) -> Prefl
         f"No node{f' with {devices[0]}' if devices else ''} suits {wanted['service']}.",
         ", ".join(there),
         ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
-        "Correct accelerator.product or node_selector.",
+        "Correct accelerator.product or node_selector." + (f" {_DISCOVERED}" if _DISCOVERS & wanted["labels"].keys() else ""),
     )
     return PreflightFinding("accelerators/product", *rest) if devices else PreflightFinding("nodes/labels", *rest)
 
 
 def _no_toleration(wanted: Facts, devices: list[str], suited: list[Facts]) -> PreflightFinding:
     taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for room in suited for taint in room["taints"]})
+    keys = {text(taint.get("key")) for room in suited for taint in room["taints"] if not tolerated(taint, wanted["tolerations"])}
     tolerates = "Write tolerations for the model service, or uncordon the nodes." if wanted["server"] else "Remove the taint of a node, or uncordon one."
+    if keys and all(map(_BY_CONTROLLERS.match, keys)):
+        which = ", ".join(sorted(keys))
+        tolerates = f"Look at the nodes: {which} is there while a node joins, is broken or goes, and is not to be tolerated. Run again when it is gone."
     rest = (
         f"The nodes for {_who(wanted)} are tainted or cordoned.",
         ", ".join(taints) or "cordoned",
@@ -182,7 +196,7 @@ def _no_toleration(wanted: Facts, devices: list[str], suited: list[Facts]) -> Pr
     return PreflightFinding("accelerators/tainted", *rest) if devices else PreflightFinding("nodes/tainted", *rest)
 
 
-def _too_small(wanted: Facts, usable: list[Facts]) -> PreflightFinding:
+def _too_small(wanted: Facts, usable: list[Facts], devices: list[str]) -> PreflightFinding:
     requests: Amounts = wanted["requests"]
     scarce = [name for name, value in requests.items() if not any(_fits({name: value}, room["all"]) for room in usable)] or list(requests)
     return PreflightFinding(
@@ -190,7 +204,9 @@ def _too_small(wanted: Facts, usable: list[Facts]) -> PreflightFinding:
         f"No node is large enough for {_who(wanted)}, even when nothing else runs on it.",
         "; ".join(f"{room['node']} {_listed({name: room['all'].get(name, Decimal(0)) for name in scarce})}" for room in _largest(usable, scarce)),
         f"{_listed({name: requests[name] for name in scarce})} on one node",
-        f"Lower {wanted['option']}, or add larger nodes.",
+        "Lower accelerator.per_replica, spread a replica by accelerator.nodes, or add larger nodes."
+        if set(scarce) & set(devices)
+        else f"Lower {wanted['option']}, or add larger nodes.",
     )
 
 
@@ -230,7 +246,14 @@ def _listed(amounts: Amounts) -> str:
 
 
 def _shown(name: str, value: Decimal) -> str:
-    size = next(((unit, Decimal(1024**power)) for power, unit in ((3, "Gi"), (2, "Mi")) if name in _BASIC[1:] and value >= 1024**power), ("", Decimal(1)))
+    size = next(
+        (
+            (unit, Decimal(1024**power))
+            for power, unit in ((3, "Gi"), (2, "Mi"))
+            if (name in _BASIC[1:] or name.startswith("hugepages-")) and value >= 1024**power
+        ),
+        ("", Decimal(1)),
+    )
     return f"{round(value / size[1], 2).normalize():f}{size[0]}"
 
 

@@ -161,7 +161,7 @@ class Field:
     """One option of the user's file.
 
     `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`; both have at most `most`.
-    A default of None means that the option stays None; `secret` keeps the value out of messages; `planned` are choices that are not supported yet.
+    A default of None means that the option stays None; `secret` keeps the value out of messages; `replaced` are choices of before, with what is theirs now.
     `otherwise` is the field for a value of another type.
     """
 
@@ -170,7 +170,7 @@ class Field:
     required: bool = False
     default: t.Any = None
     choices: tuple[t.Any, ...] = ()
-    planned: tuple[str, ...] = ()
+    replaced: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     minimum: float | None = None
     maximum: float | None = None
     format: str | None = None
@@ -423,8 +423,10 @@ def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
     if field.choices and value not in field.choices:
         near = suggest(value, [str(choice) for choice in field.choices]) if isinstance(value, str) else None
         fix = f"Did you mean '{near}'? " if near else ""
-        reason = f"{shown} is planned, but not supported yet." if value in field.planned else f"{shown} is not known here."
-        return [Problem(path, kept, reason, f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}.")]
+        instead = field.replaced.get(value) if isinstance(value, str) else None
+        if instead:
+            return [Problem(path, kept, f"{shown} is not supported any more.", f"Write {instead}, which replaces it.")]
+        return [Problem(path, kept, f"{shown} is not known here.", f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}.")]
     if isinstance(value, (int, float)) and not ordinary(value):
         return [
             Problem(

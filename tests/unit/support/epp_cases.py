@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import NEW_API, OLD_API
-from epp_documents import GIE15, QUEUE, R09, R10, R11, S07, Document, attribute_scorer, document, pd, precise
+from epp_documents import BY_EVENTS, FILES, GIE15, QUEUE, R09, R10, R11, S07, Document, attribute_scorer, document, kv_events, pd, precise
 
 WRONG: dict[str, tuple[str, Document, str, str]] = {
     # The document itself
@@ -59,7 +59,14 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     "precise scorer in 0.11": (R11, document(R11, "precise-prefix-cache-scorer", *QUEUE), "plugins[0].type", "Declare precise-prefix-cache-producer"),
     "headers in 0.11": (R11, document(R11, "disagg-headers-handler", *QUEUE), "plugins[0].type", "Take it out: disagg-profile-handler writes"),
     "older headers in 0.11": (R11, document(R11, "prefill-header-handler", *QUEUE), "plugins[0].type", "Take it out: disagg-profile-handler writes"),
-    "older handler in 0.11": (R11, document(R11, "pd-profile-handler", *QUEUE), "plugins[0].type", "Declare disagg-profile-handler with deciders"),
+    "older handler in 0.11": (R11, document(R11, "pd-profile-handler", *QUEUE), "plugins[0].type", "under deciders.prefill"),
+    "oldest label filter in 0.11": (
+        R11,
+        document(R11, {"type": "by-label", "parameters": {"label": "a", "validValues": ["b"]}}, *QUEUE),
+        "plugins[0].type",
+        "matchExpressions: [{key: the label, operator: In",
+    ),
+    "older tokenizer in 0.11": (R11, document(R11, "tokenizer", *QUEUE), "plugins[0].type", "Renamed to token-producer in router 0.9"),
     "older label filter in 0.11": (R11, document(R11, "by-label-selector", *QUEUE), "plugins[0].type", "label-selector-filter"),
     "decay in 0.11": (
         R11,
@@ -230,12 +237,6 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "schedulingProfiles[0].plugins[1].pluginRef",
         "twice",
     ),
-    "handler in a profile": (
-        S07,
-        document(S07, *QUEUE, "single-profile-handler", profile=["queue-scorer", "max-score-picker", "single-profile-handler"]),
-        "schedulingProfiles[0].plugins[2].pluginRef",
-        "has no effect",
-    ),
     "two pickers in a profile": (S07, document(S07, *QUEUE, "random-picker"), "schedulingProfiles[0].plugins[2]", "one is allowed"),
     "two pickers, none named": (S07, document(S07, *QUEUE, "random-picker", profile=["queue-scorer"]), "schedulingProfiles[0]", "undefined"),
     "several profiles, no handler": (
@@ -269,7 +270,6 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "schedulingProfiles[0].plugins[1].weight",
         "ignored silently",
     ),
-    "unreferenced scorer": (S07, document(S07, *QUEUE, "load-aware-scorer", profile=["queue-scorer", "max-score-picker"]), "plugins[2]", "never used"),
     "unreferenced decider": (S07, document(S07, *QUEUE, "always-disagg-pd-decider"), "plugins[2]", "deciders.prefill"),
     "unreferenced source": (S07, document(S07, *QUEUE, "models-data-source"), "plugins[2]", "data.sources"),
     "unreferenced policy": (S07, document(S07, *QUEUE, "edf-ordering-policy"), "plugins[2]", "flowControl"),
@@ -484,6 +484,75 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         ),
         "plugins",
         "token-producer",
+    ),
+    "events and discovery that is told of servers": (
+        R10,
+        kv_events(R10, BY_EVENTS, events={"zmqEndpoint": "tcp://0.0.0.0:5557"}),
+        "plugins[2].parameters.kvEventsConfig.discoverPods",
+        "retries forever",
+    ),
+    "older scorer nobody tells of servers": (
+        R10,
+        document(R10, {"type": "token-producer", "parameters": {"modelName": "m"}}, "precise-prefix-cache-scorer", "max-score-picker"),
+        "plugins[1]",
+        "never receives a KV event",
+    ),
+    "producer with tokens of an estimate": (R10, kv_events(R10, BY_EVENTS, tokens={"estimate": {}}), "plugins", "token-producer with modelName"),
+    "mode of an estimate": (
+        R10,
+        document(R10, {"type": "token-producer", "parameters": {"estimate": {"image": {"mode": "exact"}}}}, *QUEUE),
+        "plugins[0].parameters.estimate.image.mode",
+        "dynamic, static",
+    ),
+    "estimate of videos before 0.10": (
+        R09,
+        document(R09, {"type": "token-producer", "parameters": {"estimate": {"video": {"maxVideoTokens": 1}}}}, *QUEUE),
+        "plugins[0].parameters.estimate.video",
+        "router-0.10",
+    ),
+    "two backends under the older name": (
+        R10,
+        document(R10, {"type": "tokenizer", "parameters": {"estimate": {}, "modelName": "m"}}, *QUEUE),
+        "plugins[0].parameters",
+        "one backend",
+    ),
+    "socket of tokens under the older name": (
+        R10,
+        document(R10, {"type": "tokenizer", "parameters": {"modelName": "m", "udsTokenizerConfig": {"socketFile": "/tmp/t/s"}}}, *QUEUE),
+        "plugins[0].parameters.udsTokenizerConfig",
+        "write vllm.url",
+    ),
+    "hash that is no name of one": (
+        R11,
+        kv_events(R11, BY_EVENTS, tokenProcessorConfig={"hashAlgorithm": "xxhash"}),
+        "plugins[2].parameters.tokenProcessorConfig.hashAlgorithm",
+        "cbor-fnv, xxh64",
+    ),
+    "time limit that the router does not read": (
+        R10,
+        document(R10, {"type": "active-request-scorer", "parameters": {"requestTimeout": "2m"}}, "max-score-picker"),
+        "plugins[0].parameters.requestTimeout",
+        "no longer takes it",
+    ),
+    "discovery that nothing names": (R11, document(R11, FILES, *QUEUE), "plugins[0]", "under dataLayer"),
+    "discovery by what is none": (
+        R11,
+        document(R11, *QUEUE, dataLayer={"discovery": {"endpoints": {"pluginRef": "queue-scorer"}}}),
+        "dataLayer.discovery.endpoints.pluginRef",
+        "is not a discovery plugin",
+    ),
+    "discovery of 0.11 before it": (
+        R10,
+        document(R10, FILES, *QUEUE, dataLayer={"discovery": {"endpoints": {"pluginRef": "file-discovery"}}}),
+        "dataLayer.discovery.endpoints",
+        "dataLayer.discovery.pluginRef",
+    ),
+    "newest API version": (R11, {**document(R11, *QUEUE), "apiVersion": "llm-d.ai/v1"}, "apiVersion", "Write llm-d.ai/v1alpha1; what else differs"),
+    "replicas as the newest API version groups them": (
+        R10,
+        document(R10, *QUEUE, dataLayer={"crossReplica": {"syncerPluginRef": "s"}}),
+        "dataLayer.crossReplica",
+        "crossReplicaSyncerPluginRef",
     ),
     "producer nobody reads": (
         R09,

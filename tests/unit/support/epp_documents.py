@@ -83,6 +83,28 @@ def attribute_scorer(key: str, **more: t.Any) -> Document:
     return {"type": "endpoint-attribute-scorer", "parameters": {"attributeKey": key, "algorithm": algorithm, **more}}
 
 
+FILES = {"type": "file-discovery", "parameters": {"path": "/etc/epp/endpoints.yaml"}}
+_READS_EVENTS = {"prefixMatchInfoProducerName": "precise-prefix-cache-producer"}
+BY_EVENTS = {"type": "prefix-cache-scorer", "parameters": _READS_EVENTS}
+AFFINITY_BY_EVENTS = {"type": "prefix-cache-affinity-filter", "parameters": {**_READS_EVENTS, "peakPrefillThroughput": 15926}}
+IN_FLIGHT_BY_EVENTS = {"type": "inflight-load-producer", "parameters": _READS_EVENTS}
+
+
+def kv_events(line: str, *readers: t.Any, events: t.Any = None, wired: bool = True, tokens: t.Any = None, **parameters: t.Any) -> Document:
+    """A document of the router with an index that follows KV events, and what reads it."""
+    tokens = {"modelName": "m", "vllm": {"url": "http://render:8000"}} if tokens is None else tokens
+    source = {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": "precise-prefix-cache-producer"}]}
+    made = document(
+        line,
+        {"type": "token-producer", "parameters": tokens},
+        *(["endpoint-notification-source"] if wired else []),
+        {"type": "precise-prefix-cache-producer", "parameters": {"kvEventsConfig": {"topicFilter": "kv@"} if events is None else events, **parameters}},
+        *readers,
+        "max-score-picker",
+    )
+    return {**made, **({"dataLayer": {"sources": [source]}} if wired else {})}
+
+
 RIGHT: dict[str, tuple[str, Document]] = {
     **{f"queue {line}": (line, document(line, *QUEUE)) for line in LINES},
     **{f"prefill/decode {line}": (line, pd(line)) for line in LINES if line != GIE15},
@@ -91,7 +113,13 @@ RIGHT: dict[str, tuple[str, Document]] = {
     "one declared picker, none named": (S07, document(S07, "queue-scorer", "random-picker", profile=[{"pluginRef": "queue-scorer"}])),
     "decider after handler in 0.10": (R10, pd(R10, before=False)),
     "attribute with its producer in 0.11": (R11, document(R11, attribute_scorer("x/y", producer=""), *QUEUE)),
-    "discovery as before 0.11": (R11, document(R11, *QUEUE, dataLayer={"discovery": {"pluginRef": "queue-scorer"}})),
+    "discovery as before 0.11": (R11, document(R11, *QUEUE, FILES, dataLayer={"discovery": {"pluginRef": "file-discovery"}})),
+    "discovery in 0.11": (R11, document(R11, *QUEUE, FILES, dataLayer={"discovery": {"endpoints": {"pluginRef": "file-discovery"}}})),
+    # As llm-d's guide precise-prefix-cache-routing since July 2026 (llm-d pull 2071), and its configurations of e2e tests with one socket for all servers.
+    **{f"sticky by KV events {line}": (line, kv_events(line, AFFINITY_BY_EVENTS, "token-load-scorer", IN_FLIGHT_BY_EVENTS)) for line in (R09, R10, R11)},
+    "one socket for all servers": (R10, kv_events(R10, BY_EVENTS, events={"zmqEndpoint": "tcp://0.0.0.0:5557"}, wired=False)),
+    "another hash in 0.11": (R11, kv_events(R11, BY_EVENTS, tokenProcessorConfig={"blockSizeTokens": 64, "hashAlgorithm": "xxh64"})),
+    "estimate of images": (R09, document(R09, {"type": "token-producer", "parameters": {"estimate": {"image": {"mode": "static"}}}}, *QUEUE)),
     "what 0.11 brings": (
         R11,
         document(

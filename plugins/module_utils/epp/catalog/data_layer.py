@@ -12,6 +12,43 @@ _MATCH = Param("prefixMatchInfoProducerName", "str", lines=ROUTER, refers="produ
 _SEND = (Param("scheme", "str", "http", choices=("http", "https")), Param("insecureSkipVerify", "bool", True))
 _TLS = tuple(Param(name, "str", lines=R10_UP) for name in ("caCertPath", "clientCertPath", "clientKeyPath"))
 _INTERVAL = Param("interval", "duration", lines=R10_UP)
+_RENDER = (Param("url", "str", "http://localhost:8000"), Param("timeout", "duration", "5s"), Param("mmTimeout", "duration", "30s"))
+_RESOLUTION = Param("defaultResolution", "object", fields=(Param("width", "int", required=True, low=0), Param("height", "int", required=True, low=0)))
+_FACTOR = Param("dynamic", "object", fields=(Param("factor", "int", low=0),))
+
+
+def _mode(*choices: str) -> Param:
+    return Param("mode", "str", choices=choices)
+
+
+_IMAGE = Param(
+    "image", "object", fields=(_mode("dynamic", "static"), _RESOLUTION, Param("static", "object", fields=(Param("staticToken", "int", low=0),)), _FACTOR)
+)
+_OF_FRAME = (_mode("dynamic", "static"), Param("static", "object", fields=(Param("numTokensPerFrame", "int", low=0),)), _FACTOR)
+_FRAMES = (
+    _mode("sampled", "strided"),
+    *(Param(name, "int", low=0) for name in ("minFrames", "maxFrames")),
+    Param("sampled", "object", fields=(Param("sampleFPS", "float", low=0), Param("temporalPatchSize", "int", low=0))),
+    Param("strided", "object", fields=(Param("defaultSourceFPS", "float", low=0), Param("frameStride", "int", low=0))),
+)
+_VIDEO = Param(
+    "video",
+    "object",
+    lines=R10_UP,
+    fields=(
+        _RESOLUTION,
+        Param("defaultDuration", "float", low=0),
+        Param("tokensPerFrame", "object", fields=_OF_FRAME),
+        Param("frames", "object", fields=_FRAMES),
+        Param("maxVideoTokens", "int", low=0),
+    ),
+)
+_TOKENS = (
+    Param("modelName", "str"),
+    Param("vllm", "object", fields=_RENDER),
+    Param("estimate", "object", fields=(_IMAGE, _VIDEO)),
+    Param("udsTokenizerConfig", "free", obsolete="The socket tokenizer is deprecated since router 0.9: write vllm.url, the address of a render sidecar."),
+)
 
 PRODUCERS: tuple[Plugin, ...] = (
     Plugin(
@@ -112,18 +149,7 @@ PRODUCERS: tuple[Plugin, ...] = (
         "token-producer",
         ("producer",),
         ROUTER,
-        (
-            Param("modelName", "str"),
-            Param(
-                "vllm",
-                "object",
-                fields=(Param("url", "str", "http://localhost:8000"), Param("timeout", "duration", "5s"), Param("mmTimeout", "duration", "30s")),
-            ),
-            Param("estimate", "free"),
-            Param(
-                "udsTokenizerConfig", "free", obsolete="The socket tokenizer is deprecated since router 0.9: write vllm.url, the address of a render sidecar."
-            ),
-        ),
+        _TOKENS,
         makes=("tokens",),
         default=True,
     ),
@@ -131,7 +157,7 @@ PRODUCERS: tuple[Plugin, ...] = (
         "tokenizer",
         ("producer",),
         UNTIL_R10,
-        (Param("modelName", "str"), Param("vllm", "free"), Param("estimate", "free"), Param("udsTokenizerConfig", "free")),
+        _TOKENS,
         deprecated="renamed token-producer in router 0.9, gone in 0.11.",
         makes=("tokens",),
     ),

@@ -95,7 +95,8 @@ _PRECISE = (
     "Declare precise-prefix-cache-producer with its parameters, and a prefix-cache-scorer with prefixMatchInfoProducerName: precise-prefix-cache-producer."
 )
 _HEADERS = "Take it out: disagg-profile-handler writes the headers itself."
-_HANDLER = "Declare disagg-profile-handler with deciders: {prefill: prefix-based-pd-decider}."
+_HANDLER = "Declare disagg-profile-handler, with the decider that deciderPluginName names (by default prefix-based-pd-decider) under deciders.prefill."
+_LABEL = "Declare label-selector-filter with matchExpressions: [{key: the label, operator: In, values: validValues}]."
 _NO_PICKER = "No release of the endpoint picker has it. random-picker gives every server the same share over time, at random: preset round_robin uses it."
 
 # Types that are removed, renamed, or of another line: (lines without it, what to write instead).
@@ -118,9 +119,9 @@ TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (R11_UP, Move("disagg-headers-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
     (R11_UP, Move("prefill-header-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
     (R11_UP, Move("pd-profile-handler", "disagg-profile-handler", "router 0.11", _HANDLER)),
-    (R11_UP, Move("by-label", "label-selector-filter", "router 0.11")),
-    (R11_UP, Move("by-label-selector", "label-selector-filter", "router 0.11")),
-    (R11_UP, Move("tokenizer", "token-producer", "router 0.11")),
+    (R11_UP, Move("by-label", "label-selector-filter", "router 0.11", _LABEL)),
+    (R11_UP, Move("by-label-selector", "label-selector-filter", "router 0.9")),
+    (R11_UP, Move("tokenizer", "token-producer", "router 0.9")),
     (frozenset({S07}), Move("approx-prefix-cache-producer", "prefix-cache-scorer", "1.5", "Here its parameters belong to prefix-cache-scorer.")),
     (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds are fields of the section saturationDetector.")),
 )
@@ -145,7 +146,6 @@ PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("load-aware-scorer", LLMD, Move("queueThreshold", "threshold", "")),
     ("session-affinity-scorer", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
     ("session-affinity-filter", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
-    ("active-request-scorer", ROUTER, Move("requestTimeout", "", "router 0.9", "Leave it out: it is not read since router 0.9.")),
     ("predicted-latency-producer", ROUTER, Move("predictInPrepareData", "predictInProduce", "router 0.9")),
     ("predicted-latency-producer", frozenset({GIE15}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
 )
@@ -211,6 +211,11 @@ def _values(plugin: Plugin, name: str, parameters: t.Mapping[str, t.Any]) -> lis
 def lines_of(plugin_type: str) -> list[str]:
     """The release lines that have a type, oldest first; [] for an unknown type."""
     return [line for line in LINES if line in _INDEX_BY_TYPE.get(plugin_type, {})]
+
+
+def roles_of(plugin_type: str) -> set[str]:
+    """The roles of a type in any release line; empty for an unknown type."""
+    return {role for plugin in _INDEX_BY_TYPE.get(plugin_type, {}).values() for role in plugin.roles}
 
 
 def types_of(line: str, role: str | None = None) -> list[str]:

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from .types import GIE15, ON_15, R09, R10, R10_UP, R11, R11_UP, ROUTER, S07, SINCE_15, UNTIL_15, UNTIL_R10, Line, Move, Param
+from .types import ALL, GIE15, ON_15, R09, R10, R10_UP, R11, R11_UP, ROUTER, S07, SINCE_15, UNTIL_15, UNTIL_R10, Line, Move, Param
 
 OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 NEW_API = "llm-d.ai/v1alpha1"
+NEWEST_API = "llm-d.ai/v1"  # of upstream's current guides; by llm-d.ai/docs/dev/architecture/router/configuration it differs under dataLayer only
 KIND = "EndpointPickerConfig"
 
 _FLOW = "enables the flow-control layer"
@@ -77,7 +78,17 @@ DOCUMENT: tuple[Param, ...] = (
             _SOURCES,
             Param("injectDefaults", "bool", True, lines=ROUTER),
             Param("discovery", "object", lines=UNTIL_R10, fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
-            Param("discovery", "free", lines=R11_UP),  # regrouped after the tree that was read (llm-d-router pull 2434); the old spelling is still read
+            # Regrouped after the tree that was read (llm-d-router pull 2434); the old spelling is still read.
+            Param(
+                "discovery",
+                "object",
+                lines=R11_UP,
+                fields=(
+                    Param("pluginRef", "str", refers="discovery"),
+                    Param("endpoints", "object", fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
+                    Param("peers", "free"),
+                ),
+            ),
             Param("crossReplicaSyncerPluginRef", "str", lines=R10_UP, refers="syncer"),
             Param("crossReplicaSyncInterval", "duration", lines=R10_UP),
         ),
@@ -103,6 +114,7 @@ DOCUMENT: tuple[Param, ...] = (
     Param("requestHandler", "object", lines=ROUTER, fields=(Param("parsers", "objects", fields=(Param("pluginRef", "str", required=True, refers="parser"),)),)),
 )
 
+_FLAT = "With this apiVersion the fields are dataLayer.crossReplicaSyncerPluginRef and dataLayer.crossReplicaSyncInterval."
 _TO_DETECTOR = "Since 1.5 the thresholds are parameters of the plugin utilization-detector; name that plugin in saturationDetector.pluginRef."
 
 # Fields of other releases: (lines without the field, what to write there).
@@ -121,6 +133,8 @@ FIELD_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
             "This line takes the thresholds themselves: queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold.",
         ),
     ),
+    (UNTIL_R10, Move("dataLayer.discovery.endpoints", "discovery.pluginRef", "router 0.11", "This line is older: write dataLayer.discovery.pluginRef.")),
+    (R10_UP, Move("dataLayer.crossReplica", "", "", _FLAT)),
     (UNTIL_15, Move("requestHandler", "parser", "router 0.9", "This line is older: it takes one parser, as parser.pluginRef.")),
     (UNTIL_15, Move("flowControl.saturationDetector", "saturationDetector", "router 0.9", "This line is older: write saturationDetector at the top.")),
 )
@@ -146,6 +160,16 @@ FORBIDDEN_FLAGS: dict[str, str] = {
     "lora-info-metric": "loraSpec",
     "cache-info-metric": "cacheInfoSpec",
 }
+# Flags that not every line has, by pkg/epp/server/options.go: the lines with them. With one that it does not know, the endpoint picker exits.
+_SCRAPING = ("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme", "model-server-metrics-https-insecure-skip-verify")
+LINE_FLAGS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_SCRAPING, ALL - R10_UP),
+    **dict.fromkeys(("enable-grpc-stream-metrics", "grpc-max-recv-msg-size", "grpc-max-send-msg-size"), ROUTER),
+    **dict.fromkeys(("allow-experimental-plugins", "drain-timeout", "emit-endpoint-scores", "metrics-cert-dir", "metrics-client-ca-file"), R10_UP),
+    **dict.fromkeys(("tls-cipher-suites", "tls-min-version"), R10_UP),
+}
+# What the flags of scraping became, parameters of metrics-data-source.
+FLAG_MOVES: dict[str, str] = dict(zip(_SCRAPING, ("port", "path", "scheme", "insecureSkipVerify"), strict=True))
 METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | dict.fromkeys((*ON_15, *ROUTER), "core-metrics-extractor")
 BOOLEAN_FLAGS = frozenset(
     {

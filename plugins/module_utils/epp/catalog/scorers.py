@@ -71,7 +71,7 @@ _INDEXER = (
     _TOKENIZERS,
     _NO_TOKENIZERS,
 )
-_HASH = Param("hashAlgorithm", "str", "cbor-fnv", choices=("cbor-fnv", "xxhash"), lines=R11_UP)
+_HASH = Param("hashAlgorithm", "str", "cbor-fnv", choices=("cbor-fnv", "xxh64"), lines=R11_UP)
 PRECISE_INDEX = (
     Param(
         "tokenProcessorConfig",
@@ -178,6 +178,7 @@ SCORERS: tuple[Plugin, ...] = (
         LLMD,
         (
             Param("requestTimeout", "duration", "2m", lines=SCHEDULER),
+            Param("requestTimeout", "duration", lines=ROUTER, obsolete="Leave it out: it is not read since router 0.9."),
             Param("idleThreshold", "int", 0, low=0),
             fraction("maxBusyScore", 1),
             INFLIGHT_NAME,

@@ -104,7 +104,7 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     filters = [with_server_options(part, asked, line) for part in resolve_filters(asked.get("filters") or [], base.get("filters", ()), line, found)]
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
     if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):
-        disaggregate(draft, disaggregation, parts, filters, picker, context, found)
+        disaggregate(draft, disaggregation, parts, filters, picker, context, found, base)
     else:
         _single(draft, asked, parts, filters, picker, context, found)
         if disaggregation is not None and not found.problems:

@@ -20,10 +20,14 @@ PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode",
 
 
 def disaggregate(
-    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[Part], picker: Part, context: Context, found: Findings
+    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[Part], picker: Part, context: Context, found: Findings, preset: Context
 ) -> None:
-    """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them."""
-    line, names = LINE_FACTS[draft.line], [draft.declare_part(item) for item in filters]
+    """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them.
+
+    preset: its facts, of which `stages` are scorers that stages have unless the user names any.
+    """
+    line, names = LINE_FACTS[draft.line], {draft.declare_part(item): item.alias for item in filters}
+    of_stages = preset.get("stages", {})
     for key in asked:
         if key == "threshold":
             found.refuse(
@@ -44,7 +48,12 @@ def disaggregate(
         base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
     stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
     for stage in stages:
-        _stage(draft, stage, asked.get(stage), base, names, picker, context, found)
+        parts, kept = base, list(names)
+        if stage in of_stages:
+            kept = [name for name, alias in names.items() if alias not in preset.get("filters", ())]
+            if all(part.path == "preset" for part in base):
+                parts = resolve_scorers({}, of_stages[stage], draft.line, "scorers", found)
+        _stage(draft, stage, asked.get(stage), parts, kept, picker, context, found)
     for item in filters:
         declare_makers(draft, item, context)
     deciders = {"prefill": _decider(draft, asked, found)}

@@ -13,7 +13,7 @@ from ...schema.fields import Problem, ordinary, show, suggest
 from ..catalog.plugins import FILTER_ALIASES, OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
 from ..catalog.presets import PRESETS, SERVER_OPTIONS
 from ..catalog.types import LINES
-from ..rules.references import unknown_type
+from ..rules.references import type_move, unknown_type
 
 Context = t.Mapping[str, t.Any]
 KEYS = (
@@ -170,6 +170,7 @@ def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: st
     else:
         problem = unknown_type(kind, line, path, role)
         here = [name for name in aliases if line in lines_of(type_here(name, aliases, line))]
+        lines = [each for each in LINES if each in lines_of(type_here(alias, aliases, each))] if alias is not None else lines_of(kind)
         found.problems.append(
             Problem(
                 path,
@@ -177,8 +178,8 @@ def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: st
                 problem.reason,
                 (
                     problem.fix
-                    if not lines_of(kind) or "Renamed" in problem.fix
-                    else f"Use a release that has it ({', '.join(lines_of(kind))}), or one of: {', '.join(here)}."
+                    if not lines_of(kind) or type_move(kind, line)
+                    else f"Use a release that has it ({', '.join(lines)}), or one of: {', '.join(here)}."
                 ),
             )
         )

@@ -12,8 +12,8 @@ from ...common.flags import flags_of
 from ...common.objects import get_path
 from ...schema.fields import Problem
 from ..catalog.plugins import reads
-from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
-from ..catalog.types import Plugin
+from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FLAG_MOVES, FORBIDDEN_FLAGS, LINE_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
+from ..catalog.types import LINES, Plugin
 from ..document import Declared, ParsedConfig, parse_config
 from . import disaggregation, parsed_values, profiles, references, semantics
 
@@ -47,7 +47,7 @@ def notes(document: dict[str, t.Any], release: str) -> list[str]:
     found += [f"{item.type}: {item.plugin.deprecated}" for item in config.plugins if item.plugin is not None and item.plugin.deprecated]
     found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
     found += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
-    found += profiles.ties(config) + profiles.affinity(config)
+    found += references.idle(config) + profiles.ties(config) + profiles.affinity(config)
     predicted = [item.name for item in config.plugins if item.plugin is not None and _predicts(item, item.plugin, release)]
     found += [f"{', '.join(predicted)}: {_PREDICTOR}"] if predicted else []
     for item in config.plugins:
@@ -91,6 +91,11 @@ def _flags(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem
                     f"Write {option}{FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[config.line.name]}.",
                 )
             )
+        elif argument.startswith("-") and config.line.name not in LINE_FLAGS.get(name, (config.line.name,)):
+            lines = ", ".join(line for line in LINES if line in LINE_FLAGS[name])
+            moved = f"write {FLAG_MOVES[name]} in the parameters of metrics-data-source" if name in FLAG_MOVES else "leave it out"
+            reason = f"{config.line.name} has no such flag, and the endpoint picker exits."
+            problems.append(Problem(f"epp_args[{index}]", argument, reason, f"Use a release that has it ({lines}), or {moved}."))
         elif argument.startswith("-") and name in BOOLEAN_FLAGS and not given and _says_false(argument, arguments[index + 1 : index + 2]):
             problems.append(Problem(f"epp_args[{index}]", argument, "a boolean flag without '=' is true, whatever follows it.", f"Write --{name}=false."))
     if experimental(config) and arguments and flags_of(arguments).get("allow-experimental-plugins", "false") not in (None, "true"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from ...schema.fields import Problem, ordinary, show, suggest
-from ..catalog.plugins import reads, types_of
-from ..document import AFFINITY, PROFILE_ROLES, ParsedConfig, Profile
+from ..catalog.plugins import reads, roles_of, types_of
+from ..document import AFFINITY, ParsedConfig, Profile
 
 
 def profile_names(config: ParsedConfig) -> list[Problem]:
-    """Profile names are unique; every plugin that a profile names exists and is a filter, scorer or picker."""
+    """Profile names are unique; every plugin that a profile names exists, once in it."""
     problems: list[Problem] = []
     seen: set[str] = set()
     for profile in config.profiles:
@@ -25,12 +25,6 @@ def profile_names(config: ParsedConfig) -> list[Problem]:
             if item.name and item.declared is None:
                 near = suggest(item.name, [known.name for known in config.plugins])
                 problems.append(Problem(where, item.name, "no plugin has this name.", f"Did you mean {near}?" if near else "Declare it under plugins."))
-            elif item.declared is not None and item.declared.plugin is not None and not PROFILE_ROLES & set(item.declared.plugin.roles):
-                problems.append(
-                    Problem(
-                        where, item.name, f"{item.declared.type} is neither a filter, a scorer nor a picker: in a profile it has no effect.", "Remove it here."
-                    )
-                )
         names = [item.name for item in profile.plugins]
         problems += [
             Problem(f"{item.path}.pluginRef", item.name, "it is twice in this profile and would count twice.", "Remove one.")
@@ -73,7 +67,7 @@ def handlers(config: ParsedConfig) -> list[Problem]:
     ]
     if len(config.profiles) > 1:
         names = ", ".join(profile.name for profile in config.profiles)
-        if not found:
+        if not found and not any(item.plugin is None and roles_of(item.type) & {"handler"} for item in config.plugins):
             problems.append(
                 Problem(
                     "schedulingProfiles",

@@ -12,9 +12,10 @@ import typing as t
 
 from ...schema.fields import Problem, show, suggest
 from ..catalog.plugins import TYPE_MOVES, defaults_of, lines_of, normalize, types_of
-from ..catalog.release_lines import DOCUMENT, GATE_MOVES, METRICS_EXTRACTOR
+from ..catalog.release_lines import DOCUMENT, GATE_MOVES, METRICS_EXTRACTOR, NEWEST_API
+from ..catalog.types import LINES, Move
 from ..document import PROFILE_ROLES, Declared, ParsedConfig, entries, parameter_references
-from .shape import Owner, check_tree
+from .shape import Owner, check_tree, moved
 
 ROLE_NAMES = {
     "scorer": "a scorer",
@@ -33,6 +34,8 @@ ROLE_NAMES = {
     "parser": "a parser",
     "syncer": "a syncer",
 }
+# Roles of plugins that work without being named.
+_BY_THEMSELVES = frozenset({"handler", "headers", "producer", "admission", "reporter", "request", "test", "eviction"})
 
 
 def document_shape(config: ParsedConfig) -> list[Problem]:
@@ -40,7 +43,10 @@ def document_shape(config: ParsedConfig) -> list[Problem]:
     problems = check_tree(config.document, DOCUMENT, "", Owner(config.line))
     version = config.document.get("apiVersion")
     if isinstance(version, str) and version not in config.line.api_versions:
-        problems.append(Problem("apiVersion", version, f"{config.line.name} does not read this version.", f"Write {config.line.api_versions[0]}."))
+        newest = "; what else differs is under dataLayer." if version == NEWEST_API and config.line.strict else "."
+        problems.append(
+            Problem("apiVersion", version, f"{config.line.name} is not known to read this version.", f"Write {config.line.api_versions[0]}{newest}")
+        )
     return problems
 
 
@@ -64,14 +70,18 @@ def plugin_types(config: ParsedConfig) -> list[Problem]:
     return problems
 
 
+def type_move(kind: str, line: str) -> Move | None:
+    """What replaces a plugin type that the line does not have."""
+    return next((move for lines, move in TYPE_MOVES if line in lines and move.old == kind), None)
+
+
 def unknown_type(kind: str, line: str, path: str, role: str | None = None) -> Problem:
     """The problem for an unknown plugin type. It names what replaced the type, the lines that have it, or the closest type."""
-    move = next((move for lines, move in TYPE_MOVES if line in lines and move.old == kind), None)
+    move, known = type_move(kind, line), lines_of(kind)
     if move is not None:
-        reason = f"{line} has no plugin type {kind}."
-        renamed = f"Renamed to {move.new} in {move.when}: write {move.new}."
-        return Problem(path, kind, reason, f"{renamed} {move.how}".strip() if move.when else move.how)
-    known = lines_of(kind)
+        newer = bool(known) and LINES.index(known[0]) > LINES.index(line)
+        since = f", which is gone since {move.when}" if move.how and move.when and not newer else ""
+        return Problem(path, kind, f"{line} has no plugin type {kind}{since}.", moved(move, newer))
     if known:
         same = "" if role is None else f" Plugins of this kind here: {', '.join(types_of(line, role))}."
         return Problem(path, kind, f"{line} has no plugin type {kind}.", f"Use a release that has it: {', '.join(known)}.{same}")
@@ -110,37 +120,70 @@ def _single(item: Declared, path: str) -> list[Problem]:
 
 
 def unreferenced(config: ParsedConfig) -> list[Problem]:
-    """Every plugin is named by a profile, a section or a parameter; otherwise it is created and never used."""
+    """Every source, policy and decider is named by a section or a parameter; otherwise what it says is never done."""
+    return [
+        Problem(
+            item.path, item.name, f"{item.name} is {_what(item)} that is not named by anything: it is created and never used.", _where_to_name(item, config)
+        )
+        for item in _unused(config)
+        if not item.has_any(PROFILE_ROLES)
+    ]
+
+
+def idle(config: ParsedConfig) -> list[str]:
+    """Notes on what does no harm and has no effect: filters, scorers and pickers that no profile names, and what does nothing in a profile."""
+    unused = [item for item in _unused(config) if item.has_any(PROFILE_ROLES)]
+    found = [f"{item.name} is {_what(item)} that no profile names: it is created and never used. {_where_to_name(item, config)}" for item in unused]
+    named = [
+        (profile, item.declared) for profile in config.profiles for item in profile.plugins if item.declared is not None and item.declared.plugin is not None
+    ]
+    return found + [
+        f"{item.name} is neither a filter, a scorer nor a picker: in profile {profile.name} it has no effect."
+        for profile, item in named
+        if not item.has_any(PROFILE_ROLES)
+    ]
+
+
+def _unused(config: ParsedConfig) -> list[Declared]:
     named = {item.name for profile in config.profiles for item in profile.plugins}
     if any(not profile.of("picker") for profile in config.profiles):
         named |= {item.name for item in config.of("picker")}  # a profile without a picker takes the one that is declared
-    by_section = {name for _role, name, _path in _all_references(config)}
-    by_section |= {"prefix-based-pd-decider"} if config.of_type("pd-profile-handler") else set()  # the default of that handler
-    problems: list[Problem] = []
-    for item in config.plugins:
-        if item.plugin is None or item.name in named or item.name in by_section:
-            continue
-        roles = set(item.plugin.roles)
-        if roles & {"handler", "headers", "producer", "admission", "reporter", "request", "test", "eviction"}:
-            continue
-        if item.plugin.default and item.name == item.type:
-            continue  # the endpoint picker looks it up under this name
-        what = "/".join(ROLE_NAMES.get(role, role) for role in item.plugin.roles)
-        where = "any profile" if roles & PROFILE_ROLES else "anything"
-        problems.append(
-            Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is created and never used.", _where_to_name(roles, config))
-        )
-    return problems
+    named |= {name for _role, name, _path in _all_references(config)}
+    named |= {"prefix-based-pd-decider"} if any(item.type == "pd-profile-handler" for item in config.plugins) else set()  # the default of that handler
+    # What plugins that the line does not have refer to: these are reported, and what follows from them is not.
+    named |= {text for item in config.plugins if item.plugin is None for text in _texts(item.parameters)}
+    return [
+        item
+        for item in config.plugins
+        if item.plugin is not None
+        and item.name not in named
+        and not item.has_any(_BY_THEMSELVES)
+        and not (item.plugin.default and item.name == item.type)  # the endpoint picker looks it up under this name
+    ]
 
 
-def _where_to_name(roles: set[str], config: ParsedConfig) -> str:
-    if "decider" in roles:
+def _texts(value: t.Any) -> t.Iterator[str]:
+    """All texts among the values of a tree of parameters."""
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
+
+
+def _what(item: Declared) -> str:
+    return "/".join(ROLE_NAMES.get(role, role) for role in (item.plugin.roles if item.plugin else ()))
+
+
+def _where_to_name(item: Declared, config: ParsedConfig) -> str:
+    if item.has("decider"):
         return "Name it in the parameters of the profile handler (deciders.prefill), or remove it."
-    if roles & {"source", "extractor"}:
+    if item.has_any({"source", "extractor"}):
         return f"Name it under {config.line.data_section}.sources, or remove it."
-    if roles & {"fairness", "ordering", "usage_limit", "saturation"}:
+    if item.has_any({"discovery", "syncer"}):
+        return f"Name it under {config.line.data_section}, or remove it."
+    if item.has_any({"fairness", "ordering", "usage_limit", "saturation"}):
         return "Name it under flowControl or saturationDetector, or remove it."
-    return "Name it in a profile, or remove it." if roles & PROFILE_ROLES else "Remove it."
+    return "Name it in a profile, or remove it." if item.has_any(PROFILE_ROLES) else "Remove it."
 
 
 def _all_references(config: ParsedConfig) -> t.Iterator[tuple[str, t.Any, str]]:

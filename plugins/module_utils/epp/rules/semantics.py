@@ -10,7 +10,7 @@ import typing as t
 from ...common.objects import get_path, mapping
 from ...schema.fields import Problem
 from ..catalog.plugins import BY_ITSELF, MAKERS, reads
-from ..document import Declared, ParsedConfig, entries
+from ..document import AFFINITY, Declared, ParsedConfig, entries
 
 
 def precise_prefix(config: ParsedConfig) -> list[Problem]:
@@ -22,7 +22,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
         if item.type == "precise-prefix-cache-scorer" and not config.line.strict:
             problems += _tokenizers(pool, f"{path}.indexerConfig.tokenizersPoolConfig")
         events = mapping(item.parameters.get("kvEventsConfig"))
-        if events.get("zmqEndpoint") and events.get("discoverPods", True):
+        if events.get("zmqEndpoint") and events.get("discoverPods", True) and (not config.line.strict or _told_of_servers(config, item)):
             problems.append(
                 Problem(
                     f"{path}.kvEventsConfig.discoverPods",
@@ -89,15 +89,10 @@ def _both_sizes(item: Declared, path: str) -> list[Problem]:
 
 
 def _precise_wiring(config: ParsedConfig) -> list[Problem]:
-    """In the router the producer connects to no server until endpoint-notification-source reports them."""
+    """In the router it connects to no server until endpoint-notification-source reports them."""
     problems = []
-    for item in config.of_type("precise-prefix-cache-producer"):
-        wired = any(
-            get_path(extractor, "pluginRef") == item.name
-            for source in entries(config.section("dataLayer"), "sources", dict)
-            for extractor in entries(source, "extractors", dict)
-        )
-        if not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint") and not wired:
+    for item in config.makes("precise") if config.line.strict else ():
+        if not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint") and not _told_of_servers(config, item):
             problems.append(
                 Problem(
                     item.path,
@@ -106,21 +101,25 @@ def _precise_wiring(config: ParsedConfig) -> list[Problem]:
                     f"Add the source endpoint-notification-source with the extractor {item.name} to dataLayer.sources.",
                 )
             )
-        if not config.of_type("token-producer", "tokenizer"):
+        if not any(made.parameters.get("modelName") for made in config.of_type("token-producer", "tokenizer")):
             problems.append(
                 Problem(
                     "plugins",
                     None,
-                    "precise matching needs the tokens of the prompt; without a token-producer it gets an estimate that matches no KV event.",
+                    "precise matching needs the tokens of the prompt; without a token-producer with modelName it gets an estimate that matches no KV event.",
                     "Declare token-producer with modelName and vllm.url.",
                 )
             )
-        readers = [scorer for scorer in config.of_type("prefix-cache-scorer") if scorer.parameters.get("prefixMatchInfoProducerName") == item.name]
-        if not readers:
-            problems.append(
-                Problem(item.path, item.name, "no scorer reads its result.", f"Declare prefix-cache-scorer with prefixMatchInfoProducerName: {item.name}.")
-            )
+        if not item.has("scorer") and not any(reader.parameters.get("prefixMatchInfoProducerName") == item.name for reader in config.plugins):
+            reason, fix = "no scorer reads its result, and no filter.", f"Write prefixMatchInfoProducerName: {item.name} in prefix-cache-scorer or {AFFINITY}."
+            problems.append(Problem(item.path, item.name, reason, fix))
     return problems
+
+
+def _told_of_servers(config: ParsedConfig, item: Declared) -> bool:
+    """Whether a source of the data layer reports servers to a plugin."""
+    sources = entries(config.section("dataLayer"), "sources", dict)
+    return any(extractor.get("pluginRef") == item.name for source in sources for extractor in entries(source, "extractors", dict))
 
 
 def cold_requests(config: ParsedConfig) -> list[Problem]:
@@ -174,9 +173,10 @@ def parameters_together(config: ParsedConfig) -> list[Problem]:
             )
         if item.type == "session-id-producer" and bool(given.get("headerName")) == bool(given.get("cookieName")):
             problems.append(Problem(path, sorted(given), "it takes exactly one of headerName and cookieName.", "Write one of them."))
-        if item.type == "token-producer" and ("estimate" in given) and ({"vllm", "modelName"} & set(given)):
+        tokens = config.line.strict and "tokens" in item.plugin.makes
+        if tokens and "estimate" in given and {"vllm", "modelName"} & set(given):
             problems.append(Problem(path, sorted(given), "it has one backend: estimate, or vllm with modelName.", "Keep one of the two."))
-        if item.type in ("token-producer",) and "vllm" in given and not given.get("modelName"):
+        if tokens and "vllm" in given and not given.get("modelName"):
             problems.append(Problem(f"{path}.modelName", None, "the vllm backend requires the model.", "Write the name that the servers serve."))
         span = get_path(given, "algorithm", "normalization", "fixedRange")
         if isinstance(span, dict) and all(isinstance(span.get(end), (int, float)) for end in ("min", "max")) and span["min"] >= span["max"]:

@@ -172,10 +172,9 @@ def _unknown(key: t.Any, value: t.Any, params: t.Sequence[Param], path: str, own
     what = f"parameter of {owner.type}" if owner.type else "field"
     reason = f"{owner.line.name} knows no such {what} and {owner.outcome}."
     move = _moved(key, owner)
-    if move is not None:
-        renamed = f"Renamed to {move.new} in {move.when}: write {move.new}." if move.when else f"Write {move.new}."
-        return Problem(path, value, reason, move.how or renamed)
     elsewhere = [line for line in LINES if any(param.name == key and line in param.lines for param in params)]
+    if move is not None:
+        return Problem(path, value, reason, moved(move, newer=bool(elsewhere) and LINES.index(elsewhere[0]) > LINES.index(owner.line.name)))
     if elsewhere:
         return Problem(path, value, reason, f"Leave it out, or use a release that has it: {', '.join(elsewhere)}.")
     known = [param.name for param in params if owner.line.name in param.lines and not param.obsolete]
@@ -183,6 +182,13 @@ def _unknown(key: t.Any, value: t.Any, params: t.Sequence[Param], path: str, own
     if near is not None:
         return Problem(path, value, reason, f"Did you mean {near}?")
     return Problem(path, value, reason, f"Allowed here: {', '.join(sorted(known))}." if known else "Leave it out.")
+
+
+def moved(move: Move, newer: bool) -> str:
+    """What to write instead of a name. newer: the name came after this release line, which has an older one."""
+    if move.how or newer or not move.when:
+        return move.how or f"Write {move.new}" + (f", its name before {move.when}." if move.when else ".")
+    return f"Renamed to {move.new} in {move.when}: write {move.new}."
 
 
 def _moved(key: t.Any, owner: Owner) -> Move | None:

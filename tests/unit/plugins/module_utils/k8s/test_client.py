@@ -65,6 +65,25 @@ def test_a_library_that_sends_no_token_is_named_before_anything_is_sent(monkeypa
     assert "connection refused" in trouble(host="https://127.0.0.1:1", api_key=TOKEN), "without a token, as with a certificate, nothing is lost"
 
 
+@pytest.mark.parametrize("exceptions", ["", "*"])
+def test_a_proxy_of_the_kubeconfig_is_told_from_one_of_the_environment(monkeypatch, tmp_path, exceptions):
+    for name in ("https_proxy", "HTTP_PROXY", "http_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", exceptions)
+    named = {"server": "https://10.1.2.3:6443", "proxy-url": "http://jump:8080"}
+    for cluster, proxy in ((named, "http://jump:8080"), ({"server": "https://10.1.2.3:6443"}, "")):
+        content = {
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {"token": TOKEN}}],
+            "current-context": "c",
+        }
+        path = tmp_path / "config"
+        path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        assert module.connect(types.SimpleNamespace(params={"kubeconfig": str(path)})).named_proxy == proxy
+
+
 @pytest.mark.parametrize(("exceptions", "proxy"), [("", "http://proxy:3128"), ("10.0.0.0/8", ""), ("11.0.0.0/8", "http://proxy:3128")])
 def test_the_proxy_is_the_one_that_the_library_uses(monkeypatch, exceptions, proxy):
     for name in ("https_proxy", "HTTP_PROXY", "http_proxy", "no_proxy"):

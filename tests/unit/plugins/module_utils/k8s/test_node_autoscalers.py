@@ -33,8 +33,11 @@ class Api:
         return [function(item) for item in items]
 
 
-def named(*names: str, namespace: str = "") -> Facts:
-    return {"items": [{"metadata": {"name": name, "namespace": namespace}} for name in names]}
+MOST = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+
+
+def named(*names: str, namespace: str = "", annotations: Facts | None = None) -> Facts:
+    return {"items": [{"metadata": {"name": name, "namespace": namespace, "annotations": annotations or {}}} for name in names]}
 
 
 CLUSTERS: dict[str, tuple[Facts, Facts, list[str], list[str]]] = {
@@ -47,10 +50,24 @@ CLUSTERS: dict[str, tuple[Facts, Facts, list[str], list[str]]] = {
     "GKE Autopilot": ({"auto.gke.io": ["v1"]}, {}, ["GKE Autopilot (API group auto.gke.io)"], []),
     "Cluster API": (
         {"cluster.x-k8s.io": ["v1beta1"]},
-        {"/apis/cluster.x-k8s.io/v1beta1/machinedeployments": named(*"abcd")},
+        {"/apis/cluster.x-k8s.io/v1beta1/machinedeployments": named(*"abcd", annotations={MOST: "3"})},
         ["Cluster API (MachineDeployment a, b, c and more)"],
         [],
     ),
+    "Cluster API, not scaled": (
+        {"cluster.x-k8s.io": ["v1beta1"]},
+        {"/apis/cluster.x-k8s.io/v1beta1/machinedeployments": named("a")},
+        [],
+        [f"no MachineDeployment of Cluster API has the annotation {MOST}"],
+    ),
+    "Cluster API, not readable": (
+        {"cluster.x-k8s.io": ["v1beta1"]},
+        {"/apis/cluster.x-k8s.io/v1beta1/machinedeployments": DENIED},
+        ["Cluster API (MachineDeployment)"],
+        [],
+    ),
+    "GKE with node pools alone": ({"cloud.google.com": ["v1"]}, {"/apis/cloud.google.com/v1/computeclasses": named()}, [], []),
+    "Karpenter of 2023": ({"karpenter.sh": ["v1alpha5"]}, {"/apis/karpenter.sh/v1alpha5/provisioners": named("gpu")}, ["Karpenter (Provisioner gpu)"], []),
     "OpenShift, without": (
         {"autoscaling.openshift.io": ["v1beta1"]},
         {"/apis/autoscaling.openshift.io/v1beta1/machineautoscalers": named()},
@@ -80,6 +97,21 @@ def test_what_shows_an_autoscaler(groups: Facts, answers: Facts, seen: list[str]
 def test_pods_of_cluster_autoscaler_are_known_by_their_image(image: str, right: bool) -> None:
     pod = {"metadata": {"name": "ca-0", "namespace": "autoscaler"}, "spec": {"containers": [{"image": image}]}}
     assert running([{"spec": {}}, pod, pod]) == (["cluster-autoscaler (Pod autoscaler/ca-0)"] if right else [])
+
+
+@pytest.mark.parametrize(
+    ("container", "right"),
+    [
+        ({"command": ["./cluster-autoscaler", "--cloud-provider=aws"]}, True),
+        ({"args": ["/usr/bin/cluster-autoscaler"]}, True),
+        ({"command": ["sh", "-c"], "args": ["cluster-autoscaler"]}, False),
+        ({"command": []}, False),
+    ],
+)
+def test_pods_of_cluster_autoscaler_are_known_by_their_program(container: Facts, right: bool) -> None:
+    """OpenShift runs it from an image by digest, whose name is that of a release."""
+    pod = {"metadata": {"name": "ca-0", "namespace": "a"}, "spec": {"containers": [{"image": "quay.io/release@sha256:0", **container}]}}
+    assert bool(running([pod])) == right
 
 
 EVENTS: list[tuple[str, str, str, bool, bool]] = [

@@ -161,3 +161,37 @@ def test_bounds_of_the_speed(speed: t.Any, words: str) -> None:
 def test_a_line_without_it_is_told_at_the_preset() -> None:
     (problem,) = problems(named_by({"preset": "sticky"}, llm_d_release="scheduler-0.7"))
     assert problem.path == "llm_d_model_services[0].scheduler.preset" and "preset: prefix_aware" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("release", "argument", "path"),
+    [
+        ("router-0.9", "--drain-timeout=30s", "llm_d_model_services[0].scheduler.args[0]"),
+        ("router-0.10", "--drain-timeout=30s", None),
+        ("router-0.9", "--allow-experimental-plugins", "llm_d_model_services[0].scheduler.args[0]"),
+        ("gie-1.5", "--zap-encoder=json", None),
+    ],
+)
+def test_a_flag_that_the_release_line_does_not_have_is_refused_at_its_place(release: str, argument: str, path: str | None) -> None:
+    service = {"name": "m", "model": {"uri": "hf://a/b"}, "scheduler": {"preset": "queue", "args": [argument]}}
+    found = problems({"llm_d_release": release, "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": [service]})
+    assert [problem.path for problem in found] == ([path] if path else []), found
+
+
+def test_encode_servers_of_a_document_are_refused_where_the_file_has_it() -> None:
+    """llm-d's guide e-disaggregation, given as a document."""
+    stages = ("encode", "prefill", "decode")
+    deciders = {"encode": "always-disagg-multimodal-decider", "prefill": "always-disagg-pd-decider"}
+    names = [*(f"{stage}-filter" for stage in stages), "active-request-scorer", "max-score-picker", *deciders.values()]
+    document = {
+        "apiVersion": "llm-d.ai/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "plugins": [*({"type": name} for name in names), {"type": "disagg-profile-handler", "parameters": {"deciders": deciders}}],
+        "schedulingProfiles": [
+            {"name": stage, "plugins": [{"pluginRef": f"{stage}-filter"}, {"pluginRef": "active-request-scorer"}, {"pluginRef": "max-score-picker"}]}
+            for stage in stages
+        ],
+    }
+    service = {"name": "m", "model": {"uri": "hf://a/b"}, "scheduler": {"document": document}}
+    [problem] = problems({"llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": [service]})
+    assert problem.path == "llm_d_model_services[0].scheduler.document" and "the decider of encode" in problem.fix

@@ -98,6 +98,7 @@ def test_no_right_is_wanted_that_was_not_wanted_before() -> None:
         ({**SIM, "warmup": {"prompt": [PROMPT]}}, ".warmup.prompt", "there is no such option"),
         ({**VLLM, "engine": {"prefix_caching": False}}, ".engine.prefix_caching", "leaves no prefix cache that could be warmed up"),
         ({**VLLM, "engine": {"args": ["--seed=1", "--no-enable-prefix-caching"]}}, ".engine.args[1]", "leaves no prefix cache"),
+        ({**VLLM, "engine": {"args": ["--seed=1", "--disable-prefix-caching"]}}, ".engine.args[1]", "leaves no prefix cache"),
         ({**SIM, "engine": {"type": "simulator", "args": ["--enable-kvcache=false"]}}, ".engine.args[0]", "leaves no prefix cache"),
         ({**VLLM, "accelerator": {"per_replica": 2}, "engine": {"args": ["--data-parallel-size=2"]}}, ".engine.args[0]", "a cache of its own"),
         ({**VLLM, "accelerator": {"per_replica": 2, "data": 2}}, ".accelerator.data", "a cache of its own"),

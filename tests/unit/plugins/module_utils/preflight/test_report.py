@@ -829,6 +829,9 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
         ("fd00::1", "fd00::/8", True),
         ("fd00::1", "[fd00::1]:6443", True),
         ("fd00::1", "[fd00::1]:443", False),
+        ("fd00::1", "[fd00:0::0:1]:6443", True),
+        ("api.example.com", "*example.com", False),
+        ("api.example.com", "api.example.com other.org", False),
     ],
 )
 def test_no_proxy_names_hosts_networks_and_ports(server: str, no_proxy: str, right: bool) -> None:
@@ -861,6 +864,13 @@ def test_a_client_that_does_not_read_no_proxy_is_named() -> None:
     assert "this version does not read NO_PROXY" in told("35.0.0", no_proxy=True) and "K8S_AUTH_NO_PROXY" in told("34.1.0", no_proxy=True)
     assert "Put api into NO_PROXY" in told("35.0.0", no_proxy=False) and "Put api into NO_PROXY" in told("37.0.2", no_proxy=True)
     assert told("37.0.2", proxy="", helm_proxy="http://proxy:3128").startswith("Helm reaches")
+
+
+def test_a_proxy_of_the_kubeconfig_is_taken_out_there() -> None:
+    """Helm uses proxy-url whatever NO_PROXY says (client-go)."""
+    host = {"helm": "3.19.0", "helm_proxy": "http://p:3128", "named_proxy": "http://p:3128", "proxy": "", "server_name": "api", "libraries": {}}
+    [finding] = judge({**HEALTHY, "host": host}, plan(FILE)["preflight"])
+    assert finding.what.startswith("Helm reaches") and "proxy-url of the kubeconfig" in finding.how and "NO_PROXY" not in finding.how
 
 
 def test_what_is_broken_says_which_versions() -> None:

@@ -122,6 +122,49 @@ def test_gke_tolerates_the_taint_of_accelerators_by_itself() -> None:
     assert [each.id for each in found(facts, "kubernetes", tolerations=[])] == ["accelerators/tainted"]
 
 
+def test_accelerators_that_no_node_has_together_are_not_taken() -> None:
+    """Two nodes of four for a replica of eight: nothing uses them, and nothing can be freed."""
+    facts = {"nodes": [node(gpu="4"), node("b", gpu="4")], "node_autoscalers": NONE}
+    [finding] = found(facts, accelerator={"per_replica": 8})
+    assert (finding.id, finding.found, finding.needed) == ("nodes/size", f"cpu-1 4 {GPU}; b 4 {GPU}", f"8 {GPU} on one node")
+    assert "accelerator.per_replica" in finding.how and "accelerator.nodes" in finding.how and "free" not in finding.how
+
+
+def test_accelerators_of_another_name_are_named() -> None:
+    facts = {"nodes": [node(**{"nvidia.com/gpu.shared": "4"}), node("b", **{"amd.com/gpu": "8"})], "node_autoscalers": NONE}
+    [finding] = found(facts)
+    assert finding.found == "amd.com/gpu, nvidia.com/gpu.shared" and finding.how.startswith("Write accelerator.vendor or accelerator.resource")
+    [none] = found({"nodes": [node()], "node_autoscalers": NONE})
+    assert none.found == "none" and none.how.startswith("Add nodes with accelerators")
+
+
+@pytest.mark.parametrize(
+    ("key", "theirs"),
+    [
+        ("node.kubernetes.io/not-ready", True),
+        ("node.cloudprovider.kubernetes.io/uninitialized", True),
+        ("karpenter.sh/unregistered", True),
+        ("ebs.csi.aws.com/agent-not-ready", True),
+        ("ToBeDeletedByClusterAutoscaler", True),
+        ("team", False),
+    ],
+)
+def test_taints_of_controllers_are_not_to_be_tolerated(key: str, theirs: bool) -> None:
+    facts = {"nodes": [node(), node("gpu-1", [{"key": key, "effect": "NoSchedule"}], gpu="1")], "node_autoscalers": NONE}
+    [finding] = found(facts, "kubernetes")
+    assert finding.id == "accelerators/tainted" and ("Write tolerations" not in finding.how) == theirs
+    assert (f"{key} is there while a node joins" in finding.how) == theirs
+
+
+def test_an_autoscaler_does_not_know_what_a_discovery_writes() -> None:
+    """karpenter issue 1219: nodeSelector nvidia.com/gpu.product, and no node comes."""
+    facts = {"nodes": [node(), node("t4", labels={"nvidia.com/gpu.product": "Tesla-T4"}, gpu="1")], "node_autoscalers": SEEN}
+    [product] = found(facts, accelerator={"product": "NVIDIA-L40S"})
+    [pool] = found(facts, node_selector={"karpenter.sh/nodepool": "gpu"})
+    assert product.severity == "warning" and "does not know this label before" in product.how and "in node_selector" in product.how
+    assert pool.severity == "warning" and "does not know" not in pool.how
+
+
 def test_what_a_pod_requests() -> None:
     def part(sums: bool = True, limits: Facts | None = None, **requests: str) -> Facts:
         return {"sums": sums, "requests": requests, "limits": limits or {}}

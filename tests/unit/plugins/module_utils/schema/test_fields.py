@@ -128,9 +128,9 @@ def test_a_secret_is_never_shown() -> None:
     assert "31337" not in str(found[0])
 
 
-def test_a_planned_choice_is_told_from_an_unknown_one() -> None:
-    field = Field("str", "Provider.", choices=("envoy_gateway",), planned=("istio",))
-    assert "planned, but not supported yet" in str(complete("istio", field, "p")[1][0])
+def test_a_choice_of_before_is_told_from_an_unknown_one() -> None:
+    field = Field("str", "Provider.", choices=("envoy_gateway",), replaced={"contour": "envoy_gateway"})
+    assert "is not supported any more. Write envoy_gateway, which replaces it." in str(complete("contour", field, "p")[1][0])
     assert "Did you mean 'envoy_gateway'?" in str(complete("envoy", field, "p")[1][0])
 
 

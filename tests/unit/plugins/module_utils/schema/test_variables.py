@@ -188,6 +188,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("unknown handler", sim(scheduler={"profile_handler": "singel"}), f"{S0}.scheduler.profile_handler", "Did you mean single?"),
     ("label of another pool", sim(labels={"llm-d.ai/model-service": "b"}), f"{S0}.labels.llm-d.ai/model-service", "in the pool of 'b' as well"),
     ("unknown provider", {"llm_d_gateway": {"provider": "nginx"}}, "llm_d_gateway.provider", "Write one of: envoy_gateway, envoy_ai_gateway, istio"),
+    ("a release line that is gone", {"llm_d_release": "scheduler-0.8"}, "llm_d_release", "Write router-0.9, which replaces it."),
     ("unknown release", {"llm_d_release": "scheduler-0.9"}, "llm_d_release", "gie-1.5, scheduler-0.7"),
     ("name is no DNS label", sim(name="Llama_8B"), f"{S0}.name", "'Llama_8B' is not lower-case letters, digits and '-'"),
     ("name too long", sim(name="x" * 60), f"{S0}.name", "has 60 characters"),

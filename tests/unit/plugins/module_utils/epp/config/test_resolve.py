@@ -136,8 +136,30 @@ def test_it_is_promised_to_be_sticky_as_far_as_it_is(filters: Facts, sticky: boo
     assert ("sticky" in expected_behavior(built.document, "router-0.10")["promises"]) == sticky
 
 
-def test_of_disaggregated_servers_each_stage_has_it() -> None:
-    built = made({"preset": "sticky", "disaggregation": {"decider": "always", "decode": {"scorers": {"active_requests": 1}}}}, max_model_len=8192)
-    assert profile(built) == [("prefill-filter", None), (FILTER, None), ("token-load-scorer", 1), ("max-score-picker", None)]
-    assert profile(built, 1) == [("decode-filter", None), (FILTER, None), ("active-request-scorer", 1), ("max-score-picker", None)]
-    assert parameters(built)[INDEX] == {"maxPrefixTokensToMatch": 8192}
+DECODE = [("decode-filter", None), ("active-request-scorer", 1), ("max-score-picker", None)]
+
+
+@pytest.mark.parametrize("line", sorted(ROUTER))
+def test_of_disaggregated_servers_prefill_is_sticky_and_decode_takes_the_least_busy(line: str) -> None:
+    """As llm-d's guide pd-disaggregation since July 2026: the cache of prefixes is that of the prefill servers."""
+    built = made({"preset": "sticky", "disaggregation": {"decider": "always", "encode": True}}, line, max_model_len=8192)
+    encode, prefill, decode = (profile(built, index) for index in range(3))
+    assert prefill == [("prefill-filter", None), (FILTER, None), ("token-load-scorer", 1), ("max-score-picker", None)]
+    assert decode == DECODE and encode == [("encode-filter", None), *DECODE[1:]]
+    assert parameters(built)[INDEX] == {"maxPrefixTokensToMatch": 8192} and INFLIGHT in parameters(built)
+    assert "sticky" not in expected_behavior(built.document, line)["promises"]
+
+
+def test_stages_of_disaggregated_servers_have_what_the_user_names() -> None:
+    own = made({"preset": "sticky", "scorers": {"token_load": 0, "queue": 1}, "disaggregation": {"decode": {"scorers": {"kv_cache": 1}}}})
+    assert profile(own)[2] == ("queue-scorer", 1) and profile(own, 1)[1:-1] == [("kv-cache-utilization-scorer", 1)]
+    everywhere = made({"preset": "sticky", "scorers": {"queue": 1}, "disaggregation": True, "filters": [{"label_selector": {"matchLabels": {"a": "b"}}}]})
+    assert profile(everywhere, 1)[:2] == [("decode-filter", None), ("label-selector-filter", None)] and ("queue-scorer", 1) in profile(everywhere, 1)
+    balanced = made({"preset": "balanced", "disaggregation": True})
+    assert profile(balanced)[1:] == profile(balanced, 1)[1:]
+
+
+def test_an_alias_is_offered_in_every_line_that_has_it() -> None:
+    """precise_prefix is another plugin since router 0.11."""
+    (problem,) = build({"scorers": {"precise_prefix": 1}}, "gie-1.5").problems
+    assert "scheduler-0.7, router-0.9, router-0.10, router-0.11" in problem.fix

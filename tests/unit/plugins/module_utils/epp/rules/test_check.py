@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.document impor
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
 from epp_cases import WRONG
-from epp_documents import GIE15, QUEUE, R09, R10, RIGHT, S07, Document, document, pd, precise
+from epp_documents import GIE15, QUEUE, R09, R10, R11, RIGHT, S07, Document, document, pd, precise
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
@@ -99,6 +99,41 @@ def test_servers_that_tie_are_a_note(line: str) -> None:
         assert not [note for note in check.notes(made, line) if "at random" in note]
 
 
+@pytest.mark.parametrize("line", LINES)
+def test_what_has_no_effect_and_does_no_harm_is_a_note(line: str) -> None:
+    """llm-d's guides of predicted latency declare scorers that no profile names, and name a producer in a profile."""
+    unused = document(line, *QUEUE, "kv-cache-utilization-scorer", "random-picker", profile=["queue-scorer", "max-score-picker"])
+    inside = document(line, *QUEUE, "single-profile-handler", profile=["queue-scorer", "max-score-picker", "single-profile-handler"])
+    assert found(unused, line) == {} == found(inside, line)
+    assert [note for note in check.notes(unused, line) if "is a scorer that no profile names" in note and "Name it in a profile" in note]
+    assert [note for note in check.notes(unused, line) if note.startswith("random-picker is a picker that no profile names")]
+    assert "in profile default it has no effect" in "".join(check.notes(inside, line))
+    assert not [note for note in check.notes(document(line, *QUEUE), line) if "no effect" in note or "never used" in note]
+
+
+def test_what_follows_from_a_removed_handler_is_not_reported() -> None:
+    """KServe's configuration of prefill and decode (kserve issue 6067) in router 0.11: what is gone, and nothing else."""
+    older = pd(
+        R10,
+        handler={"type": "pd-profile-handler", "parameters": {"deciderPluginName": "always-disagg-pd-decider"}},
+        decider={"type": "always-disagg-pd-decider"},
+    )
+    older["plugins"].insert(0, {"type": "prefill-header-handler"})
+    assert {path: "gone since router 0.11" in why for path, why in found(older, R11).items()} == {"plugins[0].type": True, "plugins[7].type": True}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "fix"),
+    [
+        (S07, "core-metrics-extractor", "Write model-server-protocol-metrics, its name before 1.5."),
+        (S07, "label-selector-filter", "Write by-label-selector, its name before router 0.9."),
+        (GIE15, "model-server-protocol-metrics", "Renamed to core-metrics-extractor in 1.5: write core-metrics-extractor."),
+    ],
+)
+def test_what_is_newer_than_a_line_is_not_called_renamed_in_it(line: str, kind: str, fix: str) -> None:
+    assert found(document(line, kind, *QUEUE), line)["plugins[0].type"].endswith(fix)
+
+
 def test_a_document_of_flow_control_alone_is_right() -> None:
     """Of a batch gateway: GIE 1.5 fills in a profile and max-score-picker; a detector is a filter as well."""
     made = {
@@ -122,7 +157,23 @@ def test_flags_of_the_endpoint_picker(arguments: list[str], path: str, words: st
     assert words in found(document(S07, *QUEUE), S07, epp_args=arguments)[path]
 
 
+@pytest.mark.parametrize(
+    ("line", "argument", "words"),
+    [
+        (R10, "--model-server-metrics-scheme=https", "write scheme in the parameters of metrics-data-source"),
+        (R11, "--model-server-metrics-port", "write port"),
+        (R09, "--drain-timeout=30s", "router-0.10, router-0.11"),
+        (GIE15, "--emit-endpoint-scores", "leave it out"),
+        (S07, "--grpc-max-recv-msg-size=1", "router-0.9"),
+    ],
+)
+def test_flags_that_a_line_does_not_have(line: str, argument: str, words: str) -> None:
+    assert "the endpoint picker exits" in (said := found(document(line, *QUEUE), line, epp_args=[argument])["epp_args[0]"]) and words in said
+
+
 def test_flags_that_are_right() -> None:
+    assert found(document(R09, *QUEUE), R09, epp_args=["--model-server-metrics-scheme=https", "--enable-grpc-stream-metrics"]) == {}
+    assert found(document(R10, *QUEUE), R10, epp_args=["--drain-timeout=30s", "--a-flag-of-tomorrow"]) == {}
     assert found(document(S07, *QUEUE), S07, epp_args=["--tracing=false", "--enable-pprof", "--v=2", "--pool-name", "false"]) == {}
 
 
