@@ -78,8 +78,8 @@ def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, ap
 
 
 @pytest.mark.parametrize(("refused", "answer", "failed"), [
-    ("fail", {"result": {"results": [{"error": {"status": 422, "msg": "a is invalid"}}]}}, True),
-    ("report", {"result": {"results": [{"error": {"status": 422, "msg": "a is invalid"}}]}}, False),
+    ("fail", {"error": {"status": 422, "msg": "a is invalid"}}, True),
+    ("report", {"error": {"status": 422, "msg": "a is invalid"}}, False),
     ("report", {"failed": True, "msg": "no route to host"}, True),
 ])  # fmt: skip
 def test_refusals_fail_the_task_or_are_reported_and_a_call_that_reaches_nobody_fails_it(monkeypatch, refused, answer, failed):
@@ -89,8 +89,8 @@ def test_refusals_fail_the_task_or_are_reported_and_a_call_that_reaches_nobody_f
     action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
     options = {"definitions": [made], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True, "refused": refused}
     result = action.bring({}, options, {})
-    assert bool(result.get("failed")) is failed and ("is invalid" if "result" in answer else "no route to host") in result["msg"]
-    assert [entry["action"] for entry in result.get("objects", [])] == (["refused"] if "result" in answer else [])
+    assert bool(result.get("failed")) is failed and ("is invalid" if "error" in answer else "no route to host") in result["msg"]
+    assert [entry["action"] for entry in result.get("objects", [])] == (["refused"] if "error" in answer else [])
 
 
 def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
