@@ -13,7 +13,8 @@ from ..common.objects import Facts, get_path, text
 from ..common.patterns import LINE, LinePattern
 from ..common.text import one_line, redact, shorten
 from .log_exceptions import LIMIT
-from .node_messages import CREATE, INSPECT, INVALID, SANDBOX, SUMMARY, VOLUMES, Row
+from .node_messages import CREATE, INSPECT, INVALID, SANDBOX, Row
+from .volume_messages import SUMMARY, VOLUMES
 
 COMMAND = "use an image that has this program, or correct the command"
 

@@ -17,8 +17,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.gateway 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.observed import summary_from_log
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import node_failures, pod_failures, sanitize
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS, RESPONSES
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX, VOLUMES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.gateway import REMEDIES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.volume_messages import VOLUMES
 from hostile_text import attacks, patterns_in, superlinear
 
 UTILS = Path(__file__).resolve().parents[5] / "plugins/module_utils"

@@ -11,8 +11,9 @@ import re
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS, RESPONSES
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX, VOLUMES
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.node_messages import CREATE, INSPECT, INVALID, SANDBOX
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import log_failure, pod_failure, refusal_failure, response_failure
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.volume_messages import VOLUMES
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
 from hypothesis import strategies as st
