@@ -9,7 +9,9 @@ import typing as t
 
 from .types import ALL, LLMD, R09, R10, R10_UP, R11, ROUTER, S07
 
-# Filters, and scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
+# Filters, and scorers in the order in which they run. `stages`: with separate prefill and decode servers, the scorers of stages that have none of the preset's
+# filters and scorers, as in the router configuration of llm-d's guide pd-disaggregation. `like`: the preset to use on a line without this one; `why`: why the
+# line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
     "round_robin": {"scorers": {}, "picker": "random", "lines": ALL},
     "queue": {"scorers": {"queue": 1}, "picker": "max_score", "lines": ALL},
@@ -18,6 +20,7 @@ PRESETS: dict[str, dict[str, t.Any]] = {
     "sticky": {
         "scorers": {"token_load": 1},
         "filters": ("prefix_affinity",),
+        "stages": {"encode": {"active_requests": 1}, "decode": {"active_requests": 1}},
         "picker": "max_score",
         "lines": ROUTER,
         "like": "prefix_aware",

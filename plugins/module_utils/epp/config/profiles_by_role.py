@@ -19,11 +19,24 @@ from .resolve import Context, Findings, Part, alias_of, resolve_alias, resolve_s
 PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode", "connector", "encode", "stage_order")
 
 
+StageParts = tuple[list[Part], list[Part]]  # scorers, filters
+
+
 def disaggregate(
-    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[Part], picker: Part, context: Context, found: Findings
+    draft: Draft,
+    asked: t.Mapping[str, t.Any],
+    every: StageParts,
+    own: t.Mapping[str, StageParts],
+    picker: Part,
+    context: Context,
+    found: Findings,
 ) -> None:
-    """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them."""
-    line, names = LINE_FACTS[draft.line], [draft.declare_part(item) for item in filters]
+    """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them.
+
+    every: scorers and filters of each stage that is not in `own`.
+    """
+    line, (base, filters) = LINE_FACTS[draft.line], every
+    declared = [(item, draft.declare_part(item)) for item in filters]
     for key in asked:
         if key == "threshold":
             found.refuse(
@@ -44,7 +57,8 @@ def disaggregate(
         base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
     stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
     for stage in stages:
-        _stage(draft, stage, asked.get(stage), base, names, picker, context, found)
+        parts, kept = own.get(stage, (base, filters))
+        _stage(draft, stage, asked.get(stage), parts, [name for item, name in declared if item in kept], picker, context, found)
     for item in filters:
         declare_makers(draft, item, context)
     deciders = {"prefill": _decider(draft, asked, found)}
