@@ -37,7 +37,7 @@ help: ## List what there is
 
 $(VENV)/.ready: requirements.txt
 	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
-	  echo "Python 3.12 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3.12" >&2; exit 1
+	  echo "Python 3.12 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3.12 (docs/jobs.md says where each system has one)" >&2; exit 1
 	fi
 	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
 	  echo "Installing python3-venv, which this Python lacks"

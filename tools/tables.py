@@ -358,6 +358,8 @@ scheduler:
 - Only what is in no cache counts as in flight. Where one prefix is everybody's, 18 s of new tokens seldom come together, and one server keeps all of
   them: lower `max_ttft_penalty_ms` there.
 - No scorer of prefixes beside it (`prefix`, `precise_prefix`): it pulls requests back to the servers that the filter has found saturated. It is warned of.
+- With `disaggregation` it is llm-d's guide *pd-disaggregation*: only prefill servers keep a prefix and are chosen by tokens in flight, and a decode server
+  is the one with the fewest requests, whatever is in its cache. Upstream has `decider: always` there. `disaggregation.decode.scorers` chooses otherwise.
 - Prefixes are matched up to `engine.max_model_len`, where the file has it.
 
 Compared with the presets around it on 2026-11-27: the endpoint picker of router 0.10 (built by hand), four simulators with four seats each, 500 µs for a token

@@ -33,7 +33,7 @@ CONTACT = "llm_d.inference.cluster_access"
 SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
 CONTENTS = "llm_d.inference.namespace_contents"
-OPTIONS = ("definitions", "state", "owned_by", "contents", "foreign", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
+OPTIONS = ("definitions", "state", "owned_by", "contents", "foreign", "refused", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
 NOISE = "No meaningful diff was generated"
 
 
@@ -50,6 +50,7 @@ class ActionModule(InProcess):
                 "owned_by": {"type": "dict", "default": {}},
                 "contents": {"type": "dict", "default": {}},
                 "foreign": {"type": "str", "choices": ["keep", "refuse", "take"], "default": "keep"},
+                "refused": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
                 "skip_forbidden": {"type": "bool", "default": False},
                 "force_conflicts": {"type": "bool", "default": True},
                 "field_manager": {"type": "str", "default": "llm_d.inference"},
@@ -102,7 +103,7 @@ class ActionModule(InProcess):
         told = events(done, datetime.datetime.now(datetime.UTC)) if options.get("events") and not self._task.check_mode else []
         if told:  # where they cannot be created, nobody is told: what they tell is done
             self._call(told, {**options, "apply": False}, task_vars)
-        return self._finish(result, done)
+        return self._finish(result, done, options.get("refused") == "report")
 
     def _handle(self, definitions: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> str:
         """Bring the definitions to their state, and add what became of each to `done`. What is wrong where a call failed as a whole, else empty."""
@@ -222,7 +223,7 @@ class ActionModule(InProcess):
         finally:
             self._task.no_log = no_log
 
-    def _finish(self, result: Facts, done: list[Change]) -> Facts:
+    def _finish(self, result: Facts, done: list[Change], tolerant: bool) -> Facts:
         result["objects"] = [_entry(change) for change in done]
         result["changed"] = any(change.is_change for change in done)
         if self._task.diff:
@@ -230,7 +231,7 @@ class ActionModule(InProcess):
         refused = [change for change in done if change.action == "refused"]
         if refused:
             lines = [f"{len(refused)} of {len(done)} objects {'was' if len(refused) == 1 else 'were'} refused:"]
-            result["failed"] = True
+            result["failed"] = not tolerant
             result["msg"] = "\n".join(lines + [f"- {change.title}: {change.problem}" for change in refused])
         return result
 

@@ -13,6 +13,10 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ..plugin_utils import supported
+
+supported.check()  # before what an older ansible-core, or its Python, cannot load
+
 from ..module_utils.common.commands import spelled
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, in_order, plan, redacted
 from ..module_utils.plan.build import problems as problems_of

@@ -14,6 +14,10 @@ from ansible.errors import AnsibleActionFail, AnsibleLookupError
 from ansible.plugins.action import ActionBase
 from jinja2 import TemplateError
 
+from ..plugin_utils import supported
+
+supported.check()  # before what an older ansible-core, or its Python, cannot load
+
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
 from ..module_utils.common.commands import spelled

@@ -55,6 +55,14 @@ options:
     type: str
     choices: [keep, refuse, take]
     default: keep
+  refused:
+    description:
+      - What happens where the API server refuses objects. V(fail) fails the task, and V(report) returns them as any other outcome.
+      - Where no object was handled, such as without an API server, the task fails in any case.
+    type: str
+    choices: [fail, report]
+    default: fail
+    version_added: 0.2.0
   skip_forbidden:
     description: With O(owned_by), whether objects that the account may not read are left out, as someone else's.
     type: bool

@@ -141,7 +141,7 @@ EXAMPLES = r"""
           - namespace: llm-d
             label_selector: llm-d.ai/model-service=llama-8b
 
-- name: Warm up servers outside a cluster, and fail where that did not work
+- name: Warm up servers outside a cluster
   llm_d.inference.vllm_warmup:
     services:
       - name: qwen
@@ -150,7 +150,11 @@ EXAMPLES = r"""
         prompts: ["{{ lookup('ansible.builtin.file', 'prompts/translate.txt') }}"]
         urls: [http://10.0.0.11:8000, http://10.0.0.12:8000]
   register: warmed
-  failed_when: warmed is failed or not warmed.warm
+
+- name: Fail where that did not work
+  ansible.builtin.assert:
+    that: warmed.warm
+    fail_msg: "{{ warmed.services | rejectattr('warm') | map(attribute='wrong') | join('; ') }}"
 """
 
 RETURN = r"""

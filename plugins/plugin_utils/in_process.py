@@ -25,6 +25,10 @@ import yaml
 from ansible.module_utils.common.validation import check_type_dict
 from ansible.plugins.action import ActionBase
 
+from . import supported
+
+supported.check()  # before what an older ansible-core, or its Python, cannot load
+
 from ..module_utils.common import credentials, masking
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import all_printable

@@ -16,7 +16,8 @@ from ..module_utils.common import programs
 from ..module_utils.common.objects import Facts
 
 OLDEST = (3, 11)
-_REFUSAL = "requires a minimum of Python"  # by which ansible-core itself refuses an interpreter
+# By which ansible-core itself refuses an interpreter, and by which a module of ours says that it lacks a library, which does not help an old one.
+_REFUSAL = re.compile(r"requires (?:a minimum of )?Python|the Python library '[^']+' is missing for ")
 _DISCOVERED = "discovered_interpreter_python"
 _DISCOVERY = ("", "auto", "auto_legacy", "auto_silent", "auto_legacy_silent")
 
@@ -29,7 +30,7 @@ def wanted(action: ActionBase, variables: t.Mapping[str, t.Any]) -> str | None:
 
 def too_old(result: Facts, python: str | None) -> str:
     """Why a module that was sent to this host crashed before it could answer: its Python is older than OLDEST. Empty for any other result."""
-    crashed = "module_stderr" in result or _REFUSAL in str(result.get("msg"))
+    crashed = "module_stderr" in result or _REFUSAL.search(str(result.get("msg")))
     if not python or not result.get("failed") or not crashed:
         return ""
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections import kubernetes
+from ansible_collections.llm_d.inference.plugins.plugin_utils import supported
 from packaging.specifiers import SpecifierSet
 
 
@@ -41,6 +42,7 @@ def test_ansible_refuses_what_is_older(root: Path, nox: dict[str, t.Any]) -> Non
     cores = sorted((pair[0] for pair in nox["MATRIX"]), key=minor)
     assert wanted == f">={cores[0]}.0"
     assert all(SpecifierSet(wanted).contains(f"{core}.0") for core in cores)
+    assert (".".join(map(str, supported.OLDEST)), supported.PYTHON) == (cores[0], min((pair[1] for pair in nox["MATRIX"]), key=minor)), "what users are told"
 
 
 def test_the_linter_knows_what_we_support(root: Path, nox: dict[str, t.Any]) -> None:

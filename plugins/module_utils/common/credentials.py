@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which headers, and which entries of nested data, carry a credential, and the texts of theirs to hide. Pure."""
+"""Which names of headers, variables and entries of nested data mean a credential, and the texts of theirs to hide. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import collections.abc as c
 import re
 import typing as t
 
-from .text import redact
+from .text import SECRET_KEY, redact
 
-# A part of a name (x-goog-api-key has four), or its end (apikey, accesstoken).
-_PART = re.compile(r"(auth|authori[sz]ation|authentication|token|key|secret|passw(or)?d|passphrase|cookie2?|credentials?|jwt|bearer|signature|assertion)\Z")
-# What such a part is of, or what of it a header tells, without being one: cache-key, x-token-count.
+# In a part of a name (x-goog-api-key has four) anywhere, such as in secretkey and passwords, or at its end, such as in apikey and token2.
+_PART = re.compile(
+    r"secret|passw|passphrase|credential|authori[sz]ation|(?:api|access|auth)key"
+    r"|(?:auth|authentication|token|key|cookie|jwt|bearer|signature|assertion|private)[0-9]*\Z"
+)
+_WHOLE = re.compile(SECRET_KEY)  # of what has a plural: api-tokens, where max-tokens counts them
+# What a key is of, or what of a credential a name tells, without being one: cache-key, x-token-count.
 _OF = frozenset({"cache", "idempotency", "partition", "routing", "shard", "sort"})
 _ABOUT = frozenset({"budget", "count", "file", "length", "limit", "name", "ttl", "type", "version"})
 _PATHS = frozenset({"client-key"})  # of a kubeconfig, which has the key itself as client-key-data
@@ -22,11 +26,19 @@ _SHORTEST = 4  # characters of what is hidden: less stands in any text by chance
 _SHORTEST_OF_COOKIE = 8  # of the value of one cookie: theme=dark
 
 
+def named(name: str) -> bool:
+    """Whether the value of a header or variable of this name is a credential."""
+    parts = re.split(r"[-_. ]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower())
+    if parts[-1] in _ABOUT:
+        return False
+    if _WHOLE.fullmatch("-".join(parts).removesuffix("s")):
+        return True
+    return any(_PART.search(part) and not (part == "key" and index and parts[index - 1] in _OF) for index, part in enumerate(parts))
+
+
 def carries(name: str, value: str) -> bool:
     """Whether a header carries a credential: by its name, or by a value that looks like one."""
-    parts = re.split(r"[-_.]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower())
-    named = any(_PART.search(part) and not (index and parts[index - 1] in _OF) for index, part in enumerate(parts))
-    return (named and parts[-1] not in _ABOUT) or redact(value) != value
+    return named(name) or redact(value) != value
 
 
 def nested(data: t.Any) -> set[str]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns of what keeps a node from setting a pod up, as kubelet, containerd, CRI-O, network plugins and volume drivers word it. Data only.
+"""Patterns of what keeps a node from setting a pod up, as kubelet, containerd, CRI-O and network plugins word it. Data only.
 
 In each table the first pattern that matches wins, so causes come before what merely wraps them. A pattern is one of common.patterns.LinePattern, for a message
 on one line, whatever the case of its letters. Strangers write these messages: no pattern may take more than linear time.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..common import credentials
 from ..common.labels import RESTORES
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import SECRET_FLAG, SECRET_KEY, redact, shorten
@@ -16,7 +17,6 @@ from .node_failures import event_time
 REMOVED = "(removed)"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_SECRET_NAME = re.compile(r"token|passw|passphrase|secret|(?:api|access|auth)[-_]?key|credential|private|authorization", re.IGNORECASE)
 # An argument with a secret, which may be in the arguments that follow.
 _SECRET_FLAG = re.compile(rf"({SECRET_FLAG})(?:(=|\s+)(.*))?", re.IGNORECASE | re.DOTALL)
 _SECRET_KEY = re.compile(rf"{SECRET_FLAG}|{SECRET_KEY}", re.IGNORECASE)
@@ -65,7 +65,7 @@ def redact_part(value: t.Any) -> t.Any:
     Evidence, diffs and drift all show objects through it.
     """
     if isinstance(value, dict):
-        if isinstance(value.get("name"), str) and isinstance(value.get("value"), str) and _SECRET_NAME.search(value["name"]):
+        if isinstance(value.get("name"), str) and isinstance(value.get("value"), str) and credentials.named(value["name"]):
             return {**value, "value": REMOVED}
         return {name: REMOVED if _is_secret(name, item) else redact_part(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

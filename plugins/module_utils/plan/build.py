@@ -51,7 +51,8 @@ from .tracing import tracing_problems
 from .validate_benchmark import benchmark_problems
 from .validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
 from .validate_gpus import gpu_problems
-from .validate_services import front_problems, name_problems, object_names, route_problems, service_problems
+from .validate_routes import route_problems
+from .validate_services import front_problems, name_problems, object_names, service_problems
 from .warmup import warmups
 from .warmup_job import warmup_job
 from .weights import claim, served_name

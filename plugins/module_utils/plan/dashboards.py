@@ -11,9 +11,9 @@ import json
 import typing as t
 
 from ..common.objects import Facts
-from ..releases.metrics import ATTEMPTED, DECISION, ERROR_CODE, FINISHED, FLOW_CONTROL, PREFIX_PLUGINS
+from ..releases.metrics import ATTEMPTED, COUNTING_DETECTOR, DECISION, ERROR_CODE, FINISHED, FLOW_CONTROL, INFLIGHT_PLUGIN, LIMITS, PREFIX_PLUGINS
 from .alerts import FIRST_ERROR
-from .queries import RESTARTS, Queries, Query, by_pod, divided
+from .queries import NOTHING, RESTARTS, Queries, Query, by_pod, divided
 
 GRAFANA, PERSES = ("v1", "ConfigMap"), ("perses.dev/v1alpha1", "PersesDashboard")
 PERSES_CRD = "persesdashboards.perses.dev"
@@ -22,6 +22,7 @@ _SIDECAR, _FOLDER = {"grafana_dashboard": "1"}, {"grafana_folder": "llm-d"}
 # Units in Grafana's words to those of Perses.
 _UNITS = {"s": "seconds", "reqps": "requests/sec", "percentunit": "percent-decimal", "short": "decimal"}
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
+_MEASURES = ("requests", "bytes")  # of what flow control holds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +68,7 @@ def asked(queries: Queries, release: Facts, document: Facts) -> list[Facts]:
 
 def panels(queries: Queries, release: Facts, document: Facts) -> list[Panel]:
     """The panels of a service, without those for which its engine, release line or scheduler configuration exports nothing."""
-    found = [*_of_requests(queries, release), *_of_servers(queries), *_of_picker(queries, release, document)]
+    found = [*_of_requests(queries, release), *_of_servers(queries), *_of_picker(queries, release, document), *_of_capacity(queries, release, document)]
     kept = [dataclasses.replace(panel, queries=tuple(query for query in panel.queries if query)) for panel in found]
     return [panel for panel in kept if panel.queries]
 
@@ -108,8 +109,7 @@ def _of_servers(queries: Queries) -> list[Panel]:
 
 
 def _of_picker(queries: Queries, release: Facts, document: Facts) -> list[Panel]:
-    plugins = [entry.get("type") for entry in document.get("plugins") or ()]
-    gates = [str(gate) for gate in document.get("featureGates") or ()]
+    plugins = _plugins(document)
     picked = release["picked_label"]
     picks = queries.picker("scheduler_attempts", queries.rate_by(picked), [ATTEMPTED], legend=f"{{{{{picked}}}}}") if picked else None
     prefixes = divided(
@@ -139,7 +139,7 @@ def _of_picker(queries: Queries, release: Facts, document: Facts) -> list[Panel]
             (
                 queries.picker("pool_queue", lambda chosen: f"max({chosen})", legend="waiting requests per server"),
                 queries.picker("pool_kv_cache", lambda chosen: f"max({chosen})", legend="KV cache use"),
-                queries.picker("saturation", lambda chosen: f"max({chosen})", legend="saturation") if FLOW_CONTROL in gates else Query("", ()),
+                queries.picker("saturation", lambda chosen: f"max({chosen})", legend="saturation") if _flows(document) else NOTHING,
             ),
             "Averages over all servers, which flow control and saturation detection compare with their thresholds.",
         ),
@@ -152,6 +152,45 @@ def _of_picker(queries: Queries, release: Facts, document: Facts) -> list[Panel]
         split = queries.picker("disagg_decisions", queries.rate_by(DECISION), legend=f"{{{{{DECISION}}}}}")
         found.append(Panel("Prefill and decode", "reqps", (split,), "Whether requests went to a prefill server first."))
     return found
+
+
+def _of_capacity(queries: Queries, release: Facts, document: Facts) -> list[Panel]:
+    """What the endpoint picker counts as in flight at each server, and how much of the limits of flow control is taken."""
+    server = release["picked_label"]
+    found = [
+        Panel(
+            f"{what.capitalize()} in flight",
+            "short",
+            (queries.picker(f"inflight_{what}", lambda chosen: f"sum by ({server}) ({chosen})", legend=f"{{{{{server}}}}}"),),
+            f"{what.capitalize()} of each server that the endpoint picker has sent there and that are not answered: by these it scores and filters.",
+        )
+        for what in ("requests", "tokens")
+        if INFLIGHT_PLUGIN in _plugins(document)
+    ]
+    if not _flows(document):
+        return found
+    bands = [queries.picker(f"band_{what}", lambda chosen: f"max by (priority) ({chosen})", legend=f"{what}, priority {{{{priority}}}}") for what in _MEASURES]
+    whole = [queries.picker(f"all_{what}", lambda chosen: f"max({chosen})", legend=f"{what}, all") for what in _MEASURES if _limited(document, what)]
+    stale = NOTHING if COUNTING_DETECTOR in _plugins(document) else queries.picker("stale_endpoints", lambda chosen: f"max({chosen})", legend="servers")
+    text = "Share of the limits of flow control that waiting requests take, by priority, and of all together where the file limits them: at 1 it refuses more."
+    return [
+        *found,
+        Panel("Flow control limits in use", "percentunit", (*bands, *whole), text),
+        Panel("Servers with stale metrics", "short", (stale,), "Servers whose metrics are missing or old, which flow control takes for saturated."),
+    ]
+
+
+def _plugins(document: Facts) -> list[t.Any]:
+    return [entry.get("type") for entry in document.get("plugins") or ()]
+
+
+def _flows(document: Facts) -> bool:
+    """Whether requests wait in the endpoint picker."""
+    return FLOW_CONTROL in [str(gate) for gate in document.get("featureGates") or ()]
+
+
+def _limited(document: Facts, what: str) -> bool:
+    return str((document.get("flowControl") or {}).get(LIMITS[f"all_{what}"]) or 0) != "0"
 
 
 def _grafana(service: str, namespace: str, made: t.Sequence[Panel]) -> Facts:

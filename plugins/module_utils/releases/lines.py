@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .metrics import GIE_15_METRICS, GIE_METRICS, ROUTER_METRICS
+from .metrics import GIE_15_METRICS, GIE_METRICS, ROUTER_10_METRICS, ROUTER_11_METRICS, ROUTER_METRICS
 
 _POOL_GROUP = "inference.networking.k8s.io"
 _EXTENSION_GROUP = "inference.networking.x-k8s.io"
@@ -47,6 +47,7 @@ _ROUTER_RESOURCES = {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"memo
 
 
 def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str], rules: list[dict[str, list[str]]], *sources: str) -> dict[str, t.Any]:
+    router = metrics.items() >= ROUTER_METRICS.items()
     return {
         "epp_image": epp,
         "sidecar_image": sidecar,
@@ -59,19 +60,19 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "metrics": metrics,
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
-        "newer_group": metrics is ROUTER_METRICS,
+        "newer_group": router,
         "leader_election": _ONLY_THE_LEADER,
-        "resources": _ROUTER_RESOURCES if metrics is ROUTER_METRICS else _GIE_RESOURCES,
+        "resources": _ROUTER_RESOURCES if router else _GIE_RESOURCES,
         # KV events as vLLM encodes them since EVENTS_AS_MAPS; older lines drop each with "failed to decode vLLM event" and score as if no server cached
         # anything. https://github.com/llm-d/llm-d-kv-cache/pull/661, in go.mod since router 0.9.
-        "events_as_maps": metrics is ROUTER_METRICS,
+        "events_as_maps": router,
         # The label of scheduler_attempts with the server that was picked.
-        "picked_label": "endpoint_name" if metrics is ROUTER_METRICS else "pod_name" if metrics is GIE_15_METRICS else None,
+        "picked_label": "endpoint_name" if router else "pod_name" if metrics is GIE_15_METRICS else None,
         # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
-        "endpoint_selector": metrics is ROUTER_METRICS,
+        "endpoint_selector": router,
         # joins: spans continue the trace of the request's traceparent, in the handler of ext_proc (pkg/epp/handlers/server.go); older lines begin a trace
         # of their own. always: spans are sent whatever --tracing says (cmd/epp/main.go).
-        "tracing": {"joins": metrics is ROUTER_METRICS, "always": bool(sidecar) and metrics is not ROUTER_METRICS},
+        "tracing": {"joins": router, "always": bool(sidecar) and not router},
     }
 
 
@@ -91,7 +92,7 @@ RELEASES: dict[str, dict[str, t.Any]] = {
         f"{_NEW_SIDECAR}:v0.10.0",
         _NEW_API,
         "1.6.2",
-        ROUTER_METRICS,
+        ROUTER_10_METRICS,
         _rules(_EXTENSION_GROUP, "llm-d.ai"),
         f"{_GIE_URL}/v1.6.2/manifests.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
@@ -102,7 +103,7 @@ RELEASES: dict[str, dict[str, t.Any]] = {
         f"{_NEW_SIDECAR}:v0.11.0",
         _NEW_API,
         "1.5.0",
-        ROUTER_METRICS,
+        ROUTER_11_METRICS,
         _rules(_EXTENSION_GROUP, "llm-d.ai"),
         f"{_GIE_URL}/v1.5.0/manifests.yaml",
         f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",

@@ -43,6 +43,13 @@ PICKER_SIGNALS = {
     "prefix_hit_ratio": "histogram",
     "disagg_decisions": "counter",
     "saturation": "ratio",
+    "inflight_requests": "gauge",
+    "inflight_tokens": "gauge",
+    "stale_endpoints": "gauge",
+    "band_requests": "ratio",
+    "band_bytes": "ratio",
+    "all_requests": "ratio",
+    "all_bytes": "ratio",
 }
 
 
@@ -123,13 +130,30 @@ ROUTER_METRICS = {
     "disagg_decisions": "llm_d_epp_disagg_decision_total",
     "saturation": "llm_d_epp_flow_control_pool_saturation",
 }
+ROUTER_10_METRICS = {
+    **ROUTER_METRICS,
+    "inflight_requests": "llm_d_epp_inflight_requests",
+    "inflight_tokens": "llm_d_epp_inflight_tokens",
+    "stale_endpoints": "llm_d_epp_flow_control_stale_endpoints",
+}
+ROUTER_11_METRICS = {
+    **ROUTER_10_METRICS,
+    "band_requests": "llm_d_epp_flow_control_capacity_utilization_requests",
+    "band_bytes": "llm_d_epp_flow_control_capacity_utilization_bytes",
+    "all_requests": "llm_d_epp_flow_control_global_capacity_utilization_requests",
+    "all_bytes": "llm_d_epp_flow_control_global_capacity_utilization_bytes",
+}
 # Label values of the endpoint picker's metrics. Mistakes of clients are not failures of the deployment.
 ATTEMPTED = ("status", "success")
 ERROR_CODE, SERVER_ERROR = "error_code", "ModelServerError"
 CLIENT_ERRORS = ("BadRequest", "Unauthorized", "Forbidden", "NotFound", "PreconditionFailed")
 DECISION = "decision_type"
-# Plugins that look prefixes up in the index of the endpoint picker, and the gate of flow control.
+# Plugins that look prefixes up in the index of the endpoint picker, the one that counts what is in flight, the gate of flow control and of its detectors the
+# one that does not read the servers' metrics, and the limits of all priorities together, which have no metrics where they are not set.
 PREFIX_PLUGINS = ("prefix-cache-scorer", "approx-prefix-cache-producer")
-FLOW_CONTROL = "flowControl"
+INFLIGHT_PLUGIN: t.Final = "inflight-load-producer"
+FLOW_CONTROL: t.Final = "flowControl"
+COUNTING_DETECTOR: t.Final = "concurrency-detector"
+LIMITS = {"all_requests": "maxRequests", "all_bytes": "maxBytes"}
 # What every process exports that uses a client library of Prometheus; a simulator does not.
 STARTED: t.Final = "process_start_time_seconds"

@@ -133,7 +133,7 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
         done, folder = play({"url": url}, "--check")
         assert done.returncode == 0 and "Check mode sends no request" in done.stdout
         wrong, folder = play({"url": url, "workload": {"kind": "trace"}}, "--check")
-        assert wrong.returncode != 0 and "workload.path: the file is missing" in wrong.stdout
+        assert wrong.returncode != 0 and "[ERROR]: Task failed: Module failed: workload.path: the file is missing" in wrong.stdout + wrong.stderr, wrong.stdout
     assert server.asked == [] and not folder.exists()
 
 

@@ -184,6 +184,7 @@ def test_a_workload_that_does_not_fit_into_the_caches_is_told(compare):
 def test_failed_requests_are_counted_and_a_preset_without_any_success_fails(compare):
     with serve(Stack(good=30)) as url:
         done, folder = compare(url, compare_presets=["round_robin", "queue", "balanced"])
-    assert done.returncode != 0 and "none of 15 requests succeeded" in done.stdout and "no healthy upstream" in done.stdout
+    line = next(line for line in (done.stdout + done.stderr).splitlines() if line.startswith("[ERROR]: "))
+    assert done.returncode != 0 and "none of 15 requests succeeded" in line and "no healthy upstream" in line, done.stdout + done.stderr
     queue = json.loads((folder / "runs/queue.json").read_text())
     assert queue["total"]["failed"] == 10 and queue["stages"][1]["errors"] == {"http_503": 10} and not (folder / "runs/balanced.json").exists()

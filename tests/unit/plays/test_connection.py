@@ -119,6 +119,15 @@ def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
     assert said.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, said
 
 
+def test_a_dry_run_that_reaches_nobody_names_the_cause_in_the_line_of_the_error(play, tmp_path):
+    """What the API server refuses is no failure of it: that is judged afterwards."""
+    dead = f"http://127.0.0.1:{closed_port()}"
+    definition = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
+    given = {"objects_kubeconfig": kubeconfig(tmp_path / "config", current=dead), "objects_definitions": [definition]}
+    said = play([{"ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "judged"}, "vars": given}], {})
+    assert f"[ERROR]: Task failed: Action failed: the Kubernetes API server {dead}" in said, said
+
+
 @pytest.mark.parametrize("role", ["validation", "benchmark", "calibrate", "compare"])
 def test_what_needs_the_api_server_says_at_once_that_it_is_not_there(role, play, tmp_path):
     """And nothing else is tried, which would wait for it."""

@@ -9,8 +9,9 @@ import typing as t
 
 from .types import ALL, LLMD, R09, R10, R10_UP, R11, ROUTER, S07
 
-# Filters, and scorers in the order in which they run. `stages`: the scorers of stages beside prefill, which have no filters of the preset.
-# `like`: the preset to use on a line without this one; `why`: why the line lacks it.
+# Filters, and scorers in the order in which they run. `stages`: with separate prefill and decode servers, the scorers of stages that have none of the preset's
+# filters and scorers, as in the router configuration of llm-d's guide pd-disaggregation. `like`: the preset to use on a line without this one; `why`: why the
+# line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
     "round_robin": {"scorers": {}, "picker": "random", "lines": ALL},
     "queue": {"scorers": {"queue": 1}, "picker": "max_score", "lines": ALL},
@@ -19,9 +20,8 @@ PRESETS: dict[str, dict[str, t.Any]] = {
     "sticky": {
         "scorers": {"token_load": 1},
         "filters": ("prefix_affinity",),
+        "stages": {"encode": {"active_requests": 1}, "decode": {"active_requests": 1}},
         "picker": "max_score",
-        # As llm-d's guide pd-disaggregation: prefill servers compute the prompts and have the cache of prefixes, so the preset's filters are theirs.
-        "stages": {"decode": {"active_requests": 1}, "encode": {"active_requests": 1}},
         "lines": ROUTER,
         "like": "prefix_aware",
         "why": "Only since router 0.9 the filter behind it releases a prefix by the tokens in flight; before it calls a latency predictor.",

@@ -22,7 +22,7 @@ from ..rules import check, shape
 from .draft import Draft
 from .features import flow_control, saturation, server_metrics
 from .prefix_scorers import declare_makers, declare_scorer, with_server_options
-from .profiles_by_role import disaggregate
+from .profiles_by_role import StageParts, disaggregate
 from .requirements import requirements
 from .resolve import Findings, Part, known_options, resolve_alias, resolve_filters, resolve_preset, resolve_scorers
 
@@ -104,7 +104,8 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     filters = [with_server_options(part, asked, line) for part in resolve_filters(asked.get("filters") or [], base.get("filters", ()), line, found)]
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
     if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):
-        disaggregate(draft, disaggregation, parts, filters, picker, context, found, base)
+        every = (parts, filters)
+        disaggregate(draft, disaggregation, every, _own_stages(asked, base, filters, line, found), picker, context, found)
     else:
         _single(draft, asked, parts, filters, picker, context, found)
         if disaggregation is not None and not found.problems:
@@ -121,6 +122,16 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     _gates(draft, asked, found)
     found.notes += _notes(base, parts, line)
     return draft
+
+
+def _own_stages(asked: dict[str, t.Any], base: dict[str, t.Any], filters: list[Part], line: str, found: Findings) -> dict[str, StageParts]:
+    """{stage: (scorers, filters)} of the stages for which the preset has scorers of their own: with these, and without what the other stages have of it."""
+    made = {}
+    for stage, scorers in base.get("stages", {}).items():
+        parts = resolve_scorers(asked.get("scorers") or {}, scorers, line, "scorers", found)
+        kept = [part for part in parts if part.alias in scorers or part.alias not in base["scorers"]]
+        made[stage] = (kept, [part for part in filters if part.alias not in base["filters"]])
+    return made
 
 
 def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], line: str, found: Findings) -> Part:

@@ -19,15 +19,24 @@ from .resolve import Context, Findings, Part, alias_of, resolve_alias, resolve_s
 PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode", "connector", "encode", "stage_order")
 
 
+StageParts = tuple[list[Part], list[Part]]  # scorers, filters
+
+
 def disaggregate(
-    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[Part], picker: Part, context: Context, found: Findings, preset: Context
+    draft: Draft,
+    asked: t.Mapping[str, t.Any],
+    every: StageParts,
+    own: t.Mapping[str, StageParts],
+    picker: Part,
+    context: Context,
+    found: Findings,
 ) -> None:
     """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them.
 
-    preset: its facts, of which `stages` are scorers that stages have unless the user names any.
+    every: scorers and filters of each stage that is not in `own`.
     """
-    line, names = LINE_FACTS[draft.line], {draft.declare_part(item): item.alias for item in filters}
-    of_stages = preset.get("stages", {})
+    line, (base, filters) = LINE_FACTS[draft.line], every
+    declared = [(item, draft.declare_part(item)) for item in filters]
     for key in asked:
         if key == "threshold":
             found.refuse(
@@ -48,12 +57,8 @@ def disaggregate(
         base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
     stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
     for stage in stages:
-        parts, kept = base, list(names)
-        if stage in of_stages:
-            kept = [name for name, alias in names.items() if alias not in preset.get("filters", ())]
-            if all(part.path == "preset" for part in base):
-                parts = resolve_scorers({}, of_stages[stage], draft.line, "scorers", found)
-        _stage(draft, stage, asked.get(stage), parts, kept, picker, context, found)
+        parts, kept = own.get(stage, (base, filters))
+        _stage(draft, stage, asked.get(stage), parts, [name for item, name in declared if item in kept], picker, context, found)
     for item in filters:
         declare_makers(draft, item, context)
     deciders = {"prefill": _decider(draft, asked, found)}

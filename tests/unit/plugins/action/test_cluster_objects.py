@@ -77,6 +77,22 @@ def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, ap
     assert result.get("foreign") == (["ConfigMap n/a (of shop)"] if foreign == "refuse" else None)
 
 
+@pytest.mark.parametrize(("refused", "answer", "failed"), [
+    ("fail", {"error": {"status": 422, "msg": "a is invalid"}}, True),
+    ("report", {"error": {"status": 422, "msg": "a is invalid"}}, False),
+    ("report", {"failed": True, "msg": "no route to host"}, True),
+])  # fmt: skip
+def test_refusals_fail_the_task_or_are_reported_and_a_call_that_reaches_nobody_fails_it(monkeypatch, refused, answer, failed):
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
+    monkeypatch.setattr(ActionModule, "_execute_module", lambda _action, **_options: dict(answer))
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
+    options = {"definitions": [made], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True, "refused": refused}
+    result = action.bring({}, options, {})
+    assert bool(result.get("failed")) is failed and ("is invalid" if "error" in answer else "no route to host") in result["msg"]
+    assert [entry["action"] for entry in result.get("objects", [])] == (["refused"] if "error" in answer else [])
+
+
 def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
     """And is gone only after it: a Deployment after its pods."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}

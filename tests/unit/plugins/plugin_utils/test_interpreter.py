@@ -40,8 +40,12 @@ def test_a_python_that_is_too_old_is_named(tmp_path: Path, version: str) -> None
 def test_what_has_another_cause_is_left_alone(tmp_path: Path) -> None:
     old = python(tmp_path, "3.9")
     assert interpreter.too_old({"failed": True, "msg": "no"}, old) == "", "the module ran"
-    refused = {"failed": True, "msg": "ansible-core requires a minimum of Python version 3.9. Current version: 3.8"}
-    assert "which is Python 3.9" in interpreter.too_old(refused, old)
+    for words in (
+        "ansible-core requires a minimum of Python version 3.9. Current version: 3.8",
+        "Ansible requires Python 3.9 or newer on the target. Current version: 3.8.18 (default, May  9 2026, 07:33:04) [GCC 12.2.0]",
+        "the Python library 'kubernetes' is missing for /usr/bin/python3.9: install it there (pip install kubernetes)",
+    ):
+        assert "which is Python 3.9" in interpreter.too_old({"failed": True, "msg": words}, old)
     assert interpreter.too_old({"changed": False}, old) == "" == interpreter.too_old(CRASHED, None)
     assert interpreter.too_old(CRASHED, sys.executable) == "" == interpreter.too_old(CRASHED, str(tmp_path / "none"))
     assert interpreter.too_old(CRASHED, python(tmp_path, "what?")) == ""

@@ -93,6 +93,19 @@ def test_forms_of_secrets(given, shown):
     assert redact_part(given) == shown == redact_part(shown)
 
 
+@pytest.mark.parametrize(
+    "name", ["Cookie", "X-Goog-Signature", "Ocp-Apim-Subscription-Key", "jwt", "DB_PASSWORD", "TLS_PRIVATE_KEY", "HF_TOKENS", "client-secret", "Credentials"]
+)
+def test_an_entry_with_the_name_of_a_credential_has_no_value(name):
+    """By the list of names that says which headers of a load are hidden: common/credentials.py."""
+    assert redact_part([{"name": name, "value": "plain"}]) == [{"name": name, "value": "(removed)"}]
+
+
+@pytest.mark.parametrize("name", ["MODE", "MAX_TOKENS", "TOKENIZER_MODE", "cache-key", "SECRET_NAME"])
+def test_an_entry_with_another_name_has_its_value(name):
+    assert redact_part([{"name": name, "value": "plain"}]) == [{"name": name, "value": "plain"}]
+
+
 def test_what_is_hidden_already_says_whether_it_is_another_value():
     assert redact_part({"HF_TOKEN": "(hidden, another value)", "password": "(hidden)", "api_key": "x"}) == {
         "HF_TOKEN": "(hidden, another value)",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.engines import ENGINES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.metrics import PICKER_SIGNALS, SERVER_SIGNALS, SERVERS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.metrics import GIE_METRICS, PICKER_SIGNALS, SERVER_SIGNALS, SERVERS
+from picker_metrics import EXPORTED
 
 Facts = dict[str, t.Any]
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
@@ -101,6 +103,57 @@ def test_panels_are_those_of_the_release_line_and_the_configuration() -> None:
     assert len(panels(service(flowing, "scheduler-0.7", **BOTH))[other]) == 2, "this line does not export it"
 
 
+GATED: Facts = {"preset": "queue", "feature_gates": ["flowControl"]}
+FLOWING: Facts = {"preset": "queue", "scorers": {"active_requests": 1}, "flow_control": {"max_requests": 100, "max_bytes": 1 << 30}}
+LIMITS, STALE, IN_FLIGHT = "Flow control limits in use", "Servers with stale metrics", {"Requests in flight", "Tokens in flight"}
+
+
+DETECTING: Facts = {"saturation": {"queue_depth": 3}, **GATED}
+SCHEDULED: list[Facts] = [{}, {"preset": "balanced"}, GATED, FLOWING, DETECTING, {"preset": "disaggregated"}, {"preset": "sticky"}]
+
+
+@pytest.mark.parametrize("line", sorted(RELEASES))
+@pytest.mark.parametrize("scheduler", SCHEDULED)
+def test_every_metric_of_a_panel_is_one_of_the_release_line(scheduler: Facts, line: str) -> None:
+    if problems(user({**VLLM, "scheduler": scheduler}, line, **BOTH)):
+        assert not line.startswith("router")
+        return
+    queries = [query for found in panels(service({**VLLM, "scheduler": scheduler}, line, **BOTH)).values() for query in found]
+    names = {name for query in queries for name in re.findall(r"\b((?:llm_d|inference)_\w+)[{]", query)}
+    assert len(names) > 6 and {re.sub(r"_(?:bucket|sum|count)$", "", name) for name in names} <= EXPORTED[line]
+
+
+@pytest.mark.parametrize("line", sorted(RELEASES))
+def test_every_signal_is_a_metric_of_its_release_line(line: str) -> None:
+    only = set() if line != "gie-1.5" else {GIE_METRICS["disagg_decisions"]}  # it has no servers to decide about
+    assert set(RELEASES[line]["metrics"].values()) - EXPORTED[line] == only
+
+
+@pytest.mark.parametrize(
+    ("line", "there"),
+    [
+        ("gie-1.5", set()),
+        ("scheduler-0.7", set()),
+        ("router-0.9", set()),
+        ("router-0.10", {STALE, *IN_FLIGHT}),
+        ("router-0.11", {LIMITS, STALE, *IN_FLIGHT}),
+    ],
+)
+def test_capacity_is_shown_where_the_release_line_tells_it(line: str, there: set[str]) -> None:
+    scheduler = FLOWING if line.startswith("router") else GATED
+    assert panels(service({**VLLM, "scheduler": scheduler}, line, **BOTH)).keys() & {LIMITS, STALE, *IN_FLIGHT} == there
+
+
+def test_capacity_is_shown_of_what_is_counted_and_limited() -> None:
+    def shown(**scheduler: t.Any) -> dict[str, list[str]]:
+        return panels(service({**VLLM, "scheduler": scheduler}, "router-0.11", **BOTH))
+
+    assert shown(preset="queue").keys() & {LIMITS, STALE, *IN_FLIGHT} == set(), "nothing is counted there"
+    assert shown(preset="sticky")["Tokens in flight"][0].startswith("sum by (endpoint_name) (llm_d_epp_inflight_tokens{")
+    assert len(shown(**FLOWING)[LIMITS]) == 4 and len(shown(**GATED)[LIMITS]) == 2, "no series where no limit is set"
+    assert len(shown(preset="queue", flow_control={"max_requests": 100, "max_bytes": 0})[LIMITS]) == 3
+
+
 def test_the_metric_of_another_image_is_asked_for() -> None:
     found = service({**VLLM, "scheduler": {"kv_cache_metric": "my:kv{kind=a}"}}, **BOTH)
     assert panels(found)["KV cache use"] == ['avg by (pod) (my:kv{namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}",kind="a"})']
@@ -139,6 +192,11 @@ def test_mistakes(settings: Facts, path: str) -> None:
     assert [problem.path for problem in problems(user(SIM, **settings))] == [path]
 
 
+SHARES, COUNTS = {"band_requests", "band_bytes", "all_requests", "all_bytes"}, {"inflight_requests", "inflight_tokens", "stale_endpoints"}
+LATER: dict[str, set[str]] = {"router-0.11": set(), "router-0.10": SHARES, "router-0.9": SHARES | COUNTS, "gie-1.5": SHARES | COUNTS}
+LATER["scheduler-0.7"] = SHARES | COUNTS | {"saturation"}
+
+
 def test_the_table_of_metrics_is_whole() -> None:
     """What is deployed has everything that an alert or a panel is made of; Triton and Text Generation Inference export less."""
     always = {"waiting", "running", "kv_cache", "first_token", "token_interval", "served", "output_tokens"}
@@ -146,4 +204,4 @@ def test_the_table_of_metrics_is_whole() -> None:
     for engine, signals in SERVERS.items():
         assert set(signals) <= set(SERVER_SIGNALS) and (engine in ("triton", "tgi") or always <= set(signals))
     for line, facts in RELEASES.items():
-        assert set(facts["metrics"]) <= set(PICKER_SIGNALS) and set(PICKER_SIGNALS) - set(facts["metrics"]) <= {"saturation"}, line
+        assert set(facts["metrics"]) <= set(PICKER_SIGNALS) and set(PICKER_SIGNALS) - set(facts["metrics"]) == LATER[line], line

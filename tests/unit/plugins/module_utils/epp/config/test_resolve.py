@@ -63,6 +63,37 @@ def test_where_answers_take_longer_requests_count() -> None:
     assert INFLIGHT in parameters(built) and INDEX in parameters(built)
 
 
+DISAGGREGATED = [
+    ({}, ["token-load-scorer"], ["active-request-scorer"]),
+    ({"scorers": {"token_load": 2}}, ["token-load-scorer"], ["active-request-scorer"]),
+    ({"scorers": {"token_load": 0, "active_requests": 1}}, ["active-request-scorer"], ["active-request-scorer"]),
+    ({"scorers": {"queue": 1}}, ["token-load-scorer", "queue-scorer"], ["active-request-scorer", "queue-scorer"]),
+    ({"filters": [{"prefix_affinity": {"affinity_threshold": 0.9}}]}, ["token-load-scorer"], ["active-request-scorer"]),
+    ({"disaggregation": {"decode": {"scorers": {"kv_cache": 1}}}}, ["token-load-scorer"], ["kv-cache-utilization-scorer"]),
+]
+
+
+@pytest.mark.parametrize("line", sorted(ROUTER))
+@pytest.mark.parametrize(("scheduler", "prefill", "decode"), DISAGGREGATED)
+def test_only_prefill_servers_keep_a_prefix(line: str, scheduler: Facts, prefill: list[str], decode: list[str]) -> None:
+    """As in upstream's guide pd-disaggregation: the prompt is computed where its prefix is, and answers go where the fewest requests are."""
+    built = made({"preset": "sticky", "disaggregation": True, **scheduler}, line)
+    first, second = ([name for name, _weight in profile(built, index)] for index in (0, 1))
+    assert first == ["prefill-filter", FILTER, *prefill, "max-score-picker"] and second == ["decode-filter", *decode, "max-score-picker"]
+    assert {INFLIGHT, INDEX} <= parameters(built).keys() and expected_behavior(built.document, line)["promises"] == ["spread", "split"]
+
+
+def test_encode_servers_keep_no_prefix_either_and_other_filters_are_everywhere() -> None:
+    built = made({"preset": "sticky", "disaggregation": {"encode": True}, "filters": ["saturation"]})
+    assert [[name for name, _weight in profile(built, index)][1:-2] for index in range(3)] == [
+        ["utilization-detector"],
+        [FILTER, "utilization-detector"],
+        ["utilization-detector"],
+    ]
+    asked = made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], "disaggregation": True})
+    assert all(FILTER in [name for name, _weight in profile(asked, index)] for index in (0, 1)), "a filter of the user's own"
+
+
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
