@@ -23,7 +23,7 @@ options:
     description: The release line of the endpoint picker.
     type: str
     choices: [gie-1.5, scheduler-0.7, router-0.9, router-0.10, router-0.11]
-    default: router-0.10
+    default: router-0.11
   context:
     description:
       - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(max_model_len), C(block_size), C(hash_seed),
@@ -108,7 +108,7 @@ from ..plugin_utils.planning import plain
 
 
 def scorer_config(
-    scheduler: t.Any, release: str = "router-0.10", context: t.Any = None, servers: t.Any = None, request: t.Any = None, fail: bool = True
+    scheduler: t.Any, release: str = "router-0.11", context: t.Any = None, servers: t.Any = None, request: t.Any = None, fail: bool = True
 ) -> dict[str, t.Any]:
     """The configuration of a scheduler block, and an explained decision for a table of servers."""
     if not isinstance(scheduler, dict):

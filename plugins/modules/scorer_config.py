@@ -25,7 +25,7 @@ options:
     description: The release line of the endpoint picker.
     type: str
     choices: [gie-1.5, scheduler-0.7, router-0.9, router-0.10, router-0.11]
-    default: router-0.10
+    default: router-0.11
   preset:
     description: Scheduling preset. If omitted, only the other options apply, or V(default) without any.
     type: str
@@ -265,7 +265,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         **auth_spec(),
         **BLOCK,
-        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10", "router-0.11"], "default": "router-0.10"},
+        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10", "router-0.11"], "default": "router-0.11"},
         "deployment": {"type": "dict", "default": {}},
         "servers": {"type": "list", "elements": "dict", "default": []},
         "request": {"type": "dict", "default": {}},

@@ -388,7 +388,7 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_tracing": Field("dict", "Traces of requests by OpenTelemetry, from gateway, endpoint pickers and model servers.", default={}, options=TRACING),
     "llm_d_benchmark": Field("dict", "Load and objectives of C(playbooks/benchmark.yml).", default={}, options=BENCHMARK),
-    "llm_d_release": Field("str", "Release line of the endpoint picker.", default="router-0.10", choices=tuple(RELEASES), replaced=REPLACED_RELEASES),
+    "llm_d_release": Field("str", "Release line of the endpoint picker.", default="router-0.11", choices=tuple(RELEASES), replaced=REPLACED_RELEASES),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
     "llm_d_scheduler_namespace": Field(
         "str",

@@ -111,7 +111,7 @@ def test_all_images_without_a_digest_are_named_and_nothing_is_written(tmp_path: 
         done = pin(tmp_path)
         said = " ".join(done.stdout.split() + done.stderr.split())
         assert done.returncode and not lock.exists()
-        assert f"{host}/vllm/vllm-openai:v0.26.0: the registry does not have it (HTTP 404)." in said
+        assert f"{host}/vllm/vllm-openai:v0.30.0: the registry does not have it (HTTP 404)." in said
 
 
 @pytest.mark.rest

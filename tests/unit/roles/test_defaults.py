@@ -80,7 +80,7 @@ DEFAULTS: dict[str, t.Any] = {
     "llm_d_benchmark.max_lag": 0.1,
     "llm_d_benchmark.max_lag_share": 0.1,
     "llm_d_benchmark.job.timeout": 3600,
-    "llm_d_release": "router-0.10",
+    "llm_d_release": "router-0.11",
     "llm_d_namespace": "llm-d",
     "llm_d_instance": "llm-d",
     "llm_d_state": "present",

@@ -108,7 +108,7 @@ def test_a_right_file_passes_and_the_check_is_never_left_out(play: Play, argumen
     done = play.run(variables, *arguments, "-v")
     assert done.returncode == 0, done.stdout
     assert "changed=0" in done.stdout
-    for fact in ("namespace: llm-d", "provider: envoy_gateway", "release: router-0.10", "- sim"):
+    for fact in ("namespace: llm-d", "provider: envoy_gateway", "release: router-0.11", "- sim"):
         assert fact in done.stdout
     if not arguments or arguments[0] == "--check":
         assert TOUCHED in done.stdout

@@ -169,9 +169,9 @@ def test_what_runs_is_never_the_file_s(there: t.Any, context: str | None, namesp
 def test_what_runs_is_named_with_how_to_take_it_over() -> None:
     text = starting_file({**cluster(), **runs(("llm-d", "llm-d")), "namespaces": []}, "inventories/mine", REACHED)
     said = " ".join(line.strip("# ") for line in text.splitlines())
-    assert "running here: llm-d in namespace llm-d: router-0.10, sim (3 servers)" in " ".join(said.split())
+    assert "running here: llm-d in namespace llm-d: router-0.11, sim (3 servers)" in " ".join(said.split())
     assert "this file is a second deployment beside it, llm-d-2 in namespace llm-d-2, which are free (docs/second-deployment.md)." in said
-    assert "To take llm-d over instead, write llm_d_instance: llm-d, llm_d_namespace: llm-d, llm_d_release: router-0.10 and its services" in said
+    assert "To take llm-d over instead, write llm_d_instance: llm-d, llm_d_namespace: llm-d, llm_d_release: router-0.11 and its services" in said
     assert "running here" in written("kind") and "second" not in written("kind")
 
 

@@ -65,6 +65,7 @@ def test_what_is_another_pair(line: str, vllm: str | None, gie: str | None, name
     assert bool(said) == bool(named) and all(part in said for part in named)
 
 
-def test_a_simulator_is_that_which_ran_with_the_line() -> None:
-    image = planned({"type": "simulator"})["services"][0]["server"]["image"]
-    assert image == "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2"
+@pytest.mark.parametrize(("line", "version"), [("router-0.10", "0.10.2"), ("router-0.11", "0.11.4")])
+def test_a_simulator_is_that_which_ran_with_the_line(line: str, version: str) -> None:
+    image = planned({"type": "simulator"}, llm_d_release=line)["services"][0]["server"]["image"]
+    assert image == f"ghcr.io/llm-d/llm-d-inference-sim:v{version}"
