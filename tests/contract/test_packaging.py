@@ -58,7 +58,7 @@ def test_it_says_its_licence_and_brings_the_text(installed: Path) -> None:
 def test_a_playbook_runs_by_its_full_name(installed: Path, tmp_path: Path) -> None:
     done = play(installed, tmp_path, "list_images", "openshift")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0" in done.stdout
+    assert "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.11.0" in done.stdout
 
 
 def test_the_playbook_that_writes_an_inventory_is_found_with_its_module(installed: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ _PRECISE = (
 )
 _HEADERS = "Take it out: disagg-profile-handler writes the headers itself."
 _HANDLER = "Declare disagg-profile-handler, with the decider that deciderPluginName names (by default prefix-based-pd-decider) under deciders.prefill."
-_LABEL = "Declare label-selector-filter with matchExpressions: [{key: the label, operator: In, values: validValues}]."
+_LABEL = "Declare label-selector-filter with matchExpressions: [{key: the label, operator: In, values: [its values]}]."
 _NO_PICKER = "No release of the endpoint picker has it. random-picker gives every server the same share over time, at random: preset round_robin uses it."
 
 # Types that are removed, renamed, or of another line: (lines without it, what to write instead).
