@@ -101,7 +101,7 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
     rows = {row["host"]: row for row in fleet.page()["clusters"]}
     assert len(rows["typo"]["why"]) == 2 and rows["typo"]["why"][0].startswith("llm_d_gatway: there is no such option.")
     assert dead in rows["away"]["why"][0] and "does not accept the credentials (401)" in rows["closed"]["why"][0]
-    assert rows["away"]["versions"]["release"] == "router-0.10" and rows["away"]["page"] is None
+    assert rows["away"]["versions"]["release"] == "router-0.11" and rows["away"]["page"] is None
     lines = last(said)
     assert lines[0] == "3 clusters: 1 refused, 2 unreachable" and lines[-1] == f"page: {fleet.artifacts}/fleet/index.html", lines
     assert [line.split()[:2] for line in lines[1:-1]] == [["typo", "refused"], ["away", "unreachable"], ["closed", "unreachable"]]

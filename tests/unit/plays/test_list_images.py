@@ -73,7 +73,7 @@ def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_p
     assert (folder / "images.txt").read_text(encoding="utf-8").split() == said["sources"]
     script = (folder / "crane-copy.sh").read_text(encoding="utf-8")
     target = "mirror.example.com/llm-d/llm-d/llm-d-router-endpoint-picker" if mirror is None else first
-    assert f"crane copy ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0 {target}:v0.10.0\n" in script
+    assert f"crane copy ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.11.0 {target}:v0.11.0\n" in script
     assert ("docker.io" in script) is not isinstance(mirror, dict), "what has no mirror is not copied"
     assert [each["kind"] for each in yaml.safe_load_all((folder / "openshift-mirrors.yml").read_text(encoding="utf-8"))] == [
         "ImageDigestMirrorSet",

@@ -12,6 +12,8 @@ import json
 import os
 import re
 import sys
+import tempfile
+from pathlib import Path
 
 import plays
 import pytest
@@ -84,7 +86,7 @@ def test_what_matters_comes_first_and_the_facts_on_request(preflight):
     assert status == 0 and "preflight: nothing is missing" in said and "this changes" not in said, said
     assert "gateways.gateway.networking.k8s.io" not in said and kept["facts"]["crds"]["gateways.gateway.networking.k8s.io"]["version"] == "1.4.0"
     assert {key: kept[key] for key in ("instance", "namespace", "release", "findings", "changes")} == {
-        "instance": "llm-d", "namespace": "llm-d", "release": "router-0.10", "findings": [], "changes": [],
+        "instance": "llm-d", "namespace": "llm-d", "release": "router-0.11", "findings": [], "changes": [],
     }  # fmt: skip
     assert kept["cluster"].startswith("http://127.0.0.1:") and kept["kubernetes"] == "v1.34.4"
     assert [line for line in lines_of(said, "Show what matters").splitlines() if len(line) > 80 and "preflight.json" not in line] == []
@@ -97,14 +99,15 @@ def test_a_stack_of_this_instance_that_would_change_is_named(preflight):
     changed = {"llm_d_model_services": [{**SIM, "replicas": 1, "scheduler": {"preset": "queue"}}]}
     there = {"llm_d_release": "router-0.9"}
     lines = [
-        "release line: from router-0.9 to router-0.10",
+        "release line: from router-0.9 to router-0.11",
         "sim: scorers: from queue 2, kv_cache 2, prefix 3 to queue 1",
         "sim: servers sim-decode: from 3 to 1",
+        "sim: image of sim-decode: from ghcr.io/llm-d/llm-d-inference-sim:v0.10.2 to ghcr.io/llm-d/llm-d-inference-sim:v0.11.4",
     ]
     status, said, kept = preflight(there, **changed)
     folded = " ".join(said.split())
     assert status == 0 and "this changes an existing deployment: llm-d in namespace llm-d" in folded and kept["changes"] == lines, said
-    assert [line for line in lines if line not in said] == []
+    assert [line for line in lines if line not in folded] == []
     status, said, _kept = preflight(there, "--tags", "prerequisites", "--check", playbook="site.yml", **changed)
     assert "this changes an existing deployment: llm-d in namespace llm-d" in said, said
 
@@ -128,11 +131,11 @@ def test_what_is_missing_ends_the_play_with_lines_and_keeps_the_facts(preflight)
 
 @pytest.mark.rest
 def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path, monkeypatch):
-    """Nor below the folder of temporary files."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    (tmp_path / "tmp").mkdir()
-    for name in ("artifacts", f"tmp/{BASE}{os.getuid()}"):
-        (tmp_path / name).write_text("a file", encoding="utf-8")
-    status, said, _kept = preflight(None)
+    """Nor below the folder of temporary files, whose name is short: Ansible has a socket in it."""
+    (tmp_path / "artifacts").write_text("a file", encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / f"{BASE}{os.getuid()}").write_text("a file", encoding="utf-8")
+        monkeypatch.setenv("TMPDIR", folder)
+        status, said, _kept = preflight(None)
     folded = " ".join(said.split())
     assert status == 0 and "facts: not written. Cannot write" in folded and "llm_d_artifacts_dir names another folder" in folded, said

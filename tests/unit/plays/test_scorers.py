@@ -26,9 +26,9 @@ def test_the_playbook_ends_with_it(root):
         (
             [],
             "present",
-            ["sim runs release router-0.10, preset queue, new", "  scorers queue 1; picker max-score-picker", "  verified: sim-epp-x (by its log)"],
+            ["sim runs release router-0.11, preset queue, new", "  scorers queue 1; picker max-score-picker", "  verified: sim-epp-x (by its log)"],
         ),
-        (["--check"], "present", ["sim would run release router-0.10, preset queue", "  scorers queue 1; picker max-score-picker"]),
+        (["--check"], "present", ["sim would run release router-0.11, preset queue", "  scorers queue 1; picker max-score-picker"]),
         ([], "absent", None),
     ],
 )
