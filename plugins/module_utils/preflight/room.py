@@ -27,7 +27,8 @@ _DISCOVERS = {label for row in ACCELERATORS.values() if (label := row["product_l
 _DISCOVERED = "Where nodes come for the pods, their autoscaler does not know this label before: select them by a label of their pool, in node_selector."
 # Taints that Kubernetes and controllers set and remove by themselves.
 _BY_CONTROLLERS = re.compile(
-    r"node\.kubernetes\.io/|node\.cloudprovider\.kubernetes\.io/|karpenter\.sh/|(?:ToBeDeleted|DeletionCandidateOf)(?:By)?ClusterAutoscaler|.*/agent-not-ready\Z"
+    r"node\.kubernetes\.io/|node\.cloudprovider\.kubernetes\.io/|karpenter\.sh/"
+    r"|(?:ToBeDeleted|DeletionCandidateOf)(?:By)?ClusterAutoscaler|.*/agent-not-ready\Z"
 )
 
 
