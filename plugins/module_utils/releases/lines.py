@@ -83,36 +83,21 @@ _ROUTER = "ghcr.io/llm-d/llm-d-router-endpoint-picker"
 _OLD_SIDECAR = "ghcr.io/llm-d/llm-d-routing-sidecar"
 _NEW_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
 
+
+def _with_own_crds(tag: str, crds: str, metrics: dict[str, str]) -> dict[str, t.Any]:
+    """A release of the router that has CRDs of its own beside those of the inference extension."""
+    own = [f"{_ROUTER_URL}/{tag}/config/crd/bases/llm-d.ai_{plural}.yaml" for plural in OBJECTIVE_KINDS]
+    rules, gie = _rules(_EXTENSION_GROUP, "llm-d.ai"), f"{_GIE_URL}/v{crds}/manifests.yaml"
+    return _release(f"{_ROUTER}:{tag}", f"{_NEW_SIDECAR}:{tag}", _NEW_API, crds, metrics, rules, gie, *own)
+
+
 RELEASES: dict[str, dict[str, t.Any]] = {
     "gie-1.5": _release("registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", GIE_15_METRICS, _rules(_EXTENSION_GROUP)),
     "scheduler-0.7": _release(f"{_SCHEDULER}:v0.7.1", f"{_OLD_SIDECAR}:v0.7.1", _OLD_API, "1.4.0", GIE_METRICS, _rules(_EXTENSION_GROUP)),
     "router-0.9": _release(f"{_ROUTER}:v0.9.0", f"{_NEW_SIDECAR}:v0.9.0", _NEW_API, "1.5.0", ROUTER_METRICS, _rules(_EXTENSION_GROUP, "llm-d.ai")),
-    "router-0.10": _release(
-        f"{_ROUTER}:v0.10.0",
-        f"{_NEW_SIDECAR}:v0.10.0",
-        _NEW_API,
-        "1.6.2",
-        ROUTER_10_METRICS,
-        _rules(_EXTENSION_GROUP, "llm-d.ai"),
-        f"{_GIE_URL}/v1.6.2/manifests.yaml",
-        f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
-        f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
-    ),
-    "router-0.11": _release(
-        f"{_ROUTER}:v0.11.0",
-        f"{_NEW_SIDECAR}:v0.11.0",
-        _NEW_API,
-        "1.5.0",
-        ROUTER_11_METRICS,
-        _rules(_EXTENSION_GROUP, "llm-d.ai"),
-        f"{_GIE_URL}/v1.5.0/manifests.yaml",
-        f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
-        f"{_ROUTER_URL}/v0.11.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
-    ),
+    "router-0.10": _with_own_crds("v0.10.0", "1.6.2", ROUTER_10_METRICS),
+    "router-0.11": _with_own_crds("v0.11.0", "1.5.0", ROUTER_11_METRICS),
 }
-
-# Lines that are gone, with the line that has what was theirs: router-0.9 is the same project as scheduler 0.8, renamed.
-REPLACED_RELEASES = {"scheduler-0.8": "router-0.9"}
 
 # Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
 MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries": {"kubernetes": "24.2.0", "yaml": "5.1"}}
