@@ -99,6 +99,9 @@ RELEASES: dict[str, dict[str, t.Any]] = {
     "router-0.11": _with_own_crds("v0.11.0", "1.5.0", ROUTER_11_METRICS),
 }
 
+# Lines that are gone, with the line that has what was theirs: router-0.9 is the same project as scheduler 0.8, renamed.
+REPLACED_RELEASES = {"scheduler-0.8": "router-0.9"}
+
 # Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
 MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries": {"kubernetes": "24.2.0", "yaml": "5.1"}}
 
