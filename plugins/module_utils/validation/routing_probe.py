@@ -39,6 +39,7 @@ class Prober(ProbeTraffic):
         found = self._timed("serving", self._health)
         if not found.healthy:
             return self.seen
+        self._served = self._clock.now()
         before = self._timed("counted", lambda: self._arrive(idle))
         end, promised = self._clock.now() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
         # KV events also keep prompts on one server, so they are checked first, and again where an endpoint picker lost them in between.
@@ -289,8 +290,8 @@ class Prober(ProbeTraffic):
                 found["failed"].append(f"{name}: {trouble}")
 
     def _endpoints(self) -> None:
-        """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated."""
-        wanted, end = self._service.get("endpoints"), self._clock.now() + self._limits.refresh
+        """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated since the service answers."""
+        wanted, end = self._service.get("endpoints"), self._served + self._limits.refresh
         while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and self._clock.now() < end:
             self._clock.sleep(min(0.5, self._limits.refresh))
             if self._read() is None:

@@ -301,6 +301,13 @@ def test_a_gauge_that_is_written_late_is_waited_for():
     assert judged(Late(), endpoints=2)[0]["endpoints"][0]
 
 
+def test_a_gauge_has_been_written_once_the_service_has_answered_for_so_long():
+    """A server that is missing costs a verdict no more than that."""
+    clock = FakeClock()
+    seen = probe(InferenceGateway(ready=1, one_server=True), clock=clock, endpoints=2, limits=ProbeLimits(refresh=2.0))
+    assert seen["ready_endpoints"] == 1 and 2.0 <= sum(clock.sleeps) < 3.0
+
+
 def test_a_cache_that_is_not_used():
     found, _skipped = judged(InferenceGateway(caching=False))
     assert found["cached"][0] is False and "0 of 5 requests" in found["cached"][1] and found["sticky"][0]
