@@ -62,7 +62,6 @@ class ProbeTraffic:
         self._nonce = secrets.token_hex(6)  # makes prefixes that no earlier run has sent
         self._words = limits.prefix_words
         self._by_header = False  # becomes True when an answer names its server
-        self._served = clock.now()  # since when the service is known to answer
         self.seen: dict[str, t.Any] = {
             **{key: service.get(key) for key in ("name", "url", "through", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
             "promises": list(service.get("promises") or ()),

@@ -39,7 +39,7 @@ class Prober(ProbeTraffic):
         found = self._timed("serving", self._health)
         if not found.healthy:
             return self.seen
-        self._served = self._clock.now()
+        served = self._clock.now()
         before = self._timed("counted", lambda: self._arrive(idle))
         end, promised = self._clock.now() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
         # KV events also keep prompts on one server, so they are checked first, and again where an endpoint picker lost them in between.
@@ -62,7 +62,7 @@ class Prober(ProbeTraffic):
         if "avoid" in self.seen["promises"]:
             self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
-        self._timed("endpoints", self._endpoints)
+        self._timed("endpoints", lambda: self._endpoints(served))
         self._timed("aliases", self._aliases)  # last, since counters are read for the model itself
         self.seen["words"] = self._words
         return self.seen
@@ -289,9 +289,9 @@ class Prober(ProbeTraffic):
             except ExchangeError as trouble:
                 found["failed"].append(f"{name}: {trouble}")
 
-    def _endpoints(self) -> None:
-        """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated since the service answers."""
-        wanted, end = self._service.get("endpoints"), self._served + self._limits.refresh
+    def _endpoints(self, served: float) -> None:
+        """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated since the service answers (`served`)."""
+        wanted, end = self._service.get("endpoints"), served + self._limits.refresh
         while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and self._clock.now() < end:
             self._clock.sleep(min(0.5, self._limits.refresh))
             if self._read() is None:
