@@ -10,11 +10,15 @@ import yaml
 from kubernetes import client, config
 from live_stack import until
 
+from tools.manifests import user_file
+
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 LOCAL, SPACES = "inventories/local", ("llm-d", "envoy-gateway-system")
 REGISTRY = yaml.safe_load((plays.ROOT / "roles/local_cluster/defaults/main.yml").read_text(encoding="utf-8"))["local_cluster_registry"]
 # The registry of this host has upstream's images below their hosts' names; nodes pull them by upstream's names.
 MIRROR = {host: f"{REGISTRY}/{host}" for host in ("ghcr.io", "docker.io")}
+# Those that the file names are asked for where it names them.
+NAMED = {name: f"{REGISTRY}/{image}" for name, image in user_file("local")["llm_d_images"].items()}
 # Seconds that the last proxy of before may take: the gateway's controller replaces them, and requests are answered meanwhile.
 ROLLED_OUT = 180
 
@@ -36,7 +40,7 @@ def asked() -> set[str]:
 def test_pods_run_the_images_of_the_lock_file_and_those_of_the_tags_without_it(tmp_path: Path) -> None:
     config.load_kube_config(KUBECONFIG)
     before, lock = asked(), tmp_path / "llm-d.lock.yml"
-    plays.well(LOCAL, "playbooks/pin_images.yml", tmp_path, llm_d_image_registry=MIRROR, pin_images_file=str(lock))
+    plays.well(LOCAL, "playbooks/pin_images.yml", tmp_path, llm_d_image_registry=MIRROR, llm_d_images=NAMED, pin_images_file=str(lock))
     digests = yaml.safe_load(lock.read_text(encoding="utf-8"))["llm_d_image_digests"]
     assert set(digests) >= before
     verdict, _out = plays.site(LOCAL, tmp_path, llm_d_image_digests=digests)
