@@ -14,6 +14,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import 
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from kubernetes import client
 
+from tools.manifests import user_file
+
 CACHE = Path("/var/cache/llm-d-local")
 # `conformance_wait`: a gateway of the cluster answers within seconds, and each test that fails takes as long. The proxies run in the controller's namespace.
 SUITE: dict[str, t.Any] = {
@@ -25,7 +27,6 @@ SUITE: dict[str, t.Any] = {
 }
 _FACTS = GATEWAY_PROVIDERS["envoy_ai_gateway"]
 _GROUP = "gateway.envoyproxy.io"
-_LOCAL = Path(__file__).parents[1] / "inventories/local/group_vars/all/llm_d.yml"
 _POOLS = "inferencepools.inference.networking.k8s.io"
 
 
@@ -33,7 +34,9 @@ _POOLS = "inferencepools.inference.networking.k8s.io"
 def plain_class() -> t.Iterator[None]:
     """A class whose Gateways have an address without a load balancer, which the suite does not ask for. What a run that was killed has left goes first."""
     api, name, home = client.CustomObjectsApi(), SUITE["conformance_gateway_class"], _FACTS["namespace"]
-    kubernetes = {"envoyService": {"type": "ClusterIP"}, "envoyDeployment": {"container": {"image": _proxy()}}}
+    # The local cluster's own: it is built from packages, which follow the tested version later.
+    proxy = user_file("local")["llm_d_images"]["proxy"]
+    kubernetes = {"envoyService": {"type": "ClusterIP"}, "envoyDeployment": {"container": {"image": proxy}}}
     parameters = {"apiVersion": f"{_GROUP}/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": name}}
     spec = {
         "controllerName": _FACTS["controller_name"],
@@ -56,11 +59,6 @@ def plain_class() -> t.Iterator[None]:
         yield
     finally:
         remove()
-
-
-def _proxy() -> str:
-    """The image of proxies that the local cluster has: it is built from packages, which follow the tested version later."""
-    return str(yaml.safe_load(_LOCAL.read_text(encoding="utf-8"))["llm_d_images"]["proxy"])
 
 
 @contextlib.contextmanager

@@ -18,16 +18,18 @@ from ansible_collections.llm_d.inference.plugins.module_utils.inference import h
 from fake_clock import FakeClock
 
 try:
-    from ansible.module_utils.secrets import mask_secrets
+    from ansible.module_utils import secrets
+    from ansible.module_utils._internal._secrets import SecretMasker
 except ImportError:  # before ansible-core 2.22, whose modules mask their own results
-    mask_secrets = str
+    secrets = SecretMasker = None
 
 TOLD = "_ansible_new_secrets"  # what a module of 2.22 asks Ansible to mask; it takes this out of the result
 
 
 def seen(*results: object) -> str:
     """What a user sees of results of modules: Ansible masks what they registered as secrets, from 2.22 on where it shows them."""
-    return str(mask_secrets(json.dumps([{**each, TOLD: None} if isinstance(each, dict) else each for each in results])))
+    text = json.dumps([{**each, TOLD: None} if isinstance(each, dict) else each for each in results])
+    return str(secrets.mask_secrets(text)) if secrets else text
 
 
 @pytest.fixture(name="clock")
@@ -46,6 +48,10 @@ def call_module(capsys, monkeypatch):
     # Other tests have loaded the controller's side, where a warning would go to the display instead of the result.
     monkeypatch.setattr(_internal, "is_controller", False)
     monkeypatch.setattr(warnings, "_global_warnings", {})
+    if secrets:
+        # A module's process has registered no secrets yet; those of another test would mask what this one looks for.
+        for name, value in vars(SecretMasker()).items():
+            monkeypatch.setattr(secrets._secret_masker, name, value)
     # A kubeconfig that another test loaded would lend its token to a connection by host and key.
     kubernetes.client.Configuration.set_default(None)
 
