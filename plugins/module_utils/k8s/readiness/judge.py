@@ -85,6 +85,14 @@ def namespace(obj: Facts, context: Context) -> Verdict:
     return Verdict(True, "active") if phase == "Active" else Verdict(False, phase or "not yet active")
 
 
+def node(obj: Facts, context: Context) -> Verdict:
+    """Ready, and without the taint of a node that joins, which goes some seconds later and keeps pods away until then."""
+    joining = "node.kubernetes.io/not-ready"
+    found = other(obj, context)
+    tainted = joining in [text(taint.get("key")) for taint in dicts(get_path(obj, "spec", "taints"))]
+    return Verdict(False, f"still tainted {joining}") if found.ready and tainted else found
+
+
 def other(obj: Facts, context: Context) -> Verdict:
     """Any other kind: by its observed generation and its Ready or Available condition, if it has them."""
     status, current = mapping(obj.get("status")), generation(obj)
@@ -100,6 +108,7 @@ def other(obj: Facts, context: Context) -> Verdict:
 
 
 JUDGES: dict[tuple[str, str], Judge] = {
+    ("", "Node"): node,
     ("apps", "Deployment"): workloads.deployment,
     ("apps", "StatefulSet"): workloads.statefulset,
     ("apps", "DaemonSet"): workloads.daemonset,

@@ -259,6 +259,17 @@ def test_what_is_being_deleted_is_never_ready():
     assert judge(gateway).reason == "being deleted, held by example.com/hold"
 
 
+def test_a_node_that_joins_is_ready_when_its_taint_is_gone():
+    item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    assert judge(item).ready
+    item["spec"]["taints"] = [{"key": "example.com/mine", "effect": "NoSchedule"}]
+    assert judge(item).ready
+    item["spec"]["taints"].append({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
+    assert judge(item).reason == "still tainted node.kubernetes.io/not-ready"
+    item["status"]["conditions"][0]["status"] = "False"
+    assert not judge(item).ready and "tainted" not in judge(item).reason
+
+
 @pytest.mark.parametrize(
     "conditions, observed, ready",
     [
