@@ -23,7 +23,7 @@ from ..filter.validation_targets import validation_targets
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
-from ..module_utils.plan.pruning import owned, references
+from ..module_utils.plan.record import owned, wanted
 from ..module_utils.preflight.running import running
 from ..plugin_utils import collection, compat
 from ..plugin_utils.interpreter import facts as interpreter_facts
@@ -44,7 +44,7 @@ DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
     "runs": lambda plan, objects: benchmark_runs(plan),
     "targets": lambda plan, objects: validation_targets(plan),
     "everything": lambda plan, objects: objects(),
-    "references": lambda plan, objects: references(objects()),
+    "wanted": lambda plan, objects: wanted(with_secrets(plan, objects())),
     "running": _running,
     "owned": lambda plan, objects: owned(with_secrets(plan, objects()), plan["labels"]),
 }

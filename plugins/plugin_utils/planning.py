@@ -28,6 +28,7 @@ from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
+from ..module_utils.plan.record import marked
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
 from . import cluster_server
@@ -52,6 +53,7 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK = "\u2063value "
+_HEAD = ("apiVersion", "kind", "metadata")
 _VALUES = " values"  # no template can name it
 
 
@@ -184,6 +186,8 @@ def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
     found = [values.place(document) for document in yaml.load_all(text, Loader=_Loader) if document]
     if values.placed != len(values.kept):
         raise ValueError(f"{path.name}: to_json has to be the whole value of a key or list item; {len(values.kept) - values.placed} of its uses are not.")
+    for item in found:
+        item["metadata"] = marked({key: item[key] for key in _HEAD}, plan["record"])
     return found
 
 

@@ -14,11 +14,13 @@ PHASES = {
     "your file is checked": "inputs",
     "the local cluster is started": "local_cluster",
     "prerequisites": "prerequisites",
+    "the record is written": "record",
     "GPU operator": "gpu_operator",
     "gateway": "gateway_provider",
     "endpoint pickers": "gaie_scheduler",
     "model servers": "model_service",
-    "objects that are no longer planned are pruned": "gateway_provider",
+    "what the file no longer asks for is pruned": "record",
+    "controllers of other gateway providers are pruned": "gateway_provider",
     "validation": "validation",
 }
 

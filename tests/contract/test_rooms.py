@@ -23,9 +23,9 @@ ONLY_OBJECTS = {f"{OURS}cluster_objects", f"{OURS}crd_bundles", f"{OURS}helm_rel
 READ_ONLY = {
     f"{OURS}{name}"
     for name in (
-        "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_snapshot", "controller_use", "gpu_use", "monitoring_proof",
-        "platform_proof", "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "stack_use", "vllm_health",
-        "vllm_health_info",
+        "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_record", "cluster_snapshot", "controller_use", "gpu_use",
+        "monitoring_proof", "platform_proof", "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "stack_use",
+        "vllm_health", "vllm_health_info",
     )
 } | {f"{KUBERNETES}k8s_info"}  # fmt: skip
 # One step each that is no list of definitions; only the role of that step calls it.

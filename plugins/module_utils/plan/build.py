@@ -38,8 +38,8 @@ from .preflight import needs
 from .prerequisites import prerequisites, source_problems
 from .profiles import VARIABLE as PROFILES
 from .profiles import in_profile, profile_problems, with_profiles
-from .pruning import RESTORE_SUFFIX, restore_point, searched
-from .pruning import VARIABLE as PRUNE
+from .record import RESTORE_SUFFIX, marked, record, restore_point
+from .record import VARIABLE as PRUNE
 from .references import REGISTRY, mirror_problems
 from .removal import contents
 from .removal import rights as removal_rights
@@ -253,11 +253,12 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "prune": to_prune(user, gateway, own["prune"], controllers_to_prune(user, groups)),
-        "surplus": searched(user, gateway, labels),
+        "prune": to_prune(user, gateway, controllers_to_prune(user, groups)),
+        "record": record(user, gateway, labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }
+    own["present"] = [{**head, "metadata": marked(head, planned["record"])} for head in own["present"]]
     planned["restore_points"] = [service["restore_point"] for service in planned["services"]]
     if user[DIGESTS]:
         planned = pinned(planned, user[DIGESTS], user[REGISTRY])

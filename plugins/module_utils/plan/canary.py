@@ -13,7 +13,7 @@ from ..schema.fields import Problem, show
 from .aliases import KIND
 from .build import SERVICES, Mistakes, completed, derived
 from .names import name_suffix
-from .pruning import with_services
+from .record import with_services
 from .weights import served_name
 
 WHAT = "canary_* variables"

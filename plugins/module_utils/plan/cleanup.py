@@ -12,31 +12,30 @@ from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, variants
 from .charts import chart_namespace, hook_objects
 from .endpoint_picker import events_service
-from .gateway import GROUP, default_name, shared
+from .gateway import GROUP, shared
 from .leader_workers import shared as shared_leader_workers
 from .monitoring import VARIABLE as MONITORING
 from .monitoring import switched as switched_monitoring
-from .names import name_suffix, scheduler_namespace
+from .names import scheduler_namespace
 from .pod_spec import labels_in
 from .warmup_job import SUFFIX as WARMUP
 
 _GATEWAY_V1 = f"{GROUP}/v1"
 
 
-def to_prune(user: Facts, gateway: Facts, objects: t.Sequence[Facts], more_controllers: t.Sequence[Facts]) -> Facts:
-    """What other gateway providers have, to prune where it has our labels.
+def to_prune(user: Facts, gateway: Facts, more_controllers: t.Sequence[Facts]) -> Facts:
+    """What other gateway providers have for the whole cluster, to prune where it has our labels.
 
-    {objects: in the order of their creation, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
-    shared: the same controllers as the module controller_use takes them}. objects: further objects; more_controllers: further controllers.
+    {classes, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
+    shared: the same controllers as the module controller_use takes them}. more_controllers: further controllers.
     """
-    unique = {(item["apiVersion"], *_key(item)): item for item in _classes(user, gateway) + _gateways(user, gateway)}
     controllers = _controllers(user, gateway)
     shared = _shared(gateway) if controllers else []
     if user["llm_d_scope"] == "cluster":
         controllers += more_controllers
         shared += shared_leader_workers(more_controllers)
     return {
-        "objects": list(unique.values()) + list(objects),
+        "classes": _classes(user, gateway),
         "namespaces": own_namespaces(user) if controllers else [],
         "controllers": controllers,
         "shared": shared,
@@ -46,10 +45,6 @@ def to_prune(user: Facts, gateway: Facts, objects: t.Sequence[Facts], more_contr
 def own_namespaces(user: Facts) -> list[Facts]:
     """A reference to all namespaces with our labels."""
     return [{"api_version": "v1", "kind": "Namespace", "label_selector": f"{MANAGED_BY}=llm_d.inference,{PART_OF}={user['llm_d_instance']}"}]
-
-
-def _key(item: Facts) -> tuple[str, str, str]:
-    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def _definition(api_version: str, kind: str, name: str, namespace: str, user: Facts) -> Facts:
@@ -67,31 +62,6 @@ def _classes(user: Facts, gateway: Facts) -> list[Facts]:
         return []
     names = {name: None for _provider, facts in _other_providers(gateway) for name in facts["classes"] if name != gateway["class_name"]}
     return [{"apiVersion": _GATEWAY_V1, "kind": "GatewayClass", "metadata": {"name": name}} for name in names]
-
-
-def _gateways(user: Facts, gateway: Facts) -> list[Facts]:
-    """Gateways of other providers under the names that we give them, with their parameters, grants and Routes. One with the present name stays."""
-    found = []
-    for provider, facts in _other_providers(gateway):
-        name = (user["llm_d_gateway"]["name"] or default_name(provider)) + name_suffix(user)
-        kinds = list(facts["parameters"])
-        if name != gateway["name"] or not gateway["create"]:
-            kinds.append((_GATEWAY_V1, "Gateway"))
-        mine = {kind for _version, kind in GATEWAY_PROVIDERS[gateway["provider"]]["parameters"]} if name == gateway["name"] else set()
-        if facts["gateway_api"]:
-            if name != gateway["name"]:
-                found += [_definition(f"{GROUP}/v1beta1", "ReferenceGrant", grant, place, user) for grant, place in _grants(name, user, gateway)]
-            if provider == "openshift":
-                found.append(_definition("route.openshift.io/v1", "Route", name, gateway["namespace"], user))
-            found += [_definition(version, kind, name, gateway["namespace"], user) for version, kind in kinds if kind not in mine]
-    return found
-
-
-def _grants(name: str, user: Facts, gateway: Facts) -> list[tuple[str, str]]:
-    """(name, namespace) of the ReferenceGrants of a Gateway of this name."""
-    secrets = [(f"{name}-{listener['name']}", listener["tls_secret"]["namespace"]) for listener in gateway["listeners"] if listener["tls_secret"]]
-    home = user["llm_d_namespace"]
-    return [(f"{name}-routes", home), *([(f"{name}-{home}", scheduler_namespace(user))] if user["llm_d_scheduler_namespace"] else []), *secrets]
 
 
 def _controllers(user: Facts, gateway: Facts) -> list[Facts]:

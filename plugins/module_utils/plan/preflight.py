@@ -15,8 +15,8 @@ from .charts import provider_facts
 from .images import needed
 from .monitoring import VARIABLE as MONITORING
 from .monitoring import crds as monitoring_crds
-from .pruning import VARIABLE as PRUNE
 from .rbac import permissions
+from .record import VARIABLE as PRUNE
 from .tracing import collector_service
 from .weights import BUCKET_KEYS
 

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from ..common.objects import Facts
+from ..k8s.applyset import reference
 from ..releases.charts import CHART_LEAVES
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import LEADER_WORKER_SET
 from .gateway import CERT_MANAGER, default_name
 from .names import name_suffix
-from .pruning import references
 
 
 def contents(planned: Facts, user: Facts) -> Facts:
@@ -25,7 +25,7 @@ def contents(planned: Facts, user: Facts) -> Facts:
         "tenants": list(dict.fromkeys((home, planned["scheduler_namespace"]))) if planned["scope"] == "prerequisites" else [],
         "releases": [{key: chart[key] for key in ("release_name", "namespace")} for chart in charts],
         "marks": [*_left_by_charts(charts), *_proxies(planned["gateway"], user), *_certificates(planned["gateway"]), *_operators(planned["gpus"])],
-        "going": [*references(secrets), *_claims(planned)],
+        "going": [*map(reference, secrets), *_claims(planned)],
     }
 
 

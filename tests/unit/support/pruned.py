@@ -1,36 +1,40 @@
-"""What a run would prune in a cluster that holds some definitions, computed as the role model_service does."""
+"""What a run would prune in a cluster that holds some definitions, computed as the module cluster_record does."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import references, surplus
-from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import applyset
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.record import wanted
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import with_secrets
 
 Facts = dict[str, t.Any]
 
 
-def listed(query: Facts, item: Facts) -> bool:
-    """Whether the API server has the object in its answer to one element of plan.surplus."""
-    metadata = item["metadata"]
-    if (query["api_version"], query["kind"], query["namespace"]) != (item["apiVersion"], item["kind"], metadata.get("namespace")):
-        return False
-    labels = metadata.get("labels") or {}
-    head, _in, names = query["label_selector"].partition(" in (")
-    *parts, last = head.split(",")
-    if names and labels.get(last) not in names[:-1].split(","):
-        return False
-    return all(fits(labels, part) for part in [*parts, *([] if names else [last])])
+def groups(record: Facts) -> set[tuple[str, str]]:
+    """(group, kind) of what members are listed by."""
+    return {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
 
 
-def fits(labels: Facts, part: str) -> bool:
-    """Whether labels are as one part of a selector asks."""
-    key, equal, value = part.removeprefix("!").partition("=")
-    return key not in labels if part.startswith("!") else labels.get(key) == value if equal else key in labels
+def recorded(planned: Facts) -> Facts | None:
+    """The parent that a run for a plan leaves behind."""
+    record = planned["record"]
+    return record and applyset.parent(record, applyset.extent(map(tuple, wanted(with_secrets(planned))), groups(record)))
 
 
-def pruned(there: t.Sequence[Facts], planned: Facts) -> list[tuple[str, str, str, str]]:
-    """(API version, kind, namespace, name) of what goes, in the order of creation."""
-    found = [item for query in planned["surplus"] for item in there if listed(query, item)]
-    gone = surplus(found, references(definitions(planned)))
+def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None) -> list[tuple[str, str, str, str]]:
+    """(API version, kind, namespace, name) of what goes, in the order of creation. before: the plan of an earlier run, which the record is of."""
+    if not (record := planned["record"]):
+        return []
+    has = applyset.recorded(recorded(before) if before else None)
+    prompts = {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in there if item["kind"] == "CronJob"}
+    places, secrets = {*record["namespaces"], *has.namespaces}, {*has.secrets, *map(tuple, record["secrets"]), *prompts}
+    names = {each: item["metadata"].get("namespace") for each, item in enumerate(there)}
+    found = [
+        item
+        for each, item in enumerate(there)
+        if ((names[each], item["metadata"]["name"]) in secrets if item["kind"] == "Secret" else applyset.identity(item)[:2] in groups(record))
+        and (item["kind"] == "Secret" or names[each] in places)
+    ]
+    gone, _kept = applyset.surplus(found, {tuple(each) for each in wanted(with_secrets(planned))}, record)
     return [(item["apiVersion"], item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in gone]

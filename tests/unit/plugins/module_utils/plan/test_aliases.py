@@ -49,7 +49,7 @@ def test_the_endpoint_picker_is_told_in_the_group_that_it_reads(release: str, ve
 def test_without_aliases_there_is_no_such_object_and_the_old_one_is_found() -> None:
     planned = plan(user({}))
     assert not [item for item in objects(planned) if item["kind"] == "InferenceModelRewrite"]
-    assert {each["api_version"] for each in planned["surplus"] if each["kind"] == "InferenceModelRewrite"} == {
+    assert {version for version, kind in planned["record"]["kinds"] if kind == "InferenceModelRewrite"} == {
         "llm-d.ai/v1alpha2",
         "inference.networking.x-k8s.io/v1alpha2",
     }

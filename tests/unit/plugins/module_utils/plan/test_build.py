@@ -9,9 +9,9 @@ import typing as t
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import reference
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, explain, plan, problems, redacted
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import references
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.room import requested
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
@@ -422,7 +422,7 @@ def test_a_comparison_reads_beforehand_whatever_another_preset_changes() -> None
         for preset in ("round_robin", "prefix_aware", "precise_prefix", "disaggregated"):
             service = {**SIMULATOR, **more, "scheduler": {"preset": preset}}
             planned = plan(user(service, llm_d_release="scheduler-0.7", llm_d_monitoring=monitored))
-            made[preset] = {json.dumps(reference): item for item in definitions(planned) for reference in references([item])}
+            made[preset] = {json.dumps(reference(item)): item for item in definitions(planned)}
         switched = {json.dumps(item) for item in planned["services"][0]["switched"]}
         for one, other in itertools.combinations(made.values(), 2):
             assert {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)} <= switched

@@ -7,6 +7,7 @@ import json
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import MEMBER
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems, secret_definitions
 
 Facts = dict[str, t.Any]
@@ -44,7 +45,8 @@ def test_models_and_pods_use_them(model: Facts) -> None:
     env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
     assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "llm-d-model-token", "key": "HF_TOKEN"}}
     assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
-    assert [item["metadata"] for item in planned["secrets"]["present"]] == [{"name": name, "namespace": "llm-d", "labels": planned["labels"]} for name in OURS]
+    labels = {**planned["labels"], MEMBER: planned["record"]["id"]}
+    assert [item["metadata"] for item in planned["secrets"]["present"]] == [{"name": name, "namespace": "llm-d", "labels": labels} for name in OURS]
     assert planned["secrets"]["prune"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
 
 
@@ -97,8 +99,7 @@ def test_a_secret_of_the_users_own_goes_first() -> None:
 
 def test_what_the_file_asks_for_no_more_is_left_over() -> None:
     planned = plan({**FILE, **NONE})
-    gone = [item["metadata"]["name"] for item in planned["prune"]["objects"] if item["kind"] == "Secret"]
-    assert gone == list(OURS) and planned["secrets"]["present"] == [] == secret_definitions({**FILE, **NONE})
+    assert planned["record"]["secrets"] == [["llm-d", name] for name in OURS] and planned["secrets"]["present"] == [] == secret_definitions({**FILE, **NONE})
 
 
 def test_an_administrator_makes_none() -> None:

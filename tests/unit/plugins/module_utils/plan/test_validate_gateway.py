@@ -215,7 +215,7 @@ def test_a_namespace_only_plan_touches_nothing_outside() -> None:
     assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
     assert not any(planned["prerequisites"].values())
     assert not planned["gateway"]["create_class"] and not planned["prune"]["controllers"]
-    assert all(item["metadata"].get("namespace") for item in planned["prune"]["objects"])
+    assert planned["prune"]["classes"] == []
 
 
 def test_a_project_is_requested_and_not_created() -> None:

@@ -7,9 +7,10 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import HOME_LABEL, PART_OF
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import reference
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import owned, surplus, with_services
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.record import owned, with_services
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions, with_secrets
 from hypothesis import given
 from property_tests import examples
@@ -17,7 +18,7 @@ from pruned import Facts, pruned
 
 from .test_build import LLAMA, SIMULATOR, files, user
 
-NEVER = {"Namespace", "Secret", "PersistentVolumeClaim", "Gateway", "GatewayClass"}
+NEVER = {"Namespace", "Secret", "PersistentVolumeClaim", "GatewayClass"}
 MONITORED = {"scrape": True, "alerts": True, "dashboards": ["grafana", "perses"]}
 SCALED = {"provider": "keda", "min": 1, "max": 3, "metrics": {"queue": 5}, "prometheus": "http://prometheus:9090"}
 
@@ -29,7 +30,7 @@ def keys(found: t.Iterable[Facts]) -> set[tuple[str, str, str, str]]:
 def moved(before: Facts, after: Facts) -> tuple[list[tuple[str, str, str, str]], set[tuple[str, str, str, str]]]:
     """(what the second file prunes of the first one's objects, in order; what only the first has)."""
     there = definitions(plan(before))
-    return pruned(there, plan(after)), keys(there) - keys(definitions(plan(after)))
+    return pruned(there, plan(after), plan(before)), keys(there) - keys(definitions(plan(after)))
 
 
 @examples(40)
@@ -61,9 +62,8 @@ STANDALONE = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_release": "rou
 )
 def test_what_an_option_brought_goes_with_it(first: Facts, second: Facts) -> None:
     before, after = user(SIMULATOR, **first, llm_d_platform="gke" if "gke" in str(first) else "kubernetes"), user(SIMULATOR, **second)
-    of_services = keys(item for item in definitions(plan(before)) if SERVICE_LABEL in (item["metadata"].get("labels") or {}))
     gone, rest = moved(before, after)
-    assert gone and set(gone) == rest & of_services
+    assert gone and set(gone) == {key for key in rest if key[1] not in NEVER}
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio", "kgateway", "agentgateway", "standalone", "gke", "openshift"])
@@ -78,15 +78,15 @@ def test_every_object_in_a_namespace_that_files_may_share_says_of_which_it_is(pr
     homes = {(item["metadata"]["namespace"], item["metadata"]["labels"].get(HOME_LABEL)) for item in made if item["metadata"]["namespace"] not in controllers}
     assert len(homes) > 1 and homes == {(place, None if place == "llm-d" else "llm-d") for place, _home in homes}
     assert all(item["metadata"]["labels"].items() >= planned["labels"].items() for item in made)
-    for item in (*owned(made, planned["labels"]), *planned["services"][0]["switched"], *planned["prune"]["objects"]):
+    for item in (*owned(made, planned["labels"]), *planned["services"][0]["switched"]):
         place = item["metadata"].get("namespace")
         if place and place not in controllers:
             assert (item["metadata"].get("labels") or {}).get(HOME_LABEL) == (None if place == "llm-d" else "llm-d"), item
 
 
 def test_what_is_pruned_elsewhere_says_of_which_file_it_is() -> None:
-    (route,) = surplus([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "y", HOME_LABEL: "c"}}}], [])
-    assert route["metadata"] == {"name": "a", "namespace": "b", "labels": {HOME_LABEL: "c"}}
+    there = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "y", HOME_LABEL: "c"}}}
+    assert reference(there)["metadata"] == {"name": "a", "namespace": "b", "labels": {HOME_LABEL: "c"}}
 
 
 def test_a_service_that_gets_another_name_goes_under_the_old_one() -> None:
@@ -123,7 +123,7 @@ def test_services_stay_where_the_file_says_so_and_the_rest_of_the_others_goes() 
     one = user({**SIMULATOR, "name": "a", "route": {"path": "/a"}}, llm_d_prune={"services": False})
     gone, _rest = moved(both, one)
     assert gone and not [key for key in gone if key[3].startswith("b")] and ("monitoring.coreos.com/v1", "PodMonitor", "llm-d", "a-decode") in gone
-    assert plan(user(llm_d_prune={"services": False}))["surplus"] == []
+    assert pruned(definitions(plan(both)), plan(user(llm_d_prune={"services": False})), plan(both)) == []
 
 
 def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
@@ -192,9 +192,11 @@ def test_files_of_one_instance_name_that_share_namespaces_leave_each_other_alone
 
 def test_what_another_object_owns_goes_with_its_owner() -> None:
     """KEDA's HorizontalPodAutoscaler has the labels of its ScaledObject."""
-    found = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "keda-hpa-a", "namespace": "llm-d"}}
-    assert surplus([found], [])
-    assert not surplus([{**found, "metadata": {**found["metadata"], "ownerReferences": [{"kind": "ScaledObject"}]}}], [])
+    planned = plan(user())
+    found = {"name": "keda-hpa-a", "namespace": "llm-d", "labels": planned["labels"]}
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": found}
+    assert pruned([scaler], planned)
+    assert not pruned([{**scaler, "metadata": {**found, "ownerReferences": [{"kind": "ScaledObject"}]}}], planned)
 
 
 @examples(20)

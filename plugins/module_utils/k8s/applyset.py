@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of what an instance has in a cluster: the parent object of an ApplySet, so that kubectl and other tools can read it. Pure.
+
+The words are those of KEP-3659 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-cli/3659-kubectl-apply-prune). Members that are not found by
+listing their kind, since no account should list it, stand in the parent's data.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections.abc as c
+import dataclasses
+import hashlib
+import typing as t
+
+from ..common.labels import HOME_LABEL, RESTORES, has_labels, is_ours
+from ..common.objects import Facts, get_path, mapping, text
+
+ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
+TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
+KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"
+SECRETS = "secrets"  # the key of the parent's data with their names, such as `llm-d/llm-d-model-token`
+
+Identity = tuple[str, str, str, str]  # group, kind, namespace, name: an object is the same in each version of its group
+
+
+def identifier(name: str, namespace: str) -> str:
+    """The value of both labels, for a ConfigMap as the parent."""
+    digest = hashlib.sha256(f"{name}.{namespace}.ConfigMap.".encode()).digest()
+    return f"applyset-{base64.urlsafe_b64encode(digest).decode().rstrip('=')}-v1"
+
+
+def identity(item: Facts) -> Identity:
+    """That of a definition, an object or a reference."""
+    return text(item["apiVersion"]).rpartition("/")[0], item["kind"], item["metadata"].get("namespace") or "", item["metadata"]["name"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Extent:
+    """Where members are. kinds: (group, kind); namespaces; secrets: (namespace, name)."""
+
+    kinds: frozenset[tuple[str, str]] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    secrets: frozenset[tuple[str, str]] = frozenset()
+
+    def __or__(self, other: Extent) -> Extent:
+        return Extent(self.kinds | other.kinds, self.namespaces | other.namespaces, self.secrets | other.secrets)
+
+
+def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]]) -> Extent:
+    """That of some objects. kinds: those that members are listed by."""
+    found = list(identities)
+    listed = [each for each in found if each[:2] in kinds]
+    secrets = frozenset((each[2], each[3]) for each in found if each[:2] == ("", "Secret"))
+    return Extent(frozenset(each[:2] for each in listed), frozenset(each[2] for each in listed) | {namespace for namespace, _name in secrets}, secrets)
+
+
+def recorded(parent: Facts | None) -> Extent:
+    """What a parent says of its members; nothing without one."""
+    notes, data = mapping(get_path(parent or {}, "metadata", "annotations")), mapping((parent or {}).get("data"))
+    kinds = [each.partition(".")[::2] for each in _split(notes.get(KINDS))]
+    secrets = [each.partition("/")[::2] for each in _split(data.get(SECRETS))]
+    home = text(get_path(parent or {}, "metadata", "namespace"))
+    return Extent(frozenset((group, kind) for kind, group in kinds), frozenset([*_split(notes.get(NAMESPACES)), *([home] if home else [])]), frozenset(secrets))
+
+
+def parent(record: Facts, has: Extent) -> Facts:
+    """The definition of the parent. record: of the plan."""
+    kinds = sorted(f"{kind}.{group}".rstrip(".") for group, kind in has.kinds | ({("", "Secret")} if has.secrets else set()))
+    notes = {TOOLING: TOOL, KINDS: ",".join(kinds), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
+    metadata = {"name": record["name"], "namespace": record["namespace"], "labels": {**record["labels"], ID: record["id"]}, "annotations": notes}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {SECRETS: "\n".join(f"{each[0]}/{each[1]}" for each in sorted(has.secrets))}}
+
+
+def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> tuple[list[Facts], list[Facts]]:
+    """(references to the members among these objects that are not wanted, in the order of creation; to those that stay all the same).
+
+    A member has our labels and is of our file; what another object owns is not one, since it goes with its owner. found: {apiVersion, kind, metadata}.
+    """
+    order = {(version.rpartition("/")[0], kind): number for number, (version, kind) in enumerate(record["kinds"])}
+    members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record)]
+    rest = [item for item in members if identity(item) not in wanted and item["metadata"]["name"] != record["name"]]
+    rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
+    gone = [item for item in rest if _goes(item, record)]
+    return [reference(item) for item in gone], [reference(item) for item in rest if item not in gone]
+
+
+def _is_member(item: Facts, record: Facts) -> bool:
+    if item["kind"] == "Secret":  # known by its name; those of image registries are also in the namespaces of controllers
+        return has_labels(item, record["labels"]) and mapping(item["metadata"].get("labels")).get(HOME_LABEL, record["home"]) == record["home"]
+    return is_ours(item, record["labels"], record["home"])
+
+
+def _goes(item: Facts, record: Facts) -> bool:
+    """Whether the file lets go of a member that it does not make."""
+    labels, kept = mapping(item["metadata"].get("labels")), record["services"]
+    service = text(labels.get(record["service_label"]) or labels.get(RESTORES))
+    if item["kind"] == "PersistentVolumeClaim" and not record["claims"]:
+        return False
+    if record["alone"] and (not service or RESTORES in labels):
+        return False
+    return kept is None or not service or service in kept
+
+
+def reference(item: Facts) -> Facts:
+    """{apiVersion, kind, metadata: {name, namespace}} of an object or definition; with the label of its home where it has one."""
+    metadata = {key: item["metadata"][key] for key in ("name", "namespace") if item["metadata"].get(key)}
+    home = mapping(item["metadata"].get("labels")).get(HOME_LABEL)
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {**metadata, **({"labels": {HOME_LABEL: home}} if home else {})}}
+
+
+def _split(value: t.Any) -> list[str]:
+    return [each for each in text(value).replace("\n", ",").split(",") if each]

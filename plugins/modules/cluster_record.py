@@ -1,0 +1,192 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_record
+short_description: Read the record of an instance, and find what the user's file no longer asks for
+version_added: 0.2.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
+  - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
+  - Objects without our labels, of another file, or of an owner that goes with them, are no members.
+options:
+  record:
+    description: The record and its rules, from the plan.
+    type: dict
+    required: true
+  wanted:
+    description: The members that the file makes, each as C([group, kind, namespace, name]).
+    type: list
+    elements: list
+    required: true
+  find:
+    description: Whether to look for members. Without it only the record is read.
+    type: bool
+    default: true
+extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes.cluster
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+"""
+
+EXAMPLES = r"""
+- name: Find what the file no longer asks for
+  llm_d.inference.cluster_record:
+    record: "{{ facts.plan.record }}"
+    wanted: "{{ facts.wanted }}"
+  register: found
+"""
+
+RETURN = r"""
+before:
+  description: Definition of the record before anything is applied. It has what is in the cluster, and what the file makes.
+  returned: success
+  type: dict
+  sample: {apiVersion: v1, kind: ConfigMap, metadata: {name: llm-d-record, namespace: llm-d}}
+after:
+  description: Definition of the record once O(ignore:surplus) is deleted.
+  returned: with O(find)
+  type: dict
+  sample: {apiVersion: v1, kind: ConfigMap, metadata: {name: llm-d-record, namespace: llm-d}}
+surplus:
+  description: References to the members that the file no longer asks for, in the order of their creation.
+  returned: with O(find)
+  type: list
+  elements: dict
+  sample: [{apiVersion: v1, kind: Service, metadata: {name: qwen, namespace: llm-d}}]
+gateways:
+  description: Names of the Gateways among them.
+  returned: with O(find)
+  type: list
+  elements: dict
+  sample: [{namespace: llm-d, name: llm-d-gateway-istio}]
+claims:
+  description: Names of the PersistentVolumeClaims among them.
+  returned: with O(find)
+  type: list
+  elements: dict
+  sample: []
+unseen:
+  description: What the record names and this account may not list.
+  returned: with O(find)
+  type: list
+  elements: str
+  sample: [configmaps in namespace gateways]
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.common.labels import has_labels
+from ..module_utils.k8s import applyset
+from ..module_utils.k8s.applyset import Extent
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
+from ..module_utils.k8s.namespace_reader import METADATA, kinds
+
+Facts = dict[str, t.Any]
+GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
+
+
+def read(cluster: Cluster, record: Facts) -> Extent:
+    """What the record in the cluster says. A ConfigMap of this name without our labels says nothing."""
+    there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
+    return applyset.recorded(there if there and has_labels(there, record["labels"]) else None)
+
+
+def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
+    """(API version, kind) of all that may have members: those that this release makes, and those that the record has."""
+    known = [(version, kind) for version, kind in record["kinds"]]
+    lacking = has.kinds - {(version.rpartition("/")[0], kind) for version, kind in known}
+    more = kinds(cluster, {group for group, _kind in lacking})[0] if lacking else []
+    return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)]
+
+
+def members(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[Facts], Extent, list[str]]:
+    """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words)."""
+    places = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
+    served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in versions(cluster, record, has) if kind[1] != "Secret"])
+    jobs = [(version, kind, place) for version, kind, path in served if path for place in places]
+    selector = {"labelSelector": ",".join(f"{name}={value}" for name, value in record["labels"].items())}
+
+    def listed(job: tuple[str, str, str]) -> list[Facts] | None:
+        version, kind, place = job
+        try:
+            items = cluster.listed(cluster.path(version, kind, place) or "", kind, selector, accept=METADATA.format("List"))
+        except ApiError as exc:
+            if exc.status != 403:
+                raise
+            return None
+        return [{**item, "apiVersion": version} for item in items]
+
+    answers = cluster.parallel(listed, jobs)
+    hidden = [
+        (version.rpartition("/")[0], kind, place)
+        for (version, kind, place), answer in zip(jobs, answers, strict=True)
+        if answer is None and (version.rpartition("/")[0], kind) in has.kinds and place in has.namespaces
+    ]
+    found = [item for answer in answers for item in answer or []]
+    # Older versions recorded none: the prompts of a CronJob have its name.
+    prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
+    names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts})
+    secrets = [item for item in cluster.parallel(lambda each: secret(cluster, *each), names) if item]
+    unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden))
+    return [*found, *secrets], unseen, [f"{kind}{'.' if group else ''}{group} in namespace {place}" for group, kind, place in hidden]
+
+
+def secret(cluster: Cluster, namespace: str, name: str) -> Facts | None:
+    """A Secret without its values; None where there is none, or none that this account may read."""
+    try:
+        found = cluster.find(f"/api/v1/namespaces/{namespace}/secrets/{name}", accept=METADATA.format(""))
+    except ApiError as exc:
+        if exc.status != 403:
+            raise
+        return None
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": found["metadata"]} if found else None
+
+
+def place(item: Facts) -> Facts:
+    """{namespace, name} of an object."""
+    return {key: item["metadata"][key] for key in ("namespace", "name")}
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "record": {"type": "dict", "required": True},
+            "wanted": {"type": "list", "elements": "list", "required": True},
+            "find": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    record, wanted = module.params["record"], {tuple(each) for each in module.params["wanted"]}
+    listed = {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
+    planned = applyset.extent(wanted, listed)
+    try:
+        cluster = connect(module)
+        has = read(cluster, record)
+        result: Facts = {"before": applyset.parent(record, planned | has)}
+        if module.params["find"]:
+            found, hidden, unseen = members(cluster, record, has)
+            gone, kept = applyset.surplus(found, wanted, record)
+            after = planned | hidden | applyset.extent(map(applyset.identity, kept), listed)
+            names = {name: [place(each) for each in gone if each["kind"] == kind] for name, kind in GUARDED.items()}
+            result |= {"surplus": gone, **names, "after": applyset.parent(record, after), "unseen": unseen}
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()
