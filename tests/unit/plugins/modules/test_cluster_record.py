@@ -1,0 +1,223 @@
+"""The record of an instance on a real API server: what it says, what a run prunes by it, and that kubectl knows it."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import copy
+import json
+import os
+import subprocess
+import typing as t
+
+import own_api_server
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import HOME_LABEL, PART_OF
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import applyset
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.record import wanted
+from ansible_collections.llm_d.inference.plugins.modules import cluster_record
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import with_secrets
+from own_api_server import ApiServer, api_server
+
+Facts = dict[str, t.Any]
+Key = tuple[str, str, str]
+SIM: Facts = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": 1}
+CHAT: Facts = {**SIM, "name": "chat"}
+KEY: Facts = {"llm_d_api_key": "sk-of-the-test"}
+# As kubectl computes it: the SHA-256 of `llm-d-record.llm-d.ConfigMap.`, in base64 for URLs.
+ID_OF_THE_RECORD = "applyset-11mNkunZMK2mTHZ2oxlswJ2_b787DB4wLiGSlCANqZM-v1"
+
+
+def file_of(*services: Facts, **more: t.Any) -> Facts:
+    """A file whose objects are of kinds that this API server serves, in two namespaces."""
+    gateway = {"provider": "standalone"}
+    return {"llm_d_gateway": gateway, "llm_d_release": "router-0.10", "llm_d_scheduler_namespace": "pickers", "llm_d_model_services": list(services), **more}
+
+
+@pytest.fixture(name="server", scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[ApiServer]:
+    if not own_api_server.NODE.is_file() or not own_api_server.CRDS.is_dir():
+        pytest.skip("needs the programs of the local cluster")
+    with api_server(tmp_path_factory.mktemp("api")) as running:
+        for name in ("llm-d", "pickers", "shop"):
+            running.cluster.request("POST", "/api/v1/namespaces", body={"metadata": {"name": name}})
+        yield running
+
+
+@pytest.fixture(name="there")
+def deployed(server: ApiServer) -> c.Iterator[ApiServer]:
+    """Two services and the record, and nothing afterwards."""
+    apply(server, [*with_secrets(plan(file_of(SIM, CHAT, **KEY)))])
+    yield server
+    for kind, namespace, name in objects(server):
+        delete(server, kind, namespace, name)
+
+
+def path(server: ApiServer, version: str, kind: str, namespace: str, name: str = "") -> str:
+    found = server.cluster.path(version, kind, namespace, name or None)
+    assert found, f"{version} {kind} is not served"
+    return found
+
+
+def apply(server: ApiServer, definitions: t.Iterable[Facts]) -> None:
+    for item in definitions:
+        if item["metadata"].get("namespace"):
+            where = path(server, item["apiVersion"], item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
+            server.cluster.apply(where, json.dumps(item).encode())
+
+
+KINDS = {"ConfigMap": "v1", "Secret": "v1", "Service": "v1", "ServiceAccount": "v1", "Deployment": "apps/v1", "Role": "rbac.authorization.k8s.io/v1"}
+KINDS |= {"RoleBinding": "rbac.authorization.k8s.io/v1", "InferencePool": "inference.networking.k8s.io/v1"}
+
+
+def objects(server: ApiServer) -> set[Key]:
+    """(kind, namespace, name) of all that stands in the three namespaces, but for what Kubernetes puts into each."""
+    found = {
+        (kind, namespace, item["metadata"]["name"])
+        for kind, version in KINDS.items()
+        for namespace in ("llm-d", "pickers", "shop")
+        for item in server.cluster.listed(path(server, version, kind, namespace))
+    }
+    return {each for each in found if each[2] not in ("kube-root-ca.crt", "default")}
+
+
+def delete(server: ApiServer, kind: str, namespace: str, name: str) -> None:
+    server.cluster.request("DELETE", path(server, KINDS[kind], kind, namespace, name), {"propagationPolicy": "Background"})
+
+
+@pytest.fixture(name="run")
+def run_module(call: t.Any, there: ApiServer) -> t.Callable[..., Facts]:
+    """What the module finds for a file; `find=False` as before anything is applied. The record is written as the role does it."""
+
+    def run(file: Facts, find: bool = True, **rules: t.Any) -> Facts:
+        planned = plan(file)
+        record = {**planned["record"], **rules}
+        found: Facts = call(cluster_record, kubeconfig=str(there.kubeconfig), record=record, wanted=wanted(with_secrets(planned)), find=find)
+        assert "failed" not in found, found
+        apply(there, [found["after" if find else "before"]])
+        return found
+
+    return run
+
+
+def keys(found: Facts) -> set[Key]:
+    return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in found["surplus"]}
+
+
+def of(file: Facts) -> set[Key]:
+    return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in with_secrets(plan(file)) if item["metadata"].get("namespace")}
+
+
+def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: t.Any) -> None:
+    before, after = (run(file_of(SIM, CHAT, **KEY), find)["before"] for find in (False, True))
+    assert before == after == run(file_of(SIM, CHAT, **KEY))["after"] and run(file_of(SIM, CHAT, **KEY))["surplus"] == []
+    notes = before["metadata"]["annotations"]
+    kinds = "ConfigMap,Deployment.apps,Role.rbac.authorization.k8s.io,RoleBinding.rbac.authorization.k8s.io,Secret,Service,ServiceAccount"
+    assert notes[applyset.KINDS] == kinds and notes[applyset.NAMESPACES] == "pickers"
+    assert before["metadata"]["labels"][applyset.ID] == ID_OF_THE_RECORD
+    assert before["data"] == {"secrets": "llm-d/llm-d-api-key"}
+
+
+def test_each_member_says_whose_it_is(run: t.Any, there: ApiServer) -> None:
+    parent = run(file_of(SIM, CHAT, **KEY))["after"]["metadata"]
+    for kind, namespace, name in of(file_of(SIM, CHAT, **KEY)):
+        labels = there.cluster.get(path(there, KINDS[kind], kind, namespace, name))["metadata"]["labels"]
+        assert labels[applyset.MEMBER] == parent["labels"][applyset.ID], (kind, name)
+
+
+def test_what_leaves_the_file_goes_wherever_it_is_and_nothing_else(run: t.Any) -> None:
+    run(file_of(SIM, CHAT, **KEY), False)
+    gone = keys(run(file_of(SIM)))
+    assert gone == of(file_of(SIM, CHAT, **KEY)) - of(file_of(SIM)) and ("Secret", "llm-d", "llm-d-api-key") in gone
+    assert {namespace for _kind, namespace, _name in gone} == {"llm-d", "pickers"}
+
+
+def test_namespaces_and_secrets_of_before_are_in_the_record(run: t.Any) -> None:
+    """The file names neither any more."""
+    run(file_of(SIM, CHAT, **KEY), False)
+    moved = {**file_of(SIM), "llm_d_scheduler_namespace": None}
+    found = run(moved)
+    assert keys(found) == of(file_of(SIM, CHAT, **KEY)) - of(moved) and "pickers" in {namespace for _kind, namespace, _name in keys(found)}
+    assert found["after"]["metadata"]["annotations"][applyset.NAMESPACES] == ""
+
+
+def test_a_stack_of_before_the_record_is_found_by_its_labels(run: t.Any, there: ApiServer) -> None:
+    """As an older version of the collection has left it."""
+    for item in with_secrets(plan(file_of(SIM, CHAT, **KEY))):
+        if item["metadata"].get("namespace"):
+            del item["metadata"]["labels"][applyset.MEMBER]
+            apply(there, [item])
+    assert keys(run(file_of(SIM))) == of(file_of(SIM, CHAT, **KEY)) - of(file_of(SIM))
+
+
+def test_what_is_not_ours_stays(run: t.Any, there: ApiServer) -> None:
+    labels = plan(file_of())["labels"]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "6b0c1d1e-0000-0000-0000-000000000000"}
+    heads: list[Facts] = [
+        {"name": "theirs", "namespace": "llm-d"},
+        {"name": "another-instance", "namespace": "llm-d", "labels": {**labels, PART_OF: "another"}},
+        {"name": "another-file", "namespace": "llm-d", "labels": {**labels, HOME_LABEL: "shop"}},
+        {"name": "of-a-home-elsewhere", "namespace": "pickers", "labels": labels},
+        {"name": "in-no-namespace-of-ours", "namespace": "shop", "labels": labels},
+        {"name": "owned", "namespace": "llm-d", "labels": labels, "ownerReferences": [owner]},
+    ]
+    apply(there, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": head} for head in heads])
+    apply(there, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours", "namespace": "llm-d", "labels": labels}}])
+    assert keys(run(file_of(SIM, CHAT, **KEY))) == {("ConfigMap", "llm-d", "ours")}
+
+
+def test_what_has_lost_our_labels_stays(run: t.Any, there: ApiServer) -> None:
+    run(file_of(SIM, CHAT, **KEY), False)
+    lost = next(item for item in with_secrets(plan(file_of(CHAT))) if item["kind"] == "Deployment" and item["metadata"]["name"] == "chat-decode")
+    where = path(there, "apps/v1", "Deployment", "llm-d", "chat-decode")
+    body = {"metadata": {"labels": dict.fromkeys(plan(file_of())["labels"])}}
+    there.cluster.request("PATCH", where, body=body, content_type="application/merge-patch+json")
+    assert lost and ("Deployment", "llm-d", "chat-decode") not in keys(run(file_of(SIM)))
+
+
+def test_services_that_the_file_keeps_stay_in_the_record(run: t.Any) -> None:
+    """llm_d_prune: {services: false}, and a run for one service alone."""
+    run(file_of(SIM, CHAT, **KEY), False)
+    found = run(file_of(SIM, llm_d_prune={"services": False}, **KEY))
+    assert found["surplus"] == [] and found["after"] == found["before"]
+    assert keys(run(file_of(**KEY), services=["chat"], alone=True)) == of(file_of(CHAT)) - of(file_of())
+
+
+def test_all_of_it_goes_at_the_end(run: t.Any, there: ApiServer) -> None:
+    run(file_of(SIM, CHAT, **KEY), False)
+    assert keys(run(file_of())) == of(file_of(SIM, CHAT, **KEY))
+    assert ("ConfigMap", "llm-d", "llm-d-record") in objects(there)
+
+
+def test_what_this_account_may_not_list_is_named_where_the_record_has_it(run: t.Any, there: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
+    from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
+
+    run(file_of(SIM, CHAT, **KEY), False)
+    listed = Cluster.listed
+
+    def refused(self: Cluster, where: str, *arguments: t.Any, **options: t.Any) -> list[Facts]:
+        if "/pickers/" in where:
+            raise ApiError("forbidden", 403, "Forbidden", "forbidden")
+        return listed(self, where, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cluster, "listed", refused)
+        found = run(file_of(SIM))
+    assert "Deployment.apps in namespace pickers" in found["unseen"] and not [each for each in found["unseen"] if "InferencePool" in each or "llm-d" in each]
+    assert "pickers" not in {namespace for _kind, namespace, _name in keys(found)}
+    assert found["after"]["metadata"]["annotations"][applyset.NAMESPACES] == "pickers", "another account may see it"
+
+
+def test_kubectl_takes_it_for_the_parent_of_an_applyset(run: t.Any, there: ApiServer) -> None:
+    """And leaves it to us: a tool may not change the sets of another."""
+    run(file_of(SIM, CHAT, **KEY))
+    kubectl = there.kubeconfig.parent / "bin/kubectl"
+    if not kubectl.exists():
+        kubectl.symlink_to(own_api_server.NODE)
+    item = next(copy.deepcopy(item) for item in with_secrets(plan(file_of(SIM))) if item["kind"] == "ServiceAccount")
+    done = subprocess.run(
+        [str(kubectl), "--kubeconfig", str(there.kubeconfig), "apply", "-n", "llm-d", "--prune", "--applyset=configmap/llm-d-record", "-f", "-"],
+        input=json.dumps(item), capture_output=True, text=True, timeout=60, env={**os.environ, "KUBECTL_APPLYSET": "true"}, check=False,
+    )  # fmt: skip
+    assert done.returncode and 'is managed by tooling "llm_d.inference" instead of "kubectl"' in done.stderr, done.stderr
