@@ -16,6 +16,9 @@ description:
   - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
   - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
   - Objects without our labels, of another file, or of an owner that goes with them, are no members.
+  - Helm releases that we have installed are recorded by their names. Their controllers and GatewayClasses exist once per cluster, and stay while others use
+    them. A controller is in use while a Gateway of one of its classes is not ours, while someone else created a class for it, when its namespace has not our
+    labels, or while anyone else has an object of the kinds that it serves. So is one of which this cannot be found out.
 options:
   record:
     description: The record and its rules, from the plan.
@@ -30,6 +33,10 @@ options:
     description: Whether to look for members. Without it only the record is read.
     type: bool
     default: true
+  everything:
+    description: Whether all of the instance is to go. Then O(wanted) and the planned Helm releases are no longer asked for.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes.cluster
@@ -74,6 +81,18 @@ claims:
   type: list
   elements: dict
   sample: []
+controllers:
+  description: The controllers that the file no longer asks for and nobody else uses, with their Helm releases in the order of their removal.
+  returned: with O(find)
+  type: list
+  elements: dict
+  sample: [{namespace: istio-system, charts: [{release_name: istiod, namespace: istio-system, hook_objects: []}], made: []}]
+lines:
+  description: Which controllers stay, and why.
+  returned: with O(find)
+  type: list
+  elements: str
+  sample: ["the controller istio.io/gateway-controller stays, and with it what it needs: Gateway shop/front is of class istio"]
 unseen:
   description: What the record names and this account may not list.
   returned: with O(find)
@@ -90,17 +109,25 @@ from ..module_utils.common.labels import has_labels
 from ..module_utils.k8s import applyset
 from ..module_utils.k8s.applyset import Extent
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.controller_users import GATEWAY, observe
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.namespace_reader import METADATA, kinds
+from ..module_utils.k8s.shared_controllers import removable
 
 Facts = dict[str, t.Any]
+CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
 def read(cluster: Cluster, record: Facts) -> Extent:
-    """What the record in the cluster says. A ConfigMap of this name without our labels says nothing."""
+    """What the record in the cluster says; without one, the releases in namespaces of ours. A ConfigMap of this name without our labels is none."""
     there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
-    return applyset.recorded(there if there and has_labels(there, record["labels"]) else None)
+    if there and has_labels(there, record["labels"]):
+        return applyset.recorded(there)
+    rooms = list(dict.fromkeys(row["namespace"] for row in record["controllers"]))
+    found = cluster.parallel(lambda room: cluster.find(f"/api/v1/namespaces/{room}", accept=METADATA.format("")), rooms)
+    ours = {room for room, space in zip(rooms, found, strict=True) if space and has_labels(space, record["labels"])}
+    return Extent(releases=frozenset((row["namespace"], row["release_name"]) for row in record["controllers"] if row["namespace"] in ours))
 
 
 def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
@@ -115,7 +142,7 @@ def members(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[Facts], 
     """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words)."""
     places = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
     served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in versions(cluster, record, has) if kind[1] != "Secret"])
-    jobs = [(version, kind, place) for version, kind, path in served if path for place in places]
+    jobs = [(version, kind, place) for version, kind, path in served if path for place in ([""] if kind == CLASS else places)]
     selector = {"labelSelector": ",".join(f"{name}={value}" for name, value in record["labels"].items())}
 
     def listed(job: tuple[str, str, str]) -> list[Facts] | None:
@@ -139,7 +166,7 @@ def members(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[Facts], 
     prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
     names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts})
     secrets = [item for item in cluster.parallel(lambda each: secret(cluster, *each), names) if item]
-    unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden))
+    unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden if each[2]))
     return [*found, *secrets], unseen, [f"{kind}{'.' if group else ''}{group} in namespace {place}" for group, kind, place in hidden]
 
 
@@ -159,6 +186,38 @@ def place(item: Facts) -> Facts:
     return {key: item["metadata"][key] for key in ("namespace", "name")}
 
 
+def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned: Extent, has: Extent) -> Facts:
+    """The result but for `before`. has: what the record says; planned: what it says once all else is gone."""
+    there, hidden, unseen = members(cluster, record, has)
+    gone, kept = applyset.surplus(there, wanted, record)
+    old = [row for row in record["controllers"] if (row["namespace"], row["release_name"]) in has.releases - planned.releases]
+    classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
+    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"])
+    kept += [item for item in gone if item["kind"] == CLASS and item["metadata"]["name"] in use["classes"]]
+    gone = [item for item in gone if item not in kept]
+    free = {(row["namespace"], row["release_name"]) for row in use["free"]}
+    stay = applyset.extent(map(applyset.identity, kept), {tuple(each[:2]) for each in map(applyset.identity, kept)}, has.releases - free)
+    return {
+        "surplus": gone,
+        **{name: [place(each) for each in gone if each["kind"] == kind] for name, kind in GUARDED.items()},
+        "controllers": [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))],
+        "lines": use["lines"],
+        "after": applyset.parent(record, planned | hidden | stay),
+        "unseen": unseen,
+    }
+
+
+def controller(namespace: str, rows: list[Facts]) -> Facts:
+    """What stands in a namespace, for the role objects. The last one installed goes first."""
+    here = [row for row in reversed(rows) if row["namespace"] == namespace]
+    made = dict.fromkeys(name for row in here for name in row["made"])
+    return {
+        "namespace": namespace,
+        "charts": [{key: row[key] for key in ("release_name", "namespace", "hook_objects")} for row in here],
+        "made": [{"apiVersion": GATEWAY, "kind": CLASS, "metadata": {"name": name}} for name in made],
+    }
+
+
 def main() -> None:
     """Entry of the module."""
     module = AnsibleModule(
@@ -167,22 +226,20 @@ def main() -> None:
             "record": {"type": "dict", "required": True},
             "wanted": {"type": "list", "elements": "list", "required": True},
             "find": {"type": "bool", "default": True},
+            "everything": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
-    record, wanted = module.params["record"], {tuple(each) for each in module.params["wanted"]}
+    record, asked = module.params["record"], not module.params["everything"]
+    wanted = {tuple(each) for each in module.params["wanted"]} if asked else set()
     listed = {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
-    planned = applyset.extent(wanted, listed)
+    planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [])
     try:
         cluster = connect(module)
         has = read(cluster, record)
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
-            found, hidden, unseen = members(cluster, record, has)
-            gone, kept = applyset.surplus(found, wanted, record)
-            after = planned | hidden | applyset.extent(map(applyset.identity, kept), listed)
-            names = {name: [place(each) for each in gone if each["kind"] == kind] for name, kind in GUARDED.items()}
-            result |= {"surplus": gone, **names, "after": applyset.parent(record, after), "unseen": unseen}
+            result |= found(cluster, record, wanted, planned, has)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(changed=False, **result)

@@ -317,8 +317,7 @@ def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: st
         if new_plan["gateway"]["routes_namespace"] != old_plan["gateway"]["routes_namespace"]:
             continue
         keys = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new}
-        gone = {(item["kind"], None, item["metadata"]["name"], group(item)) for item in new_plan["prune"]["classes"]}
-        gone |= {(kind, place, name, version.rpartition("/")[0]) for version, kind, place, name in pruned(old, new_plan, old_plan)}
+        gone = {(kind, place or None, name, version.rpartition("/")[0]) for version, kind, place, name in pruned(old, new_plan, old_plan)}
         assert not keys & gone, "what is needed is no leftover"
         if new_plan["gateway"]["provider"] == old_plan["gateway"]["provider"]:
             continue

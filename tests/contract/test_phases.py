@@ -20,7 +20,6 @@ PHASES = {
     "endpoint pickers": "gaie_scheduler",
     "model servers": "model_service",
     "what the file no longer asks for is pruned": "record",
-    "controllers of other gateway providers are pruned": "gateway_provider",
     "validation": "validation",
 }
 

@@ -23,7 +23,7 @@ ONLY_OBJECTS = {f"{OURS}cluster_objects", f"{OURS}crd_bundles", f"{OURS}helm_rel
 READ_ONLY = {
     f"{OURS}{name}"
     for name in (
-        "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_record", "cluster_snapshot", "controller_use", "gpu_use",
+        "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_record", "cluster_snapshot", "gpu_use",
         "monitoring_proof", "platform_proof", "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "stack_use",
         "vllm_health", "vllm_health_info",
     )

@@ -21,7 +21,8 @@ from ..common.objects import Facts, get_path, mapping, text
 ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
 KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"
-SECRETS = "secrets"  # the key of the parent's data with their names, such as `llm-d/llm-d-model-token`
+# Keys of the parent's data, with names such as `llm-d/llm-d-model-token`: of Secrets, and of the Helm releases that we have installed.
+SECRETS, RELEASES = "secrets", "releases"
 
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name: an object is the same in each version of its group
 
@@ -37,41 +38,46 @@ def identity(item: Facts) -> Identity:
     return text(item["apiVersion"]).rpartition("/")[0], item["kind"], item["metadata"].get("namespace") or "", item["metadata"]["name"]
 
 
+Name = tuple[str, str]  # namespace, name
+
+
 @dataclasses.dataclass(frozen=True)
 class Extent:
-    """Where members are. kinds: (group, kind); namespaces; secrets: (namespace, name)."""
+    """Where members are. kinds: (group, kind)."""
 
     kinds: frozenset[tuple[str, str]] = frozenset()
     namespaces: frozenset[str] = frozenset()
-    secrets: frozenset[tuple[str, str]] = frozenset()
+    secrets: frozenset[Name] = frozenset()
+    releases: frozenset[Name] = frozenset()
 
     def __or__(self, other: Extent) -> Extent:
-        return Extent(self.kinds | other.kinds, self.namespaces | other.namespaces, self.secrets | other.secrets)
+        return Extent(*(getattr(self, each.name) | getattr(other, each.name) for each in dataclasses.fields(self)))
 
 
-def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]]) -> Extent:
-    """That of some objects. kinds: those that members are listed by."""
-    found = list(identities)
-    listed = [each for each in found if each[:2] in kinds]
-    secrets = frozenset((each[2], each[3]) for each in found if each[:2] == ("", "Secret"))
-    return Extent(frozenset(each[:2] for each in listed), frozenset(each[2] for each in listed) | {namespace for namespace, _name in secrets}, secrets)
+def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]], releases: c.Iterable[Name] = ()) -> Extent:
+    """That of some objects and releases. kinds: those that members are listed by."""
+    found = [each for each in identities if each[:2] in kinds]
+    secrets = [(each[2], each[3]) for each in found if each[:2] == ("", "Secret")]
+    places = [each[2] for each in found if each[2]]
+    return Extent(frozenset(each[:2] for each in found), frozenset(places), frozenset(secrets), frozenset(releases))
 
 
 def recorded(parent: Facts | None) -> Extent:
     """What a parent says of its members; nothing without one."""
     notes, data = mapping(get_path(parent or {}, "metadata", "annotations")), mapping((parent or {}).get("data"))
-    kinds = [each.partition(".")[::2] for each in _split(notes.get(KINDS))]
-    secrets = [each.partition("/")[::2] for each in _split(data.get(SECRETS))]
-    home = text(get_path(parent or {}, "metadata", "namespace"))
-    return Extent(frozenset((group, kind) for kind, group in kinds), frozenset([*_split(notes.get(NAMESPACES)), *([home] if home else [])]), frozenset(secrets))
+    kinds, home = [each.partition(".")[::2] for each in _split(notes.get(KINDS))], text(get_path(parent or {}, "metadata", "namespace"))
+    places = [*_split(notes.get(NAMESPACES)), *([home] if home else [])]
+    names = [frozenset(each.partition("/")[::2] for each in _split(data.get(key))) for key in (SECRETS, RELEASES)]
+    return Extent(frozenset((group, kind) for kind, group in kinds), frozenset(places), *names)
 
 
 def parent(record: Facts, has: Extent) -> Facts:
     """The definition of the parent. record: of the plan."""
-    kinds = sorted(f"{kind}.{group}".rstrip(".") for group, kind in has.kinds | ({("", "Secret")} if has.secrets else set()))
+    kinds = sorted(f"{kind}.{group}".rstrip(".") for group, kind in has.kinds)
     notes = {TOOLING: TOOL, KINDS: ",".join(kinds), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
     metadata = {"name": record["name"], "namespace": record["namespace"], "labels": {**record["labels"], ID: record["id"]}, "annotations": notes}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {SECRETS: "\n".join(f"{each[0]}/{each[1]}" for each in sorted(has.secrets))}}
+    data = {key: "\n".join("/".join(each) for each in sorted(names)) for key, names in ((SECRETS, has.secrets), (RELEASES, has.releases))}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> tuple[list[Facts], list[Facts]]:

@@ -15,27 +15,25 @@ from .apply_results import object_title
 
 @dataclasses.dataclass
 class ControllerUse:
-    """Objects of the cluster. served: by the name of a controller, the objects of the kinds that it serves; unread: by the same, why it is not
-    known who uses it."""
+    """Objects of the cluster. gateways: None where they cannot be listed; served: by the name of a controller, the objects of the kinds that it serves;
+    unread: by the same, why it is not known who uses it."""
 
-    gateways: c.Sequence[Facts]
+    gateways: c.Sequence[Facts] | None
     classes: c.Sequence[Facts]
     namespaces: c.Sequence[Facts]
     served: c.Mapping[str, c.Sequence[Facts]]
     unread: c.Mapping[str, c.Sequence[str]]
 
 
-def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, own_namespace: str, home: str = "") -> Facts:
-    """{used: names of controllers in use, classes, namespaces: names that must stay, made: GatewayClasses to prune, lines: why each stays}.
+def removable(use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str) -> Facts:
+    """{free: the controllers that nobody else uses, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
 
-    controllers: {name, namespace or None, class_name: the class we use, classes: the classes it creates itself, with the controller that serves each,
-    mesh: labels of namespaces whose pods it serves, installed: whether its release is ours if its namespace is}.
-    own_namespace: Gateways of ours there are about to be deleted and need nothing; empty when none is. home: the namespace of the file, by which objects
-    with these labels are ours; empty where other kinds of ours stay.
+    controllers: rows of releases/controllers.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
+    labels need nothing, since they go or have another controller; empty where they are another file's.
     """
-    own = [item for item in use.gateways if is_ours(item, labels, home) and get_path(item, "metadata", "namespace") == own_namespace]
-    gateways = [item for item in use.gateways if item not in own]
-    found: Facts = {"used": [], "classes": sorted({_class(item) for item in gateways}), "namespaces": [], "made": [], "lines": []}
+    gateways = [item for item in use.gateways or [] if not (home and is_ours(item, labels, home))]
+    # What cannot be listed may use any.
+    found: Facts = {"free": [], "classes": sorted({*classes} if use.gateways is None else {*classes} & {_class(item) for item in gateways}), "lines": []}
     there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
     for controller in controllers:
         users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
@@ -44,13 +42,12 @@ def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, ow
             *(f"it is not known who else uses it, since {reason}" for reason in use.unread.get(controller["name"], ())),
         ]
         if why:
-            found["used"].append(controller["name"])
-            found["namespaces"] += [controller["namespace"]] if controller["namespace"] else []
             found["lines"] += [f"the controller {controller['name']} stays, and with it what it needs: {line}" for line in why]
         else:
-            found["made"] += [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
-    kept = {each["class_name"] for each in controllers if use.unread.get(each["name"]) and each["class_name"]}
-    return {**found, "classes": sorted({*found["classes"], *kept})}
+            made = [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
+            found["free"].append({**controller, "made": made})
+    # Two releases of one controller have the same users.
+    return {**found, "lines": list(dict.fromkeys(found["lines"]))}
 
 
 def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[str, Facts], namespaces: c.Sequence[Facts], labels: Facts) -> list[str]:
@@ -68,7 +65,7 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
         if get_path(item, "metadata", "name") == controller["namespace"] and not has_labels(item, labels):
             if mapping(get_path(item, "metadata", "labels")).get(MANAGED_BY) == labels.get(MANAGED_BY):
                 found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
-            elif controller["installed"]:
+            else:
                 found.append(f"{title_with_instance(item)} is not ours, so that the release in it may be of others (helm list -n {controller['namespace']})")
     return found
 

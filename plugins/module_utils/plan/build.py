@@ -20,14 +20,13 @@ from .aliases import asked_names, rewrites
 from .api_keys import api_key_reference
 from .autoscaling import autoscalers_to_prune, autoscaling
 from .cache_server import cache_server
-from .cleanup import scheduler_objects, to_prune
 from .endpoint_picker import configuration, pool, scheduler
 from .engine import spelled_out
 from .gateway import default_name, listened_hosts
 from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
 from .gpus import gpus
-from .leader_workers import controllers_to_prune, leader_worker_problems, leader_worker_set
+from .leader_workers import leader_worker_problems, leader_worker_set
 from .monitoring import monitoring_problems, monitors, observability, prometheus
 from .names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
 from .overrides import VARIABLE as OVERRIDES
@@ -38,7 +37,7 @@ from .preflight import needs
 from .prerequisites import prerequisites, source_problems
 from .profiles import VARIABLE as PROFILES
 from .profiles import in_profile, profile_problems, with_profiles
-from .record import RESTORE_SUFFIX, marked, record, restore_point
+from .record import RESTORE_SUFFIX, marked, record, restore_point, scheduler_objects
 from .record import VARIABLE as PRUNE
 from .references import REGISTRY, mirror_problems
 from .removal import contents
@@ -253,8 +252,7 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "prune": to_prune(user, gateway, controllers_to_prune(user, groups)),
-        "record": record(user, gateway, labels, own["prune"]),
+        "record": record(user, gateway, [*gateway["charts"], *([groups["chart"]] if groups and groups["install"] else [])], labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }

@@ -77,19 +77,9 @@ def gateway(user: Facts, labels: Facts) -> Facts:
     found["parameters_image"] = _parameters_image(user, found)
     found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
-    # The controller is cluster-wide: it is removed only when nobody else uses it.
-    used = {"class_name": found["class_name"], "installed": found["install"]}
-    found["shared"] = [{**each, **used} for each in shared(facts)] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = [{**grant, "labels": labels_in(grant["namespace"], home, labels)} for grant in _grants(user, found)] if rest else []
     return found
-
-
-def shared(facts: Facts) -> list[Facts]:
-    """A provider's controller as the module controller_use takes it, once for each namespace that it needs."""
-    namespaces = dict.fromkeys([facts["namespace"], *(each["namespace"] for each in controllers(facts))])
-    serves = {"name": facts["controller_name"], "classes": dict(facts["default_classes"]), "mesh": dict(facts["mesh"])}
-    return [{**serves, "namespace": namespace} for namespace in namespaces]
 
 
 def _extension(user: Facts, row: Facts) -> Facts:

@@ -52,24 +52,6 @@ def trial_permissions(planned: Facts | None) -> list[Facts]:
     return [{"verb": verb, **head} for verb in ("get", "create", "patch")]
 
 
-def controllers_to_prune(user: Facts, planned: Facts | None) -> list[Facts]:
-    """An earlier installation to prune, in the shape of a gateway's controller: {provider, names, classes, namespace, charts}.
-
-    None while the controller is planned, and none with scope namespace.
-    """
-    if planned or user["llm_d_scope"] == "namespace":
-        return []
-    namespace, release = LEADER_WORKER_SET["namespace"], LEADER_WORKER_SET["release_name"]
-    charts = [{"release_name": release, "namespace": namespace}]
-    return [{"provider": "leader_worker_set", "names": [LEADER_WORKER_SET["group"]], "classes": [], "namespace": namespace, "charts": charts}]
-
-
-def shared(rows: t.Sequence[Facts]) -> list[Facts]:
-    """The controllers of controllers_to_prune as the module controller_use takes them: whoever has a LeaderWorkerSet needs one."""
-    served = [{key: LEADER_WORKER_SET[key] for key in ("api_version", "kind")}]
-    return [{"name": row["names"][0], "namespace": row["namespace"], "kinds": served} for row in rows]
-
-
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:
     """A version that is too old."""
     version, found = user[BLOCK]["version"], []

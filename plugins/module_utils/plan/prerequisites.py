@@ -9,15 +9,14 @@ from ..common.objects import Facts
 from ..k8s.crds import address
 from ..releases.gateways import GATEWAY_API, PLATFORMS
 from ..schema.fields import Problem
-from .cleanup import own_namespaces
-from .leader_workers import controllers_to_prune, shared, trial_permissions
+from .leader_workers import trial_permissions
 from .names import scheduler_namespace
 
 SOURCES = "llm_d_crd_sources"
 
 
 def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:
-    """Namespaces, OpenShift projects and CRD bundles to apply first, in this order; what to prune when the deployment is removed.
+    """Namespaces, OpenShift projects and CRD bundles to apply first, in this order.
 
     groups: the planned LeaderWorkerSet controller; None where none is needed.
     """
@@ -26,7 +25,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
     # Whoever requests a project becomes its administrator: the account that deploys has to request it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
-        none: Facts = {key: [] for key in ("namespaces", "crds", "rights", "prune_controllers", "shared", "own_namespaces")}
+        none: Facts = {key: [] for key in ("namespaces", "crds", "rights")}
         return {**none, "projects": projects, "leader_worker_set": groups}
     crds = []
     if gateway["gateway_api"] and not platform_owns(user, "gateway-api"):
@@ -52,10 +51,6 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         "crds": crds,
         "rights": _permissions(crds) + trial_permissions(groups),
         "leader_worker_set": groups,
-        # On removal, controllers that the file no longer asks for go too, if their namespace is ours.
-        "prune_controllers": (old := controllers_to_prune(user, None)),
-        "shared": shared(old),
-        "own_namespaces": own_namespaces(user),
     }
 
 

@@ -128,7 +128,7 @@ def _written_by_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str]
 def _read_for_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str, str]]:
     """Helm's own records, and what is read to find other users of a controller before it is removed."""
     found = [(verb, "", "secrets", namespace) for _key, namespace in _charts(planned, user) for verb in ("get", "list", "create", "update", "delete")]
-    if planned["gateway"]["shared"]:
+    if planned["gateway"]["install"] or planned["gateway"]["create_class"]:
         found += [("list", "gateway.networking.k8s.io", resource, "") for resource in ("gateways", "gatewayclasses")] + [("list", "", "namespaces", "")]
     return found
 

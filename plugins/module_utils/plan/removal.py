@@ -31,18 +31,16 @@ def contents(planned: Facts, user: Facts) -> Facts:
 
 def rights(planned: Facts) -> list[Facts]:
     """Permissions to find out what would be deleted with a namespace or lose its controller, as attributes of an access review. Without them both stay."""
-    gpus, found = planned["gpus"], planned["prerequisites"]["prune_controllers"]
+    gpus, found = planned["gpus"], planned["record"]["controllers"]
     names = [*planned["prerequisites"]["namespaces"], *(gpus["namespaces"] if gpus["active"] else [])]
     users = [{"verb": "list", "group": LEADER_WORKER_SET["group"], "resource": LEADER_WORKER_SET["crd"].partition(".")[0], "namespace": ""}] if found else []
     return [*users, *({"verb": "list", "group": "*", "resource": "*", "namespace": name} for name in dict.fromkeys(each["name"] for each in names))]
 
 
 def _charts(planned: Facts) -> list[Facts]:
-    """The charts that we have installed, now or earlier, each once."""
-    groups, gpus = planned["prerequisites"]["leader_worker_set"], planned["gpus"]
-    controllers = [*planned["prerequisites"]["prune_controllers"], *planned["prune"]["controllers"]]
-    found = [*planned["gateway"]["charts"], *(chart for each in controllers for chart in each["charts"])]
-    found += [chart for chart in (groups and groups["chart"], gpus["active"] and gpus["chart"]) if chart]
+    """The charts that we may have installed, now or earlier, each once."""
+    gpus = planned["gpus"]
+    found = [*planned["record"]["controllers"], *([gpus["chart"]] if gpus["active"] and gpus["chart"] else [])]
     return list({(chart["release_name"], chart["namespace"]): chart for chart in found}.values())
 
 

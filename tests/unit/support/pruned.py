@@ -16,16 +16,15 @@ def groups(record: Facts) -> set[tuple[str, str]]:
     return {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
 
 
-def recorded(planned: Facts) -> Facts | None:
+def recorded(planned: Facts) -> Facts:
     """The parent that a run for a plan leaves behind."""
     record = planned["record"]
-    return record and applyset.parent(record, applyset.extent(map(tuple, wanted(with_secrets(planned))), groups(record)))
+    return applyset.parent(record, applyset.extent(map(tuple, wanted(with_secrets(planned))), groups(record)))
 
 
 def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None) -> list[tuple[str, str, str, str]]:
     """(API version, kind, namespace, name) of what goes, in the order of creation. before: the plan of an earlier run, which the record is of."""
-    if not (record := planned["record"]):
-        return []
+    record = planned["record"]
     has = applyset.recorded(recorded(before) if before else None)
     prompts = {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in there if item["kind"] == "CronJob"}
     places, secrets = {*record["namespaces"], *has.namespaces}, {*has.secrets, *map(tuple, record["secrets"]), *prompts}
@@ -34,7 +33,7 @@ def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None
         item
         for each, item in enumerate(there)
         if ((names[each], item["metadata"]["name"]) in secrets if item["kind"] == "Secret" else applyset.identity(item)[:2] in groups(record))
-        and (item["kind"] == "Secret" or names[each] in places)
+        and (item["kind"] in ("Secret", "GatewayClass") or names[each] in places)
     ]
     gone, _kept = applyset.surplus(found, {tuple(each) for each in wanted(with_secrets(planned))}, record)
-    return [(item["apiVersion"], item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in gone]
+    return [(item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in gone]

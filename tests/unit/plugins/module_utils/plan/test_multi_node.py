@@ -178,9 +178,9 @@ def test_it_is_installed_where_a_service_needs_it_and_nowhere_else() -> None:
 def test_an_administrator_installs_it_for_the_rest() -> None:
     half, rest = (plan(file_of(big(), llm_d_scope=scope)) for scope in ("prerequisites", "namespace"))
     assert half["prerequisites"] == plan(file_of(big()))["prerequisites"]
-    assert not rest["prerequisites"]["leader_worker_set"]["install"] and rest["prerequisites"]["prune_controllers"] == []
+    assert not rest["prerequisites"]["leader_worker_set"]["install"]
     assert rest["preflight"]["leader_worker_set"]["install"] is False and rest["services"] == plan(file_of(big()))["services"]
-    assert rest["prune"]["controllers"] == []
+    assert rest["record"]["controllers"] == rest["record"]["releases"] == []
 
 
 def test_the_operator_of_openshift_is_left_to_its_catalogue() -> None:
@@ -192,13 +192,13 @@ def test_the_operator_of_openshift_is_left_to_its_catalogue() -> None:
 
 
 def test_what_is_wanted_no_more_is_retired_and_what_is_of_use_is_not() -> None:
-    def retired(*services: Facts, **more: t.Any) -> list[str]:
-        return [each["namespace"] for each in plan(file_of(*services, **more))["prune"]["controllers"] if each["provider"] == "leader_worker_set"]
+    def kept(*services: Facts, **more: t.Any) -> bool:
+        return ["lws-system", "lws"] in plan(file_of(*services, **more))["record"]["releases"]
 
-    assert retired(big(accelerator={})) == ["lws-system"]
-    assert retired(big()) == retired(big(), llm_d_leader_worker_set={"install": False}) == retired(llm_d_leader_worker_set={"install": True}) == []
-    for services in ([], [big()]):
-        assert [each["namespace"] for each in prerequisites(*services)["prune_controllers"]] == ["lws-system"], "teardown takes it away in any case"
+    assert kept(big()) and kept(llm_d_leader_worker_set={"install": True})
+    assert not kept(big(accelerator={})) and not kept(big(), llm_d_leader_worker_set={"install": False})
+    (row,) = [row for row in plan(file_of())["record"]["controllers"] if row["release_name"] == "lws"]
+    assert row["namespace"] == "lws-system" and row["kinds"] == [{"api_version": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}]
 
 
 def test_a_version_of_ones_own_is_in_all_that_is_fetched() -> None:

@@ -18,7 +18,7 @@ from pruned import Facts, pruned
 
 from .test_build import LLAMA, SIMULATOR, files, user
 
-NEVER = {"Namespace", "Secret", "PersistentVolumeClaim", "GatewayClass"}
+NEVER = {"Namespace", "Secret", "PersistentVolumeClaim"}
 MONITORED = {"scrape": True, "alerts": True, "dashboards": ["grafana", "perses"]}
 SCALED = {"provider": "keda", "min": 1, "max": 3, "metrics": {"queue": 5}, "prometheus": "http://prometheus:9090"}
 

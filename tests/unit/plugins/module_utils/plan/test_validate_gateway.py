@@ -214,8 +214,8 @@ def test_a_namespace_only_plan_touches_nothing_outside() -> None:
     planned = plan({"llm_d_scope": "namespace"})
     assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
     assert not any(planned["prerequisites"].values())
-    assert not planned["gateway"]["create_class"] and not planned["prune"]["controllers"]
-    assert planned["prune"]["classes"] == []
+    assert not planned["gateway"]["create_class"] and not planned["record"]["controllers"]
+    assert not [kind for _version, kind in planned["record"]["kinds"] if kind == "GatewayClass"]
 
 
 def test_a_project_is_requested_and_not_created() -> None:
@@ -245,19 +245,16 @@ def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_el
     """kgateway's agentgateway and agentgateway itself bear one name: the new one serves every Gateway of the class."""
     user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
     planned = plan(user)
-    name = "agentgateway.dev/agentgateway"
-    mine = {"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "installed": True, "classes": {"agentgateway": name}}
-    assert planned["gateway"]["shared"] == [{**mine, "mesh": {}}]
-    looked_at = {entry["name"]: entry for entry in planned["prune"]["shared"]}
-    assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
-    old = {entry["namespace"]: entry for entry in planned["prune"]["controllers"]}
-    assert "agentgateway-system" not in old, "kgateway's release has the same name and place: the new one has replaced it"
-    assert "agentgateway" not in old["kgateway-system"]["classes"] and old["kgateway-system"]["names"] == ["kgateway.dev/kgateway"]
+    assert planned["record"]["releases"] == [["agentgateway-system", "agentgateway"]]
     back = plan({**user, "llm_d_gateway": {"provider": "kgateway"}})
-    assert not {"agentgateway-system", "kgateway-system"} & {entry["namespace"] for entry in back["prune"]["controllers"]}
-    away = {entry["namespace"]: entry for entry in plan({**user, "llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway"}})["prune"]["controllers"]}
-    assert away["agentgateway-system"]["provider"] == "agentgateway" and "kgateway-system" not in away
-    assert plan({**user, "llm_d_scope": "namespace"})["prune"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]
+    assert back["record"]["releases"] == planned["record"]["releases"], "the new one has replaced it"
+    away = plan({**user, "llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway"}})
+    assert away["record"]["releases"] == [["kgateway-system", "kgateway"]]
+    rows = [row for row in away["record"]["controllers"] if row["release_name"] == "agentgateway"]
+    assert [(row["namespace"], row["name"], list(row["classes"])) for row in rows] == [
+        ("agentgateway-system", "agentgateway.dev/agentgateway", ["agentgateway"])
+    ]
+    assert plan({**user, "llm_d_scope": "namespace"})["record"]["controllers"] == []
 
 
 @pytest.mark.parametrize(
@@ -279,27 +276,24 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
     bundle = planned["prerequisites"]["crds"][-1]
     assert (bundle["version"], bundle["probe"]) == (version, probe)
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
-    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["prune"]["controllers"]
-    assert (release, namespace) in [(each["release_name"], each["namespace"]) for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+    assert planned["record"]["releases"] == [[namespace, release]]
+    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["record"]
+    assert (namespace, release) in {(row["namespace"], row["release_name"]) for row in other["controllers"]} and [namespace, release] not in other["releases"]
 
 
 @pytest.mark.parametrize(
-    ("provider", "goes", "names"),
+    ("provider", "releases"),
     [
-        ("envoy_gateway", {"envoy-ai-gateway-system": ["ai-gateway"]}, []),
-        ("envoy_ai_gateway", {}, []),
-        ("istio", {"envoy-gateway-system": ["envoy-gateway"], "envoy-ai-gateway-system": ["ai-gateway"]}, ["envoy-gateway-system", "envoy-ai-gateway-system"]),
+        ("envoy_gateway", [["envoy-gateway-system", "envoy-gateway"]]),
+        ("envoy_ai_gateway", [["envoy-ai-gateway-system", "ai-gateway"], ["envoy-gateway-system", "envoy-gateway"]]),
+        ("istio", [["istio-system", "istio-base"], ["istio-system", "istiod"]]),
     ],
 )
-def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_next(provider: str, goes: Facts, names: list[str]) -> None:
-    prune = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["prune"]
-    found = [each for each in prune["controllers"] if each["provider"].startswith("envoy_")]
-    assert {each["namespace"]: [chart["release_name"] for chart in each["charts"]] for each in found} == goes
-    # Whose users keep it: not where the present provider has the same controller.
-    shared = [each["namespace"] for each in prune["shared"] if each["name"] == "gateway.envoyproxy.io/gatewayclass-controller"]
-    assert shared == names
-    own = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]
-    assert {each["namespace"] for each in own["shared"]} == {chart["namespace"] for chart in own["charts"]}, "a namespace stays while its controller is used"
+def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_next(provider: str, releases: list[list[str]]) -> None:
+    record = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]
+    assert record["releases"] == releases
+    named = {row["release_name"]: row["name"] for row in record["controllers"]}
+    assert named["ai-gateway"] == named["envoy-gateway"] and set(named) >= {"istio-base", "istiod", "agentgateway", "kgateway", "lws"}
 
 
 def test_without_charts_of_ones_own_upstreams_are_installed() -> None:

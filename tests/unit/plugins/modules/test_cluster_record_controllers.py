@@ -10,20 +10,26 @@ import urllib.parse
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.modules import controller_use
+from ansible_collections.llm_d.inference.plugins.modules import cluster_record
 from local_servers import serve
 from survey_cases import CHARTS
 
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
-ENVOY = {"name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
+ROW = {"class_name": None, "classes": {}, "mesh": {}, "kinds": [], "hook_objects": []}
+ENVOY = {**ROW, "name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
 ISTIO = {
+    **ROW,
     "name": "istio.io/gateway-controller",
     "namespace": "istio-system",
     "class_name": "istio",
     "classes": {"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
 }
-GATEWAYS, CLASSES = (f"/apis/gateway.networking.k8s.io/v1/{plural}" for plural in ("gateways", "gatewayclasses"))
+API = "/apis/gateway.networking.k8s.io/v1"
+GATEWAYS, CLASSES, SPACES = f"{API}/gateways", f"{API}/gatewayclasses", "/api/v1/namespaces"
+RECORD = f"{SPACES}/a/configmaps/a-record"
+RULES = {"name": "a-record", "namespace": "a", "id": "applyset-x-v1", "labels": OURS, "home": "a", "kinds": [[API.removeprefix("/apis/"), "GatewayClass"]]}
+RULES |= {"namespaces": ["a"], "secrets": [], "service_label": "s", "services": None, "claims": False, "alone": False, "releases": []}
 
 
 def gateway(namespace, name, class_name, labels=None):
@@ -38,7 +44,7 @@ class Api:
     """An API server with lists of objects, filtered by the labels that a query names. kinds: by API version; answers: a status by its path."""
 
     def __init__(self):
-        self.kinds, self.answers = {}, {}
+        self.kinds, self.answers = {API: [{"name": "gatewayclasses", "kind": "GatewayClass", "namespaced": False}]}, {}
         self.lists = {
             GATEWAYS: [gateway("a", "llm-d-gateway", "envoy-gateway", OURS)],
             CLASSES: [of(ENVOY, "envoy-gateway", OURS)],
@@ -52,6 +58,9 @@ class Api:
             return self.answers[plain], {}, json.dumps({"kind": "Status", "code": self.answers[plain], "message": "not now"})
         if plain in self.kinds:
             return 200, {}, json.dumps({"resources": self.kinds[plain]})
+        named = [item for item in self.lists.get(plain.rpartition("/")[0], []) if item["metadata"]["name"] == plain.rpartition("/")[2]]
+        if named and plain not in self.lists:
+            return 200, {}, json.dumps(named[0])
         if plain not in self.lists:
             return 404, {}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
         return 200, {}, json.dumps({"items": [item for item in self.lists.get(plain, []) if chosen(item, wanted)]})
@@ -70,18 +79,36 @@ def chosen(item, selector):
 def _look(call):
     api = Api()
 
-    def look(controller, **options):
-        return call(controller_use, host=api.url, api_key="sesame-open", labels=OURS, controllers=[controller], **{"own_namespace": "a", **options})
+    def look(controller, *others, recorded=True, everything=False, **rules):
+        rows = [{"release_name": "it", **each} for each in (controller, *others)]
+        releases = "\n".join(f"{each['namespace']}/{each['release_name']}" for each in rows)
+        api.lists[RECORD.rpartition("/")[0]] = [{"metadata": {"name": "a-record", "labels": OURS}, "data": {"releases": releases}}] if recorded else []
+        record = {**RULES, "controllers": rows, **rules}
+        return call(cluster_record, host=api.url, api_key="sesame-open", record=record, wanted=[], everything=everything)
 
     look.lists, look.kinds, look.answers = api.lists, api.kinds, api.answers
     with serve(api.answer) as api.url:
         yield look
 
 
+def gone(found):
+    """Names of the releases that are removed, in their order."""
+    return [chart["release_name"] for each in found["controllers"] for chart in each["charts"]]
+
+
+def made(found):
+    return [item["metadata"]["name"] for each in found["controllers"] for item in each["made"]]
+
+
+def classes(found):
+    return [item["metadata"]["name"] for item in found["surplus"]]
+
+
 def test_our_own_gateway_keeps_nothing(look):
     found = look(ENVOY)
-    assert not found["changed"] and (found["used"], found["classes"], found["namespaces"], found["lines"]) == ([], [], [], [])
-    assert found["made"] == [], "a class that we apply goes by its labels"
+    assert not found["changed"] and (gone(found), classes(found), found["lines"]) == (["it"], ["envoy-gateway"], [])
+    assert made(found) == [], "a class that we apply goes by its labels"
+    assert found["after"]["data"]["releases"] == "" and found["before"]["data"]["releases"] == "envoy-gateway-system/it"
 
 
 @pytest.mark.parametrize(
@@ -99,96 +126,126 @@ def test_whoever_else_is_there_keeps_it(look, change, said):
     for path, item in change.items():
         look.lists[path].append(item)
     found = look(ENVOY)
-    assert found["used"] == [ENVOY["name"]] and found["namespaces"] == ["envoy-gateway-system"]
+    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it", "the next run looks again"
     assert len(found["lines"]) == 1 and said in found["lines"][0]
-    assert found["classes"] == sorted({item["spec"]["gatewayClassName"] for item in look.lists[GATEWAYS][1:]})
+    used = {item["spec"]["gatewayClassName"] for item in look.lists[GATEWAYS][1:]}
+    assert classes(found) == [name for name in ["envoy-gateway"] if name not in used]
 
 
 def test_a_gateway_whose_class_is_gone_still_counts(look):
     look.lists[GATEWAYS].append(gateway("b", "g", "envoy-gateway", THEIRS))
     look.lists[CLASSES].clear()
-    assert look(ENVOY)["used"] == [ENVOY["name"]]
+    assert gone(look(ENVOY)) == []
 
 
 def test_the_rest_of_a_deployment_goes_before_its_controller(look):
-    assert look(ENVOY, own_namespace="")["used"] == [ENVOY["name"]]
+    """With scope prerequisites it is another file's."""
+    found = look(ENVOY, home="")
+    assert gone(found) == classes(found) == []
 
 
 def test_who_made_the_namespace_takes_it_away(look):
-    look.lists["/api/v1/namespaces"][0]["metadata"]["labels"] = THEIRS
+    look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
     found = look(ENVOY)
-    assert found["used"] == [ENVOY["name"]] and "Namespace envoy-gateway-system of instance b was made by another instance" in found["lines"][0]
+    assert gone(found) == [] and "Namespace envoy-gateway-system of instance b was made by another instance" in found["lines"][0]
 
 
 def test_other_controllers_and_their_gateways_do_not_matter(look):
     look.lists[GATEWAYS].append(gateway("shop", "front", "nginx"))
     look.lists[CLASSES].append({"metadata": {"name": "nginx"}, "spec": {"controllerName": "nginx.org/gateway"}})
     found = look(ENVOY)
-    assert found["used"] == [] and found["classes"] == ["nginx"]
+    assert gone(found) == ["it"] and classes(found) == ["envoy-gateway"]
 
 
 def test_classes_that_a_controller_makes_by_itself_are_cleared_away_with_it(look):
     look.lists[CLASSES] += [of(ISTIO, "istio"), {"metadata": {"name": "istio-remote"}, "spec": {"controllerName": "istio.io/unmanaged-gateway"}}]
+    look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     found = look(ISTIO)
-    assert found["used"] == [] and [item["metadata"]["name"] for item in found["made"]] == ["istio", "istio-remote"]
+    assert gone(found) == ["it"] and made(found) == ["istio", "istio-remote"]
     look.lists[CLASSES][-1]["spec"]["controllerName"] = "someone.else/controller"
-    assert [item["metadata"]["name"] for item in look(ISTIO)["made"]] == ["istio"]
+    assert made(look(ISTIO)) == ["istio"]
     for class_name in ("istio", "istio-remote"):
         look.lists[CLASSES][-1]["spec"]["controllerName"] = "istio.io/unmanaged-gateway"
         look.lists[GATEWAYS][1:] = [gateway("b", "g", class_name, THEIRS)]
-        found = look(ISTIO)
-        assert found["used"] == [ISTIO["name"]] and found["made"] == []
+        assert gone(look(ISTIO)) == []
 
 
 def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
-    look.lists["/api/v1/namespaces"][0]["metadata"]["labels"] = {"team": "mesh"}
-    assert look(ENVOY)["used"] == [], "one that we have not installed"
-    found = look({**ENVOY, "installed": True})
+    look.lists[SPACES][0]["metadata"]["labels"] = {"team": "mesh"}
+    found = look(ENVOY)
     told = "Namespace envoy-gateway-system is not ours, so that the release in it may be of others (helm list -n envoy-gateway-system)"
-    assert found["used"] == [ENVOY["name"]] and told in found["lines"][0]
+    assert gone(found) == [] and told in found["lines"][0]
+
+
+def test_without_a_record_the_releases_in_our_namespaces_are_ours(look):
+    """As an older version of the collection has left them."""
+    assert gone(look(ENVOY, ISTIO, recorded=False)) == ["it"] and look(ENVOY, ISTIO, recorded=False)["lines"] == []
+    look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
+    found = look(ENVOY, recorded=False)
+    assert gone(found) == [] and found["lines"] == []
+
+
+def test_what_the_file_still_has_stays_until_all_goes(look):
+    planned = [["envoy-gateway-system", "it"]]
+    found = look(ENVOY, releases=planned)
+    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    found = look(ENVOY, releases=planned, everything=True)
+    assert gone(found) == ["it"] and found["after"]["data"]["releases"] == ""
+
+
+def test_the_last_one_installed_goes_first(look):
+    look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
+    found = look({**ISTIO, "release_name": "istio-base"}, {**ISTIO, "release_name": "istiod"})
+    assert gone(found) == ["istiod", "istio-base"] and [each["namespace"] for each in found["controllers"]] == ["istio-system"]
 
 
 def test_a_mesh_of_others_keeps_its_control_plane(look):
     """Their sidecars get certificates and configuration from the istiod that we have installed, without any Gateway."""
+    look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     mesh = {**ISTIO, "mesh": {"istio-injection": "enabled", "istio.io/rev": "default"}}
     ours, theirs = ({"metadata": {"name": name, "labels": {**more, "istio-injection": "enabled"}}} for name, more in (("a", OURS), ("shop", {})))
     other = {"metadata": {"name": "other", "labels": {"istio-injection": "disabled", "istio.io/rev": "stable"}}}
-    look.lists["/api/v1/namespaces"] += [ours, other]
-    assert look(mesh)["used"] == []
-    look.lists["/api/v1/namespaces"].append(theirs)
+    look.lists[SPACES] += [ours, other]
+    assert gone(look(mesh)) == ["it"]
+    look.lists[SPACES].append(theirs)
     found = look(mesh)
-    assert found["used"] == [ISTIO["name"]] and found["namespaces"] == ["istio-system"] and found["made"] == []
-    assert found["lines"] == [
+    assert gone(found) == [] and found["lines"] == [
         "the controller istio.io/gateway-controller stays, and with it what it needs: Namespace shop has its pods served (istio-injection=enabled)"
     ]
 
 
 def test_the_plan_says_which_namespaces_are_of_a_mesh():
     """Also that of a provider which the file had before."""
-    now, before = (plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}}) for provider in ("istio", "standalone"))
-    for found in (now["gateway"]["shared"], before["prune"]["shared"]):
-        assert [each["mesh"]["istio-injection"] for each in found if each["name"] == ISTIO["name"]] == ["enabled"]
+    for provider in ("istio", "standalone"):
+        rows = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]["controllers"]
+        assert [each["mesh"]["istio-injection"] for each in rows if each["name"] == ISTIO["name"]] == ["enabled", "enabled"]
 
 
 def test_a_gateway_of_another_file_with_our_instance_counts(look):
     shared = {**OURS, "llm-d.ai/namespace": "other"}
     look.lists[GATEWAYS].append(gateway("a", "second", "envoy-gateway", shared))
-    found = look(ENVOY, home="a")
-    assert found["used"] == [ENVOY["name"]] and "Gateway a/second of instance a in namespace other is of class envoy-gateway" in found["lines"][0]
+    found = look(ENVOY)
+    assert gone(found) == [] and "Gateway a/second of instance a in namespace other is of class envoy-gateway" in found["lines"][0]
 
 
-GROUPS = {"name": "leaderworkerset.x-k8s.io", "namespace": "lws-system", "kinds": [{"api_version": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}]}
+GROUPS = {
+    **ROW,
+    "name": "leaderworkerset.x-k8s.io",
+    "namespace": "lws-system",
+    "kinds": [{"api_version": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}],
+}
 SETS = "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets"
 
 
 def test_a_controller_of_other_kinds_stays_while_others_have_objects_of_them(look):
-    assert look(GROUPS)["used"] == [], "the API server does not know the kind"
+    look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
+    assert gone(look(GROUPS)) == ["it"], "the API server does not know the kind"
     look.kinds["/apis/leaderworkerset.x-k8s.io/v1"] = [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", "namespaced": True}]
     look.lists[SETS] = [{"metadata": {"namespace": "a", "name": "llama", "labels": OURS}}]
-    assert look(GROUPS, home="a")["used"] == [] and look(GROUPS)["used"] == [GROUPS["name"]], "ours counts where it is not about to go"
+    assert gone(look(GROUPS)) == ["it"] and gone(look(GROUPS, home="")) == [], "ours counts where it is not about to go"
     look.lists[SETS].append({"metadata": {"namespace": "shop", "name": "bert"}})
-    found = look(GROUPS, home="a")
-    assert found["used"] == [GROUPS["name"]] and found["namespaces"] == ["lws-system"] and found["classes"] == []
+    found = look(GROUPS)
+    assert gone(found) == []
     assert found["lines"] == ["the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert"]
 
 
@@ -196,10 +253,10 @@ def test_a_controller_of_other_kinds_stays_while_others_have_objects_of_them(loo
 def test_a_controller_of_which_nobody_knows_stays_and_nothing_fails(look, status, why):
     look.answers[GATEWAYS] = status
     found = look(ENVOY)
-    assert not found.get("failed") and found["used"] == [ENVOY["name"]] and found["classes"] == ["envoy-gateway"] and found["made"] == []
+    assert not found.get("failed") and gone(found) == classes(found) == []
     assert found["lines"] == [f"the controller {ENVOY['name']} stays, and with it what it needs: it is not known who else uses it, since {why}"]
 
 
 def test_a_cluster_without_the_gateway_api_has_no_users(look):
-    del look.lists[GATEWAYS], look.lists[CLASSES]
-    assert look(ENVOY)["used"] == []
+    del look.lists[GATEWAYS], look.lists[CLASSES], look.kinds[API]
+    assert gone(look(ENVOY)) == ["it"]
