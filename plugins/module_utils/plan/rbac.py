@@ -41,7 +41,12 @@ _READ = [
 def permissions(planned: Facts, user: Facts) -> list[Facts]:
     """Every permission that the roles need, as attributes of an access review: {verb, group, resource, namespace, name?}."""
     home, rest = planned["namespace"], planned["scope"] != "prerequisites"
-    written = _cluster_wide(planned) + _written_by_charts(planned, user) + _written_for_operators(planned["gpus"]) + (_in_namespaces(planned) if rest else [])
+    written = (
+        _cluster_wide(planned)
+        + _written_by_charts(planned, user)
+        + _written_for_operators(planned["gpus"])
+        + (_in_namespaces(planned) if rest else [(home, "", "configmaps")])
+    )
     found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
     found += _read_for_charts(planned, user) + _read_for_operators(planned["gpus"])
     if rest:

@@ -436,8 +436,8 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_prune": Field(
         "dict",
-        "What a run deletes of that which this file no longer asks for. Objects are found by the labels of O(llm_d_instance) in the namespaces of this file,"
-        " so two files for one namespace need two instances.",
+        "What a run deletes of that which this file no longer asks for. Objects are found by the record of O(llm_d_instance) and by its labels, so two files"
+        " for one namespace need two instances.",
         default={},
         options={
             "services": Field(

@@ -120,7 +120,7 @@ class Api:
 
     def answer(self, _handler, method, path, body):
         plain, _mark, query = path.partition("?")
-        status, found = self.refusal(method, plain) or self.found(method, plain, query)
+        status, found = self.refusal(method, plain) or (self.applied(plain, query, body) if method == "PATCH" else self.found(method, plain, query))
         return status, {"Content-Type": "application/json"}, json.dumps(found)
 
     def refusal(self, method, plain):
@@ -132,6 +132,17 @@ class Api:
             return None
         self.refused.append(asked)
         return 403, {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": f"{asked} is forbidden"}
+
+    def applied(self, plain, query, body):
+        """What server-side apply makes of an object."""
+        item = yaml.safe_load(body)
+        if "dryRun" not in query:
+            self.kept[plain] = item
+        return 200, item
+
+    def bare(self):
+        """Without the controller."""
+        self.kept = {path: item for path, item in self.kept.items() if CONTROLLER not in path and "gatewayclasses" not in path}
 
     def found(self, method, plain, query):
         if plain == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
@@ -172,7 +183,7 @@ def _api():
 
 @pytest.fixture(name="teardown")
 def _teardown(root, tmp_path, api):
-    def run(roles=("gateway_provider", "prerequisites"), arguments=(), **variables):
+    def run(roles=("gateway_provider", "record", "prerequisites"), arguments=(), **variables):
         """The roles; the exit status, what was said, and what Helm was called with."""
         called = tmp_path / "helm.called"
         called.unlink(missing_ok=True)
@@ -378,6 +389,7 @@ def test_what_has_the_name_of_ours_and_is_of_somebody_else_stays(teardown, api):
 @pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
 def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape, served):
     """Also where the user's file asks for them no more, and where the Prometheus operator has gone first; those of others stay."""
+    api.bare()
     monitors = "/apis/monitoring.coreos.com/v1"
     room, theirs = f"{monitors}/namespaces/llm-d/podmonitors", f"{monitors}/namespaces/llm-d/podmonitors/llama-prefill"
     if served:
@@ -389,7 +401,7 @@ def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape,
             }
         )
     rc, said, _helm = teardown(
-        roles=["model_service"],
+        roles=["model_service", "record"],
         llm_d_scope="cluster",
         llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
         llm_d_monitoring={"scrape": scrape},
@@ -402,6 +414,7 @@ def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape,
 @pytest.mark.parametrize("asked", [True, False], ids=["watched", "watched before"])
 def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatch, asked):
     """Also where the user's file asks for them no more; those of others stay."""
+    api.bare()
     rules, pages, maps = "/apis/monitoring.coreos.com/v1", "/apis/perses.dev/v1alpha1", "/api/v1/namespaces/llm-d/configmaps"
     monkeypatch.setitem(KINDS, rules, [("prometheusrules", "PrometheusRule", True)])
     monkeypatch.setitem(KINDS, pages, [("persesdashboards", "PersesDashboard", True)])
@@ -412,7 +425,7 @@ def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatc
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": mine}}
     settings = {"alerts": True, "dashboards": ["grafana", "perses"]} if asked else {}
     rc, said, _helm = teardown(
-        roles=["model_service"],
+        roles=["model_service", "record"],
         llm_d_scope="cluster",
         llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
         llm_d_monitoring=settings,
@@ -446,6 +459,7 @@ def words(said):
 @pytest.mark.parametrize("arguments", [["--check", "--diff"], []], ids=["checked", "removed"])
 def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, api, root, arguments):
     """The roles of playbooks/teardown.yml itself; in check mode the same list, and no namespace in the diff."""
+    api.bare()
     ours = ["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode", f"{NAMESPACES}/llm-d/configmaps/llama-epp"]
     everywhere = [f"{NAMESPACES}/llm-d/configmaps/kube-root-ca.crt", f"{NAMESPACES}/llm-d/serviceaccounts/default"]
     api.kept |= {path: own(path, "llm-d") for path in ours} | {path: own(path) for path in [*everywhere, *THEIRS]}
@@ -491,9 +505,8 @@ def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prereq
     api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
     del api.kept[RECORD]
     if gateway == PLAIN:
-        for path in [path for path in api.kept if CONTROLLER in path or "gatewayclasses" in path]:
-            del api.kept[path]
-    rc, said, _helm = teardown(roles=["gateway_provider", "gpu_operator", "prerequisites"], **user)
+        api.bare()
+    rc, said, _helm = teardown(roles=["gateway_provider", "record", "gpu_operator", "prerequisites"], **user)
     assert rc == 0 and api.refused == [] and api.kept == {}, (api.refused, said)
 
 
@@ -526,6 +539,8 @@ def test_a_controllers_namespace_that_others_use_stays_without_the_controller(te
 
 def test_a_release_in_a_namespace_that_is_not_ours_is_not_uninstalled(teardown, api):
     api.kept[f"{NAMESPACES}/{CONTROLLER}"] = own(f"{NAMESPACES}/{CONTROLLER}")
+    record = f"{NAMESPACES}/llm-d/configmaps/llm-d-prerequisites-record"
+    api.kept[record] = {**own(record, "llm-d"), "data": {"releases": f"{CONTROLLER}/envoy-gateway"}}
     rc, said, helm = teardown()
     assert rc == 0 and helm == "" and {RECORD, f"{NAMESPACES}/{CONTROLLER}", *HOOKS} <= set(api.kept), said
     assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be of others" in words(said)
@@ -543,13 +558,14 @@ def test_a_gpu_operators_namespace_that_others_use_stays(teardown, api):
 
 
 def test_leader_worker_set_stays_while_others_use_it(teardown, api, monkeypatch):
+    api.bare()
     groups = "/apis/leaderworkerset.x-k8s.io/v1"
     monkeypatch.setitem(KINDS, groups, [("leaderworkersets", "LeaderWorkerSet", True)])
     home, theirs = f"{NAMESPACES}/lws-system", f"{groups}/namespaces/shop/leaderworkersets/bert"
     api.kept |= {home: own(home, "llm-d"), theirs: own(theirs)}
-    rc, said, helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    rc, said, helm = teardown(roles=["record", "prerequisites"], llm_d_gateway=PLAIN)
     assert rc == 0 and helm == "" and home in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
     assert "the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert" in words(said)
     del api.kept[theirs]
-    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    rc, said, _helm = teardown(roles=["record", "prerequisites"], llm_d_gateway=PLAIN)
     assert rc == 0 and home not in api.kept, said
