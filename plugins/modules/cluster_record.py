@@ -69,6 +69,12 @@ surplus:
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Service, metadata: {name: qwen, namespace: llm-d}}]
+summary:
+  description: O(ignore:surplus) and O(ignore:controllers) in short, for people.
+  returned: with O(find)
+  type: list
+  elements: str
+  sample: ["HTTPRoute (1): qwen", "Deployment (2): qwen-decode, qwen-epp"]
 gateways:
   description: Names of the Gateways among them.
   returned: with O(find)
@@ -196,11 +202,16 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
     kept += [item for item in gone if item["kind"] == CLASS and item["metadata"]["name"] in use["classes"]]
     gone = [item for item in gone if item not in kept]
     free = {(row["namespace"], row["release_name"]) for row in use["free"]}
+    removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
     stay = applyset.extent(map(applyset.identity, kept), {tuple(each[:2]) for each in map(applyset.identity, kept)}, has.releases - free)
     return {
         "surplus": gone,
         **{name: [place(each) for each in gone if each["kind"] == kind] for name, kind in GUARDED.items()},
-        "controllers": [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))],
+        "controllers": removed,
+        "summary": [
+            *applyset.summary(gone),
+            *(f"Namespace {each['namespace']} with {', '.join(chart['release_name'] for chart in each['charts'])}" for each in removed),
+        ],
         "lines": use["lines"],
         "after": applyset.parent(record, planned | hidden | stay),
         "unseen": unseen,

@@ -12,6 +12,7 @@ from ..common.objects import Facts, condition, describe, dicts, get_path, mappin
 from ..common.text import shorten
 from ..k8s.node_failures import event_time
 from ..k8s.pod_failures import refusal_failure
+from ..k8s.readiness.judge import holder
 from . import ours
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of
@@ -203,14 +204,14 @@ def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "InferencePool"):
         for obj in snap.of(kind):
             if get_path(obj, "metadata", "deletionTimestamp") and is_ours(snap, obj):
-                held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []]
+                held = {text(name): holder(text(name)) for name in get_path(obj, "metadata", "finalizers") or []}
                 yield finding(
                     "F45",
                     name_of(obj),
-                    [f"deletionTimestamp {text(get_path(obj, 'metadata', 'deletionTimestamp'))}", *held],
+                    [f"deletionTimestamp {text(get_path(obj, 'metadata', 'deletionTimestamp'))}", *(f"{name} of {who}" for name, (who, _remedy) in held.items())],
                     MISSING,
                     "an object of the plan is being deleted",
-                    "check that the controller of its finalizers runs; then run playbooks/site.yml",
+                    "; ".join(dict.fromkeys([*(remedy for _who, remedy in held.values()), "then run playbooks/site.yml"])),
                 )
 
 

@@ -93,6 +93,13 @@ def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Fac
     return [reference(item) for item in gone], [reference(item) for item in rest if item not in gone]
 
 
+def summary(gone: c.Sequence[Facts], shown: int = 5) -> list[str]:
+    """One line for each kind of the objects, in the order of their deletion, with the number of them and the names of the first few."""
+    kinds = dict.fromkeys(item["kind"] for item in reversed(gone))
+    names = {kind: [item["metadata"]["name"] for item in gone if item["kind"] == kind] for kind in kinds}
+    return [f"{kind} ({len(each)}): {', '.join(each[:shown])}{f' and {len(each) - shown} more' if len(each) > shown else ''}" for kind, each in names.items()]
+
+
 def _is_member(item: Facts, record: Facts) -> bool:
     if item["kind"] == "Secret":  # known by its name; those of image registries are also in the namespaces of controllers
         return has_labels(item, record["labels"]) and mapping(item["metadata"].get("labels")).get(HOME_LABEL, record["home"]) == record["home"]

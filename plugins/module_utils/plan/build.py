@@ -254,6 +254,7 @@ def _derive(given: Facts) -> Facts:
         "gpus": gpus(user, labels),
         "record": record(user, gateway, [*gateway["charts"], *([groups["chart"]] if groups and groups["install"] else [])], labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
+        "confirm": user["llm_d_confirm"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }
     own["present"] = [{**head, "metadata": marked(head, planned["record"])} for head in own["present"]]

@@ -434,6 +434,11 @@ VARIABLES: dict[str, Field] = {
         " these are named, and nothing is removed. A namespace that holds objects of others stays in any case.",
         default=False,
     ),
+    "llm_d_confirm": Field(
+        "bool",
+        "Whether C(playbooks/teardown.yml) removes without asking. Only a person at a terminal is asked; AWX and everything else that runs plays is not.",
+        default=False,
+    ),
     "llm_d_prune": Field(
         "dict",
         "What a run deletes of that which this file no longer asks for. Objects are found by the record of O(llm_d_instance) and by its labels, so two files"

@@ -7,83 +7,117 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import plays
 import pytest
+from local_servers import serve
+from teardown_api import KINDS, ROOT, Api, labels
 
 pytestmark = pytest.mark.timing
 
-ASKS = b"Enter removes it; Ctrl-C, then A, leaves it"
-BEGUN = b"TASK [llm_d.inference."
+ASKS = b"Ctrl-C, then A, leaves it"
+BEGUN = b"TASK [llm_d.inference.gaie_scheduler : "  # the first role that removes anything is over
+STANDALONE = {"provider": "standalone", "service_type": "ClusterIP"}
+
+
+@pytest.fixture(name="api")
+def _api(tmp_path):
+    """A cluster with a Deployment and a Service of ours, and a Deployment of somebody else."""
+    api = Api()
+    api.bare()
+    for number, owner in enumerate(("llm-d", "llm-d", "other")):
+        name = f"llama-{number}"
+        api.kept[f"/apis/apps/v1/namespaces/llm-d/deployments/{name}"] = {"metadata": {"namespace": "llm-d", "name": name, "labels": labels(owner)}}
+    with serve(api.answer) as api.url:
+        plays.kubeconfig(tmp_path / "config", api.url)
+        yield api
 
 
 def command(tmp_path, hosts=("localhost",), **given):
-    """Nothing is there that could be removed: the first contact with the cluster fails. given: variables."""
-    (tmp_path / "hosts").write_text("".join(f"{name} ansible_connection=local llm_d_context={name}\n" for name in hosts), encoding="utf-8")
-    return plays.command("-i", str(tmp_path / "hosts"), "playbooks/teardown.yml", "-e", json.dumps({"llm_d_kubeconfig": f"{tmp_path}/none", **given}))
+    """given: variables."""
+    place = "" if len(hosts) == 1 else " llm_d_namespace={}"
+    (tmp_path / "hosts").write_text("".join(f"{name} ansible_connection=local{place.format(name)}\n" for name in hosts), encoding="utf-8")
+    file = {"llm_d_kubeconfig": f"{tmp_path}/config", "llm_d_gateway": STANDALONE, "llm_d_artifacts_dir": f"{tmp_path}/artifacts", **given}
+    return plays.command("-i", str(tmp_path / "hosts"), "playbooks/teardown.yml", "-e", json.dumps(file))
 
 
 def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), user=(), **more):
     """The output of the teardown, on a terminal of its own, when keys are pressed once it asks. user: variables, more: its environment."""
     given, environment, keys = command(tmp_path, hosts, **dict(user)), plays.environment(**more), list(keys)
-    pid, terminal = pty.fork()
-    if not pid:
-        os.chdir(plays.ROOT)
-        os.execvpe(given[0], given, environment)
-    said, end = b"", time.monotonic() + 120
-    while time.monotonic() < end:
-        if not select.select([terminal], [], [], 1)[0]:
-            continue
-        try:
-            said += os.read(terminal, 4096)
-        except OSError:  # nobody has the terminal open any more
-            break
-        while ASKS in said and keys:
-            time.sleep(0.5)  # it forgets what was typed before it reads
-            os.write(terminal, keys.pop(0))
-    else:
-        os.kill(pid, signal.SIGKILL)
-    os.close(terminal)
-    os.waitpid(pid, 0)
+    # A process of its own makes the terminal: this one has threads.
+    spawned = [sys.executable, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", *given]
+    play = subprocess.Popen(spawned, cwd=plays.ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    said, end = b"", time.monotonic() + 100
+    with play:
+        while time.monotonic() < end:
+            if not select.select([play.stdout], [], [], 1)[0]:
+                continue
+            if not (more_said := os.read(play.stdout.fileno(), 4096)):
+                break
+            said += more_said
+            while ASKS in said and keys:
+                time.sleep(0.5)  # it forgets what was typed before it reads
+                os.write(play.stdin.fileno(), keys.pop(0))
+        else:
+            os.killpg(play.pid, signal.SIGKILL)
     return said
 
 
-def test_ctrl_c_leaves_everything(tmp_path):
+def words(said):
+    return b" ".join(said.split())
+
+
+def test_ctrl_c_leaves_everything_and_it_was_shown(tmp_path, api):
+    before = dict(api.kept)
     said = on_a_terminal(tmp_path, [b"\x03", b"a"])
-    assert ASKS in said and BEGUN not in said and b"created for these hosts goes, in the namespace llm-d." in said, said
+    assert ASKS in said and BEGUN not in said and api.kept == before, said
+    assert b"of instance llm-d in the namespace llm-d this goes: Deployment (2): llama-0, llama-1" in words(said.partition(ASKS)[0]), said
 
 
-def test_all_clusters_are_named_where_there_are_several(tmp_path):
+def test_all_clusters_are_named_where_there_are_several(tmp_path, api):
     said = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
-    assert b"created for paris, berlin goes, each in its own namespace." in said and BEGUN not in said, said
+    assert b"Enter removes it, on paris, berlin; Ctrl-C, then A, leaves it" in said and BEGUN not in said, said
+    assert b"in the namespace paris nothing is there." in words(said) and b"in the namespace berlin nothing is there." in words(said)
 
 
-def test_the_namespace_of_the_file_is_named(tmp_path):
+def test_the_namespace_of_the_file_is_named(tmp_path, api):
     said = on_a_terminal(tmp_path, [b"\x03", b"a"], user={"llm_d_namespace": "team-a"})
-    assert b"goes, in the namespace team-a." in said and BEGUN not in said, said
+    assert b"in the namespace team-a nothing is there." in words(said) and BEGUN not in said, said
 
 
-def test_who_has_confirmed_it_is_not_asked(tmp_path):
-    said = on_a_terminal(tmp_path, user={"teardown_confirmed": True})
+def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monkeypatch):
+    monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
+    gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
+    api.kept[gateway] = {"metadata": {"namespace": "llm-d", "name": "llm-d-gateway", "labels": labels("llm-d")}}
+    parents = [{"namespace": "llm-d", "name": "llm-d-gateway"}]
+    api.kept[route] = {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": parents}}
+    said = on_a_terminal(tmp_path, user={"llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP"}})
+    assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(said) and gateway in api.kept, said
+
+
+@pytest.mark.parametrize("name", ["llm_d_confirm", "record_confirmed", "teardown_confirmed"])
+def test_who_has_confirmed_it_is_not_asked(tmp_path, api, name):
+    said = on_a_terminal(tmp_path, user={name: True})
     assert BEGUN in said and ASKS not in said
 
 
-def test_enter_removes(tmp_path):
+def test_enter_removes(tmp_path, api):
     said = on_a_terminal(tmp_path, [b"\r"])
     assert BEGUN in said.partition(ASKS)[2], said
+    assert [path.rpartition("/")[2] for path in api.kept if "/deployments/" in path] == ["llama-2"]
 
 
-def test_nobody_is_asked_where_there_is_no_terminal(tmp_path):
+def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):
     done = subprocess.run(command(tmp_path), cwd=plays.ROOT, env=plays.environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
     assert BEGUN in done.stdout and ASKS not in done.stdout + done.stderr
 
 
-def test_nobody_is_asked_by_awx(tmp_path):
+def test_nobody_is_asked_by_awx(tmp_path, api):
     """Its jobs have a terminal."""
     said = on_a_terminal(tmp_path, AWX_ISOLATED_DATA_DIR="/runner/artifacts/1")
     assert BEGUN in said and ASKS not in said

@@ -58,16 +58,46 @@ def find_judge(group: str, kind: str) -> Judge:
     return other
 
 
+# Whose a finalizer is: (what its name is, begins or ends with, who removes it, and what to do). Names of other controllers say of which API group they are.
+_GROUP = "check that the controller of this API group runs"
+HOLDERS: tuple[tuple[str, str, str], ...] = (
+    ("foregroundDeletion", "the garbage collector of Kubernetes", "wait until the objects that it owns are gone"),
+    ("orphan", "the garbage collector of Kubernetes", "check that kube-controller-manager runs"),
+    ("kubernetes.io/pvc-protection", "Kubernetes, while a Pod mounts the claim", "delete the Pods that mount it"),
+    ("kubernetes.io/pv-protection", "Kubernetes, while a claim is bound to the volume", "delete the claim"),
+    ("kubernetes", "the namespace controller of Kubernetes", "check that kube-controller-manager runs"),
+    ("batch.kubernetes.io/job-tracking", "the job controller of Kubernetes", "check that kube-controller-manager runs"),
+    ("customresourcecleanup.apiextensions.k8s.io", "the API server, while objects of the kind exist", "delete these objects"),
+    ("service.kubernetes.io/load-balancer-cleanup", "the cloud's load balancer", "check that the cloud controller manager runs"),
+    ("gateway-exists-finalizer.gateway.networking.k8s.io", "the controller of the class, while a Gateway is of it", "delete these Gateways"),
+    ("finalizer.keda.sh", "KEDA", "check that its operator runs"),
+    (".envoyproxy.io", "Envoy Gateway", "check that its controller runs"),
+    (".istio.io", "Istio", "check that istiod runs"),
+    (".gke.io", "GKE", "check the events of the object"),
+    (".nvidia.com", "the GPU operator of NVIDIA", "check that it runs"),
+)
+
+
+def holder(finalizer: str) -> tuple[str, str]:
+    """(who removes a finalizer, what to do where that does not happen)."""
+    domain = finalizer.partition("/")[0]
+    for name, who, remedy in HOLDERS:
+        if name in (finalizer, domain) or (name.startswith(".") and f".{domain}".endswith(name)):
+            return who, remedy
+    return (f"the controller of {domain}", _GROUP) if "." in domain else ("a controller that is not known here", "check the events of the object")
+
+
 def leaving(obj: Facts) -> Verdict:
-    """The verdict on an object that is being deleted: what holds it."""
+    """The verdict on an object that is being deleted: what holds it, and whose that is."""
     held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []] if isinstance(get_path(obj, "metadata", "finalizers"), list) else []
     if text(obj.get("kind")) == "Namespace":
         held += [text(name) for name in get_path(obj, "spec", "finalizers") or []] if isinstance(get_path(obj, "spec", "finalizers"), list) else []
         rest = [describe(entry) for entry in dicts(get_path(obj, "status", "conditions")) if entry.get("status") == "True"]
         if rest:
             return Verdict(False, f"being deleted; {'; '.join(rest)}", "delete the objects it still holds while their controllers run, or their finalizers")
-    words = "being deleted" + (f", held by {', '.join(held)}" if held else "")
-    return Verdict(False, words, "check that the controller which owns the finalizer runs" if held else "")
+    owners = {name: holder(name) for name in held}
+    words = "being deleted" + (f", held by {', '.join(f'{name} of {who}' for name, (who, _remedy) in owners.items())}" if held else "")
+    return Verdict(False, words, "; ".join(dict.fromkeys(remedy for _who, remedy in owners.values())))
 
 
 def crd(obj: Facts, context: Context) -> Verdict:

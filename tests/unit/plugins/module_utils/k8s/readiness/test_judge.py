@@ -256,7 +256,26 @@ def test_what_is_being_deleted_is_never_ready():
     assert "has 1 resource" in judge(obj).reason and not judge(obj).ready
     gateway = recorded("gateway")
     gateway["metadata"].update(deletionTimestamp="2026-11-21T09:00:00Z", finalizers=["example.com/hold"])
-    assert judge(gateway).reason == "being deleted, held by example.com/hold"
+    assert judge(gateway).reason == "being deleted, held by example.com/hold of the controller of example.com"
+
+
+@pytest.mark.parametrize(
+    "finalizer, who, remedy",
+    [
+        ("foregroundDeletion", "the garbage collector of Kubernetes", "wait until"),
+        ("kubernetes.io/pvc-protection", "while a Pod mounts the claim", "delete the Pods"),
+        ("kubernetes", "the namespace controller", "kube-controller-manager"),
+        ("finalizer.keda.sh", "KEDA", "its operator"),
+        ("gatewayclass.gateway.envoyproxy.io/finalizer", "Envoy Gateway", "its controller"),
+        ("gateway-exists-finalizer.gateway.networking.k8s.io", "the controller of the class", "delete these Gateways"),
+        ("notenvoyproxy.io/x", "the controller of notenvoyproxy.io", "this API group"),
+        ("mine", "a controller that is not known here", "events of the object"),
+    ],
+)
+def test_a_finalizer_is_named_with_whose_it_is(finalizer, who, remedy):
+    item = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "deletionTimestamp": "2026-11-21T09:00:00Z", "finalizers": [finalizer]}}
+    found = judge(item)
+    assert f"held by {finalizer} of " in found.reason and who in found.reason and remedy in found.remedy
 
 
 def test_a_node_that_joins_is_ready_when_its_taint_is_gone():
