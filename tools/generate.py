@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import endpoint_picker, import_graph, manifests, tables  # noqa: E402
+from tools import endpoint_picker, import_graph, manifests, public_plugins, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 # Ansible itself refuses an empty text for a number, which counts as left out: roles/inputs has looked at these before.
@@ -265,6 +265,7 @@ def _tables() -> dict[str, str]:
         "endpoint-picker-parameters": endpoint_picker.parameters(),
         "versions": tables.versions(),
         "engines": tables.engines(),
+        "plugins": public_plugins.page(),
         "presets": tables.presets(),
         "troubleshooting": tables.troubleshooting(),
     }

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import yaml
 
+from plugins.module_utils.inventory.file import MADE_BY
 from plugins.module_utils.k8s.apply_results import hide_secret_values
 from plugins.module_utils.plan.build import plan, secret_definitions
-from plugins.module_utils.preflight.starting_file import MADE_BY
 from plugins.plugin_utils.planning import definitions
 
 Facts = dict[str, t.Any]

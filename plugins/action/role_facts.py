@@ -19,12 +19,12 @@ from ..plugin_utils import supported
 supported.check()  # before what an older ansible-core, or its Python, cannot load
 
 from ..filter.benchmark_runs import benchmark_runs
-from ..filter.validation_targets import validation_targets
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
 from ..module_utils.plan.record import owned, wanted
 from ..module_utils.preflight.running import running
+from ..module_utils.validation import targets
 from ..plugin_utils import collection, compat
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
@@ -42,7 +42,7 @@ def _running(plan: Facts, objects: Objects) -> Facts | None:
 DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
     "collections": lambda plan, objects: {"kubernetes.core": collection.version("kubernetes.core")},
     "runs": lambda plan, objects: benchmark_runs(plan),
-    "targets": lambda plan, objects: validation_targets(plan),
+    "targets": lambda plan, objects: targets.of(plan),
     "everything": lambda plan, objects: objects(),
     "wanted": lambda plan, objects: wanted(with_secrets(plan, objects())),
     "running": _running,

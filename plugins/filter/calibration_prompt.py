@@ -11,7 +11,7 @@ author:
 short_description: The workload by which the prefill throughput of a server is measured
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.calibrate#role).
+  - For the role P(llm_d.inference.calibrate#role).
 options:
   _input:
     description: The workload that the server is sent otherwise.
@@ -26,6 +26,7 @@ options:
     type: list
     elements: dict
     default: []
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ author:
 short_description: Derive the rates at which a server is calibrated
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.calibrate#role).
+  - For the role P(llm_d.inference.calibrate#role).
 options:
   _input:
     description: The text of the C(requests.csv) of requests of which several were in flight all the time.
@@ -21,6 +21,7 @@ options:
     description: Length of each stage.
     type: float
     required: true
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

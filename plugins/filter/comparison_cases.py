@@ -11,13 +11,14 @@ author:
 short_description: Name and scheduler block of each preset to compare
 version_added: 0.1.0
 description:
-  - Internal to the role P(llm_d.inference.compare#role).
+  - For the role P(llm_d.inference.compare#role).
 options:
   _input:
     description: Names of presets, or mappings with a C(name) and the keys of a C(scheduler) block, mixed.
     type: list
     elements: raw
     required: true
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ author:
 short_description: Add the claims that do not hold to a diagnosis
 version_added: 0.1.0
 description:
-  - Internal to the role P(llm_d.inference.diagnose#role).
+  - For the role P(llm_d.inference.diagnose#role).
   - Takes the result of M(llm_d.inference.stack_diagnosis) that names no cause, and returns it with a symptom for each claim of the verdict that does not hold.
 options:
   _input:
@@ -19,9 +19,10 @@ options:
     type: dict
     required: true
   verdict:
-    description: The verdict, from P(llm_d.inference.verdict#filter).
+    description: The verdict, from M(llm_d.inference.stack_validation).
     type: dict
     required: true
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

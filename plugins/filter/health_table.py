@@ -11,13 +11,14 @@ author:
 short_description: Show how long model servers took for each check of their health
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.benchmark#role).
+  - For the role P(llm_d.inference.benchmark#role).
 options:
   _input:
     description: The results of a loop of M(llm_d.inference.vllm_health) over pairs of a run and a group of servers.
     type: list
     elements: dict
     required: true
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

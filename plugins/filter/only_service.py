@@ -11,7 +11,7 @@ author:
 short_description: The plan of one service alone
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.compare#role).
+  - For the role P(llm_d.inference.compare#role).
   - With it as their plan, roles neither apply nor prune the other services.
 positional: _input, name
 options:
@@ -23,6 +23,7 @@ options:
     description: The name of the service.
     type: str
     required: true
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

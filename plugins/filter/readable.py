@@ -11,7 +11,6 @@ author:
 short_description: Text for people, as lines whatever callback shows it
 version_added: 0.1.0
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - A callback that shows results as YAML shows one text of several lines as it is; one that shows JSON writes C(\n) into it, and a list line by line.
     Returns the one or the other, by the option C(result_format) of the callback for standard output.
   - Names playbooks as the user starts them, by their names in the installed collection or by their paths in a checkout.
@@ -31,6 +30,7 @@ options:
     description: Whether they are sentences, which are wrapped to the width of a terminal. Tables, files and commands are not.
     type: bool
     default: false
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ author:
 short_description: Say where the user's file has what the API server refuses
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.prerequisites#role).
+  - For the role P(llm_d.inference.prerequisites#role).
 positional: _input, plan, definitions
 options:
   _input:
@@ -28,6 +28,7 @@ options:
     type: list
     elements: dict
     required: true
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ author:
 short_description: Show what the endpoint pickers run
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.gaie_scheduler#role).
+  - For the role P(llm_d.inference.gaie_scheduler#role).
 options:
   _input:
     description: The plan, from P(llm_d.inference.plan#lookup).
@@ -22,9 +22,10 @@ options:
     type: dict
     default: {}
   verified:
-    description: What M(llm_d.inference.scheduler_proof) returned. Without C(schedulers), as in check mode, it is said what would run.
+    description: What M(llm_d.inference.stack_validation) returned. Without C(schedulers), as in check mode, it is said what would run.
     type: dict
     default: {}
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""
@@ -48,7 +49,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.validation import running_schedulers as schedulers
+from ..module_utils.schedulers import running
 from ..plugin_utils.planning import plain
 
 
@@ -56,7 +57,7 @@ def running_schedulers(plan: t.Any, before: t.Any = None, verified: t.Any = None
     """The lines about the endpoint pickers of a plan."""
     if not isinstance(plan, dict) or "services" not in plan:
         raise AnsibleFilterError("running_schedulers takes a plan")
-    return schedulers.lines(plain(plan), plain(before or {}).get("definitions"), plain(verified or {}).get("schedulers"))
+    return running.lines(plain(plan), plain(before or {}).get("definitions"), plain(verified or {}).get("schedulers"))
 
 
 class FilterModule:

@@ -14,7 +14,7 @@ description:
   - Takes a verdict and returns an HTML page with each claim, its evidence, its remedy and the time it took. It has no scripts or external resources.
 options:
   _input:
-    description: The verdict, from P(llm_d.inference.verdict#filter).
+    description: The verdict, from M(llm_d.inference.stack_validation).
     type: dict
     required: true
 """

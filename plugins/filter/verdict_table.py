@@ -14,7 +14,7 @@ description:
   - Takes a verdict and returns lines of text, one for each claim, then the outcome, then a C(curl) line for each endpoint.
 options:
   _input:
-    description: The verdict, from P(llm_d.inference.verdict#filter).
+    description: The verdict, from M(llm_d.inference.stack_validation).
     type: dict
     required: true
   failed:

@@ -11,12 +11,12 @@ author:
 short_description: A folder for the temporary files of a task, which the next run removes
 version_added: 0.1.0
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Returns the path of a folder that ends with the task. If the task is interrupted, the next run of a playbook of this collection removes the folder.
   - M(kubernetes.core.helm) writes values and a copy of the kubeconfig to temporary files, which an interruption leaves behind.
 options:
   _terms:
     description: Takes no terms.
+extends_documentation_fragment: llm_d.inference.internal
 """
 
 EXAMPLES = r"""

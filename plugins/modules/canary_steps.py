@@ -11,7 +11,7 @@ author:
 short_description: Compute the steps in which requests move to another service or model
 version_added: 0.2.0
 description:
-  - Internal to the role P(llm_d.inference.canary#role).
+  - For the role P(llm_d.inference.canary#role).
   - Takes the weights of C(route.weights) and C(model.aliases) in the C(llm_d_*) variables of the host, and returns what the deployment is in each step.
   - Fails with all mistakes at once. Runs on the controller, connects to nothing and changes nothing.
   - Callbacks do not show the result, since plans may hold the key of an API.
@@ -33,6 +33,7 @@ options:
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """

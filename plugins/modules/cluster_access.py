@@ -12,7 +12,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Connects to the API server, and checks that it accepts the credentials and that the account has the given permissions.
   - An error is one line, with what to do. It names all missing permissions at once.
 options:
@@ -47,6 +46,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
@@ -101,21 +101,10 @@ found:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.k8s.client import FIRST_TIMEOUT, Cluster, auth_spec, connect
-from ..module_utils.k8s.errors import ApiError, ClusterError, not_an_api_server
+from ..module_utils.k8s.access import reach
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.related_objects import Observer, references
-
-
-def account_name(cluster: Cluster) -> str:
-    """The name of the account; empty when the API server is too old to return it."""
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    try:
-        answer = cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body, timeout=FIRST_TIMEOUT)
-    except ApiError as exc:
-        if exc.status == 401:
-            raise
-        return ""
-    return ((answer.get("status") or {}).get("userInfo") or {}).get("username") or ""
 
 
 def allowed(cluster: Cluster, right: dict) -> bool:
@@ -167,15 +156,7 @@ def main() -> None:
     rights = module.params["rights"]
     try:
         cluster = connect(module)
-        user = account_name(cluster)
-        if user == "system:anonymous":
-            module.fail_json(
-                msg=f"the Kubernetes API server {cluster.server} received a request without credentials: give a kubeconfig with a user, or K8S_AUTH_API_KEY",
-                reached=False,
-            )
-        version = cluster.get("/version").get("gitVersion")
-        if not version:
-            raise not_an_api_server(cluster.server, "no version")
+        version, user = reach(cluster)
         lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights), strict=True) if not has]
         found = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:

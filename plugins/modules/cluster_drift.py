@@ -35,17 +35,15 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Compute what to compare
-  llm_d.inference.role_facts:
-    role: diagnose
-    derive: [everything]
-  register: facts
-
-- name: Compare the cluster with the file
+- name: Compare the cluster with what was applied to it
   llm_d.inference.cluster_drift:
-    definitions: "{{ facts.everything }}"
-    labels: "{{ facts.plan.labels }}"
+    definitions: "{{ lookup('ansible.builtin.file', 'manifests/llama-8b.yml') | from_yaml_all | list }}"
+    labels: {app.kubernetes.io/part-of: llama-8b}
   register: drift
+
+- name: Show what differs
+  ansible.builtin.debug:
+    var: drift.objects
 """
 
 RETURN = r"""

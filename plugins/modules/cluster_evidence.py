@@ -12,7 +12,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Writes the objects, the pods of workloads and gateways, their events, the ends of their logs and their metrics into one folder.
   - Metrics are read through the API server, from the ports named C(metrics), C(http) and C(engine) of running pods.
     A port that does not answer within 3 seconds is one line in the file.
@@ -37,6 +36,7 @@ options:
     type: int
     default: 200
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

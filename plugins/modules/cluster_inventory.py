@@ -88,12 +88,12 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.commands import spelled
+from ..module_utils.inventory.file import HOSTS, observed, starting_file
+from ..module_utils.inventory.place import starting_place
 from ..module_utils.k8s.client import auth_spec, connect, context_namespace, current_context
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.preflight.facts import survey
 from ..module_utils.preflight.running import servers_of
-from ..module_utils.preflight.starting_file import HOSTS, observed, starting_file
-from ..module_utils.preflight.starting_place import starting_place
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 

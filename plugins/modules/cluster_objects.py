@@ -14,7 +14,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Applies the whole list with one call of M(kubernetes.core.k8s), as server-side apply, and returns the outcome for each object.
   - All refusals are reported at once, each in one line.
   - An object counts as changed only when a field other than status and server-side metadata differs.
@@ -88,6 +87,7 @@ options:
     type: bool
     default: true
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options

@@ -66,6 +66,7 @@ options:
     type: int
     default: 0
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.progress
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes

@@ -12,7 +12,6 @@ version_added: 0.2.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
   - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
   - Objects without our labels, of another file, or of an owner that goes with them, are no members.
@@ -38,6 +37,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

@@ -12,7 +12,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Returns the definitions that this collection last applied of some objects. Applying them again with M(llm_d.inference.cluster_objects) restores the
     objects, and removes what this collection added since.
   - Fields of other owners are not included. Objects that do not exist, or that this collection never applied, are left out.
@@ -28,6 +27,7 @@ options:
     elements: str
     default: []
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Checks that the cluster has what the suite needs, runs the suite's program, and writes C(report.yaml), which is the suite's own report, C(output.log)
     and C(conformance.md) into a folder.
   - The suite creates two namespaces, C(inference-conformance-infra) and C(inference-conformance-app-backend), with two Gateways, five endpoint pickers and
@@ -68,6 +67,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.progress
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes.cluster

@@ -12,7 +12,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Finds the installed bundles with one request, and keeps each that has the same or a newer version.
   - Applies the others server-side, several CRDs at a time, and waits until the API server serves them.
   - Never removes a CRD, since that would delete every object of its kind.
@@ -60,6 +59,7 @@ options:
     type: int
     default: 60
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Removes each CRD that M(llm_d.inference.crd_bundles) applied and that has no other field manager.
   - Removing a CRD deletes all objects of its kind, so nothing is removed while one exists, or where that cannot be found out; the error names them.
   - A CRD that the platform, a chart or anyone else created or took over stays.
@@ -21,6 +20,7 @@ options:
     type: int
     default: 60
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Writes several files with one process instead of one per file.
   - Each file is replaced atomically.
 options:
@@ -48,6 +47,7 @@ attributes:
   diff_mode:
     description: Shows each file before and after.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes
 """
 

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Builds programs from folders that hold a C(go.mod) and a C(go.sum), and copies files such as charts and
     CustomResourceDefinitions out of the Go modules named there.
   - Each result has a stamp with the hash of its inputs (sources, lock files, flags, compiler), so a second run does nothing.
@@ -93,6 +92,7 @@ attributes:
   check_mode:
     description: Returns what would be built.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """

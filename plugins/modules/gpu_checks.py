@@ -68,6 +68,7 @@ options:
     type: int
     default: 300
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 attributes:

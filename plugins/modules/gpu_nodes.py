@@ -54,6 +54,7 @@ options:
     type: int
     default: 900
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 attributes:

@@ -55,6 +55,7 @@ options:
     type: str
     required: true
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options

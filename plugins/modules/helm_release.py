@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Reads what Helm has noted of a release from the API server itself, in a tenth of the time that starting Helm takes.
   - While Helm installs, upgrades or uninstalls a release, it marks its record as C(pending-install), C(pending-upgrade), C(pending-rollback) or
     C(uninstalling), and refuses to touch one so marked. A Helm that is killed leaves the mark for ever.
@@ -49,6 +48,7 @@ options:
     type: int
     default: 300
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.progress
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options

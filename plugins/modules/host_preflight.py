@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Checks permissions, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
   - Reports all problems at once, each with its remedy.
   - Loads the kernel modules C(overlay) and C(br_netfilter) where they are not loaded and the kernel has them. Changes nothing else.
@@ -83,6 +82,7 @@ attributes:
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Finds processes, mounts, network namespaces, interfaces, nftables tables, iptables rules, cgroups and files of the local cluster.
   - Finds them by names and folders of this cluster; other container engines on the host are not touched.
   - With O(state=absent) removes them, and fails when something remains.
@@ -59,6 +58,7 @@ attributes:
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes
 """
 

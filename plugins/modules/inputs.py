@@ -28,6 +28,7 @@ seealso:
     plugin_type: lookup
     description: The plan of the variables.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Waits until OLM has an InstallPlan for each Subscription with manual approval, and approves it if O(approved) names everything in it.
   - Fails on an InstallPlan with anything else. Installed operators stay as they are; an upgrade that waits for approval is not approved.
 options:
@@ -39,6 +38,7 @@ options:
     type: int
     default: 120
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Creates the bridge for the pods and the address of the node, routes the Service range to it,
     changes kernel settings after saving their values, and creates the cgroup of all pods.
   - Where iptables drops packets, as Docker configures it for forwarded ones, packets over the bridge are accepted.
@@ -47,6 +46,7 @@ attributes:
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """

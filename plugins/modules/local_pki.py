@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Manages a certificate authority, its certificates, signing keys and kubeconfigs in a folder.
   - Issues what is missing, expires within 30 days, or is requested with other names.
   - Meant for the cluster of the P(llm_d.inference.local_cluster#role) role on this host, not for production.
@@ -81,6 +80,7 @@ attributes:
   check_mode:
     description: Returns what would be issued.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """

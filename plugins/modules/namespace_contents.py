@@ -12,7 +12,6 @@ version_added: 0.2.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Deleting a namespace deletes every object in it, whosever it is. Lists the objects of all kinds that the API server has, as metadata, and returns
     those that are neither ours nor what Kubernetes and OpenShift put into every namespace. M(llm_d.inference.cluster_objects) deletes no namespace that
     holds one.
@@ -80,6 +79,7 @@ options:
     elements: dict
     default: []
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Makes images of one layer, or of one more layer on another image of the registry, from files of this host with C(crane), without a container engine.
   - An image is made again only when its inputs changed or the registry no longer has it.
 options:
@@ -80,6 +79,7 @@ attributes:
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """

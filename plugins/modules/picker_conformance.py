@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Asks the endpoint picker of one InferencePool as a gateway does, by Envoy's external processing, and compares its answers with the Endpoint Picker Protocol
     of the Gateway API inference extension. Asks also for what gateways, autoscalers and operators need besides. The endpoint picker can be anyone's.
   - Writes C(endpoint_picker.md) into a folder.
@@ -117,6 +116,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.gateway
   - llm_d.inference.progress
   - llm_d.inference.attributes.no_diff

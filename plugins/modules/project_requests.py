@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Requests each project that does not exist. Accounts that may not create namespaces may request projects, and become their administrators.
   - An existing project stays as it is. A project of someone else looks like one that does not exist, and OpenShift refuses the request for it.
 options:
@@ -21,6 +20,7 @@ options:
     elements: str
     required: true
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

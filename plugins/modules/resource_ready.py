@@ -12,7 +12,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Waits for all given objects at once, each by the rules of readiness of its kind, for the current generation.
   - Deployments, StatefulSets and DaemonSets must be updated and available with no old replica left. Gateways must be programmed with every
     listener. Routes must be accepted by every parent they name. Policies must be accepted by their ancestors.
@@ -73,7 +72,7 @@ attributes:
 EXAMPLES = r"""
 - name: Wait for what was applied
   llm_d.inference.resource_ready:
-    resources: "{{ definitions }}"
+    resources: "{{ lookup('ansible.builtin.file', 'manifests/llama-8b.yml') | from_yaml_all | list }}"
     timeout: 600
 
 - name: Wait for one Gateway
@@ -164,16 +163,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.related_objects import Ref, references
-from ..module_utils.k8s.sanitize import scraping_fields
-from ..module_utils.k8s.wait import Wait, report
-
-
-def named(ref: Ref, obj: dict, reason: str) -> dict:
-    """Which object it is, why it is ready, and what it says of scraping."""
-    scraping = scraping_fields(obj)
-    which = {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
-    return {**which, "reason": reason, **({"spec": scraping} if scraping else {})}
+from ..module_utils.k8s.related_objects import references
+from ..module_utils.k8s.wait import Wait
 
 
 def main() -> None:
@@ -194,19 +185,16 @@ def main() -> None:
     params = module.params
     try:
         refs = references(params["resources"])
-        names = [str(ref) for ref in refs]
         if module.check_mode or not refs:
-            module.exit_json(changed=False, waited=0.0, waiting_for=names, **({} if module.check_mode else {"resources": []}))
+            module.exit_json(changed=False, waited=0.0, waiting_for=[str(ref) for ref in refs], **({} if module.check_mode else {"resources": []}))
         wait = Wait(connect(module), refs, params["state"], params["progress_path"] or "", params["patient"])
         done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
-        waited = round(wait.elapsed, 3)
-        entries = [] if done else wait.explain()
+        found = wait.outcome(done)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     if not done:
-        module.fail_json(msg=report(entries, len(refs), waited, params["state"]), failures=entries, waited=waited, waiting_for=names)
-    resources = [named(ref, obj, wait.verdicts[ref].reason) for ref in refs for obj in wait.objects.get(ref, [])]
-    module.exit_json(changed=False, waited=waited, waiting_for=names, resources=resources)
+        module.fail_json(**found)
+    module.exit_json(changed=False, **found)
 
 
 if __name__ == "__main__":

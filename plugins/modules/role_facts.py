@@ -11,7 +11,7 @@ author:
 short_description: Compute the plan, the state and the object definitions of a role once
 version_added: 0.1.0
 description:
-  - Internal to the roles of this collection. The first task of each role calls it and registers the result, which all later tasks read.
+  - The first task of each role calls it and registers the result, which all later tasks read.
   - A variable is evaluated again at every use, and a large value passes through Ansible's templating each time. A registered result is neither.
   - Runs on the controller, connects to nothing and changes nothing.
   - Callbacks do not show the result, since the plan may hold the key of an API.
@@ -37,7 +37,7 @@ options:
     default: {}
   derive:
     description:
-      - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
+      - V(targets) adds the objects that have to be ready, and the services, the gateway and the servers to send requests to.
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
       - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment,
@@ -54,6 +54,7 @@ seealso:
     plugin_type: lookup
     description: The plan alone.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """

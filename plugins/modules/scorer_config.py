@@ -232,7 +232,7 @@ from ..module_utils.epp.config.resolve import KEYS
 from ..module_utils.epp.explain.answer import answer, missing_in_deployment, refusal
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.rollout import Rollout, RolloutTarget, State, checksum, settle
+from ..module_utils.schedulers.rollout import Rollout, RolloutTarget, State, checksum, settle
 
 BLOCK = {
     "preset": {"type": "str"},

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Returns for each pod template an annotation that changes when a Secret changes that its containers read environment variables from, so that its pods
     are replaced and read the new value. M(llm_d.inference.cluster_objects) sets it on what it applies.
   - It is an HMAC keyed with the Secret's uid. Neither the values nor the uid leave the module.
@@ -23,6 +22,7 @@ options:
     elements: dict
     required: true
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes

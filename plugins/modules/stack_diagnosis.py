@@ -184,12 +184,7 @@ from ..module_utils.diagnosis import report, traffic
 from ..module_utils.diagnosis.collect import Collector
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-
-
-def plan_error(plan: dict) -> str:
-    """Why a dictionary is not a plan; empty when it is one."""
-    missing = [name for name in ("instance", "namespace", "release", "prerequisites", "gateway", "services") if name not in plan]
-    return f"plan lacks {', '.join(missing)}: give lookup('llm_d.inference.plan')" if missing else ""
+from ..module_utils.validation.targets import plan_error
 
 
 def main() -> None:
@@ -202,7 +197,8 @@ def main() -> None:
         "log_lines": {"type": "int", "default": 400},
     }
     module = AnsibleModule({**auth_spec(), **spec}, supports_check_mode=True)
-    plan = module.params["plan"]
+    # With -vvv Ansible shows the options, and in these are prompts and keys.
+    plan, definitions = module.params.pop("plan"), module.params.pop("definitions")
     wrong = plan_error(plan) or ("request_timeout must be more than 0" if module.params["request_timeout"] <= 0 else "")
     if wrong:
         module.fail_json(msg=wrong)
@@ -210,7 +206,7 @@ def main() -> None:
     limits["requests"] = module.params["requests"] and not module.check_mode
     start, checked, not_read, busy = time.monotonic(), {}, [], False
     try:
-        snap = Collector(connect(module), plan, limits, module.params["definitions"]).collect()
+        snap = Collector(connect(module), plan, limits, definitions).collect()
         found = report.diagnose(snap)
         busy = any(traffic.busy(server) for server in snap.servers)
         checked = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}

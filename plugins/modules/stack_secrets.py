@@ -13,7 +13,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Creates Secrets from C(llm_d_model_token), C(llm_d_api_key) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
   - It reads these variables of the host itself. Their values are no argument of the task, and appear neither in its result, nor in its diff, nor in an error.
   - A Secret of the same name that someone else created stays as it is, and nothing is applied, unless O(foreign=take).
@@ -24,6 +23,7 @@ options:
     choices: [refuse, take]
     default: refuse
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options

@@ -11,7 +11,6 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Internal to the roles of this collection; its options and results may change in any release.
   - Starts C(supervisord) with a configuration file, or makes a running one apply changes of it.
   - Returns when all programs run. Fails with the end of the log of each program that does not.
 options:
@@ -31,6 +30,7 @@ attributes:
   check_mode:
     description: Returns whether it would start or change anything.
 extends_documentation_fragment:
+  - llm_d.inference.internal
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """

@@ -192,42 +192,15 @@ msg:
   sample: 3 of 4 servers exist
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.inference import health, report
-from ..module_utils.inference.targets import Targets
+from ..module_utils.inference import report
 
 SIGNALS = {key: value for key, value in report.SPEC["signals"].items() if key != "default"}
 SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "signals": SIGNALS, "replicas": {**report.SPEC["replicas"], "required": True}}
-SPEC = {**report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": 2}}
+SPEC = {**report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": report.RETRIES}}
 PLACES = (*report.PLACES, "groups")
 RULES = {**report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
-
-
-def check(params, completions, cluster=None):
-    """The returned values of one check of one set of servers. Raises ValueError and ClusterError."""
-    targets, wanted = Targets(params, cluster), report.requirements_of(params, completions)
-    view, waited, looks = health.poll(lambda left: report.check_all(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
-    found = report.result(targets, view, waited, looks)
-    return {**found, "msg": view.wrong} if view.wrong else found
-
-
-def check_sets(params, groups, completions):
-    """The returned values of a parallel check of several sets over one connection. A set that cannot be checked has only a msg."""
-    cluster = Targets(params).cluster if groups else None
-
-    def one(group):
-        try:
-            found = check(group, completions, cluster)
-            return {"name": group["name"], **{key: value for key, value in found.items() if key != "changed"}}
-        except Exception as error:  # pylint: disable=broad-except  # the other sets are still returned
-            return {"name": group["name"], "healthy": False, "msg": str(error)}
-
-    with ThreadPoolExecutor(max_workers=len(groups) or 1) as pool:
-        found = list(pool.map(one, groups))
-    return {"changed": False, "healthy": all(each["healthy"] for each in found), "groups": found}
 
 
 def main() -> None:
@@ -240,7 +213,7 @@ def main() -> None:
         if wrong := report.option_errors(each):
             module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
     try:
-        found = check_sets(params, sets, not module.check_mode) if many else check(params, not module.check_mode)
+        found = report.check_sets(sets, not module.check_mode) if many else report.check(params, not module.check_mode)
     except Exception as error:  # pylint: disable=broad-except  # an error in the options or an unreachable cluster, as one line
         module.fail_json(msg=str(error))
     module.exit_json(**found)

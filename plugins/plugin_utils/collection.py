@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import re
 from pathlib import Path
 
 
+@functools.cache
 def version(name: str = "llm_d.inference") -> str:
     """The version of a collection: from its manifest once it is installed, from galaxy.yml in a checkout; `unknown` without either."""
     root = Path(next(iter(importlib.import_module(f"ansible_collections.{name}").__path__)))

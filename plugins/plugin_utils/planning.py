@@ -31,7 +31,7 @@ from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.plan.record import marked
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
-from . import cluster_server
+from . import cluster_server, collection
 from .results import results_folder
 
 Template = t.Callable[[t.Any], t.Any]
@@ -176,7 +176,7 @@ def planned(variables: t.Mapping[str, t.Any], template: Template) -> Facts:
         made = plan(user)
     except Mistakes as mistakes:
         raise AnsibleLookupError(spelled(str(mistakes))) from None
-    return {**made, "deployment": {**made["deployment"], "cluster": cluster_name(variables, user)}}
+    return {**made, "collection": collection.version(), "deployment": {**made["deployment"], "cluster": cluster_name(variables, user)}}
 
 
 def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:

@@ -18,8 +18,8 @@ from plays import ROOT
 MODULE_UTILS = ROOT / "plugins/module_utils"
 # The rows of the table in CONTRIBUTING.md, from the bottom up: a package imports from itself and from rows above it.
 ORDER = (
-    "common", "releases", "schema", "epp", "http", "k8s", "inference", "loadgen", "report", "benchmark", "plan", "preflight", "validation", "diagnosis",
-    "local_cluster",
+    "common", "releases", "schema", "epp", "http", "k8s", "inference", "loadgen", "report", "schedulers", "benchmark", "plan", "preflight", "inventory",
+    "validation", "diagnosis", "local_cluster",
 )  # fmt: skip
 # A module docstring that says one of these promises that the module computes from its arguments alone.
 PURE = re.compile(r"\b(Pure|Computes only|Data only|Shapes only)\b")

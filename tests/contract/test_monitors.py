@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import named
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack_claims, verdict
-from ansible_collections.llm_d.inference.plugins.modules import resource_ready
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack_claims
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets as validated
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 from . import definitions_of_others as others
@@ -109,7 +110,7 @@ def test_the_definition_of_the_prometheus_operator_takes_them() -> None:
 def returned(item: Facts) -> Facts:
     """An object as the module that waits returns it."""
     metadata = item["metadata"]
-    return resource_ready.named(Ref(item["apiVersion"], item["kind"], metadata.get("namespace") or "", metadata["name"]), item, "ready")
+    return named(Ref(item["apiVersion"], item["kind"], metadata.get("namespace") or "", metadata["name"]), item, "ready")
 
 
 def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambda items: None) -> Facts:
@@ -119,7 +120,7 @@ def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambd
     routing = {
         "observations": [{"name": service["name"], "pickers": service["scheduler"]["replicas"], "seconds": {"counted": 0.1}} for service in planned["services"]]
     }
-    groups = [{"name": each["name"], "waited": 0.1, "servers": [{"server": "x", "checks": []}]} for each in verdict.servers(planned)]
+    groups = [{"name": each["name"], "waited": 0.1, "servers": [{"server": "x", "checks": []}]} for each in validated.servers(planned)]
     return stack_claims.judge_scraping(routing, {"groups": groups}, planned, {"resources": [returned(item) for item in items]})[0][0]
 
 
@@ -134,10 +135,10 @@ def test_the_verdict_holds_of_what_the_roles_make(name: str) -> None:
 def test_the_verdict_looks_for_them_where_they_are_asked_for() -> None:
     planned, items = planned_and_made([SIM])
     wanted = [(item["apiVersion"], item["kind"], item["metadata"]["name"]) for item in items if item["kind"] == "PodMonitor"]
-    looked_for = [(ref["api_version"], ref["kind"], ref["name"]) for ref in verdict.required_objects(planned)]
+    looked_for = [(ref["api_version"], ref["kind"], ref["name"]) for ref in validated.required_objects(planned)]
     assert len(wanted) == 2 and set(wanted) <= set(looked_for)
     asleep, made = planned_and_made([SIM], scrape=False)
-    assert "PodMonitor" not in [item["kind"] for item in made] + [ref["kind"] for ref in verdict.required_objects(asleep)]
+    assert "PodMonitor" not in [item["kind"] for item in made] + [ref["kind"] for ref in validated.required_objects(asleep)]
 
 
 def monitor_of(items: list[Facts], name: str) -> Facts:

@@ -26,7 +26,7 @@ import waiting
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets as validated
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.monitoring_claims import MonitoringCheck
 from local_servers import answers, closed_port, port_for_a_program
 
@@ -164,7 +164,7 @@ def scraping_prometheus(tmp_path_factory):
 
 def claims(url: str, facts: Facts, timeout: float = 60.0) -> dict[str, Facts]:
     """The claims of the first service, by their ends."""
-    asked = verdict.monitoring(facts)
+    asked = validated.monitoring(facts)
     assert asked
     check = MonitoringCheck(UrlTransport(url, use_proxy=False), facts["namespace"], timeout)
     return {entry["id"].partition("/")[2]: entry for entry in check.service(asked["services"][0])}

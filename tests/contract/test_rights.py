@@ -15,25 +15,21 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.filter.validation_targets import validation_targets
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import collect_others
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen, objects
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.benchmark_runs import runs
 from ansible_collections.llm_d.inference.plugins.modules import (
     cluster_access,
     cluster_drift,
     cluster_evidence,
     cluster_preflight,
-    monitoring_proof,
-    platform_proof,
     resource_ready,
-    routing_proof,
-    scheduler_proof,
     scorer_config,
-    security_proof,
     stack_diagnosis,
+    stack_validation,
     vllm_adapters,
     vllm_health,
     vllm_health_info,
@@ -150,10 +146,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch, made: Facts) -> t.Iterator[Enforcin
 
 def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
     """Each module with the options that the roles give it."""
-    targets = validation_targets(made)
-    pickers = {service["scheduler"]["name"]: service["scheduler"]["config"] for service in made["services"]}
-    picker = next(iter(pickers))
-    monitoring = targets["monitoring"] or {"services_namespace": NAMESPACE, "services": [], "url": "http://127.0.0.1:9", "timeout": 10}
+    asked = targets.of(made)
+    picker = made["services"][0]["scheduler"]["name"]
     replicas = {
         "namespace": NAMESPACE,
         "label_selector": ",".join(f"{key}={value}" for key, value in made["services"][0]["server"]["selector"].items()),
@@ -162,16 +156,12 @@ def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
     return {
         "cluster_access": (cluster_access, {}),
         "cluster_preflight": (cluster_preflight, {"needs": {**made["preflight"], "registries": [], "charts": [], "definitions": []}}),
-        "platform_proof": (platform_proof, {"needs": targets["platform"], "services": targets["scaled"]}),
-        "resource_ready": (resource_ready, {"resources": targets["objects"], "timeout": 10}),
+        "resource_ready": (resource_ready, {"resources": asked["objects"], "timeout": 10}),
         "vllm_warmup": (vllm_warmup, {"services": made["warmups"], "request_timeout": 60}),
-        "routing_proof": (routing_proof, {"gateway": targets["gateway"], "services": targets["services"], "wait": 1, "settle": 0, "request_timeout": 60}),
-        "scheduler_proof": (scheduler_proof, {"namespace": made["scheduler_namespace"], "configurations": pickers, "timeout": 10}),
-        "vllm_health_info": (vllm_health_info, {"groups": targets["servers"], "level": "metrics", "request_timeout": 60}),
-        "monitoring_proof": (monitoring_proof, {key: value for key, value in monitoring.items() if value is not None}),
-        "security_proof": (security_proof, {"namespace": NAMESPACE, "account_namespace": made["scheduler_namespace"], "services": targets["secured"]}),
+        "vllm_health_info": (vllm_health_info, {"groups": asked["servers"], "level": "metrics", "request_timeout": 60}),
+        "stack_validation": (stack_validation, {"plan": made, "wait": 1, "timeout": 10, "settle": 0, "request_timeout": 60}),
         "stack_diagnosis": (stack_diagnosis, {"plan": made, "definitions": definitions(made), "request_timeout": 60}),
-        "cluster_evidence": (cluster_evidence, {"resources": targets["objects"], "path": str(folder / "evidence")}),
+        "cluster_evidence": (cluster_evidence, {"resources": asked["objects"], "path": str(folder / "evidence")}),
         "cluster_drift": (cluster_drift, {"definitions": definitions(made), "labels": made["labels"]}),
         "scorer_config": (
             scorer_config,
@@ -240,15 +230,14 @@ def test_a_healthy_stack_is_healthy_for_the_account_of_the_file(call: t.Any, clo
     made = planned("envoy_gateway", "namespace")
     with cluster(monkeypatch, made) as api:
         api.server.snap.objects["HorizontalPodAutoscaler"] = [SCALER]
-        tried = ("stack_diagnosis", "security_proof", "platform_proof")
-        found = {module: call(code, **options) for module, (code, options) in calls(made, tmp_path).items() if module in tried}
-    assert found["stack_diagnosis"]["ok"] is True and found["stack_diagnosis"]["findings"] == [], found["stack_diagnosis"]["lines"]
-    (line,) = found["stack_diagnosis"]["not_read"]
+        asked = calls(made, tmp_path)
+        diagnosed = call(stack_diagnosis, **asked["stack_diagnosis"][1])
+        seen = call(stack_validation, **{**asked["stack_validation"][1], "checks": ["platform", "security"]})["verdict"]
+    assert diagnosed["ok"] is True and diagnosed["findings"] == [], diagnosed["lines"]
+    (line,) = diagnosed["not_read"]
     assert "Node" in line and "kube-system" in line and NAMESPACE + " " not in line
-    for module in ("security_proof", "platform_proof"):
-        assert found[module]["not_checked"] == [] and all(claim["ok"] for claim in found[module]["claims"]), found[module]
-    ids = {claim["id"] for module in ("security_proof", "platform_proof") for claim in found[module]["claims"]}
-    assert {"sim/rights", "sim/scaling", "platform/rights"} <= ids
+    assert seen["not_checked"] == [] and seen["ok"], seen
+    assert {"sim/rights", "sim/scaling", "platform/rights"} <= {claim["id"] for claim in seen["claims"]}
     assert api.refused and not [asked for asked in api.refused if asked.namespace == NAMESPACE]
 
 

@@ -23,9 +23,8 @@ ONLY_OBJECTS = {f"{OURS}cluster_objects", f"{OURS}crd_bundles", f"{OURS}helm_rel
 READ_ONLY = {
     f"{OURS}{name}"
     for name in (
-        "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_record", "cluster_snapshot", "gpu_use",
-        "monitoring_proof", "platform_proof", "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "stack_use",
-        "vllm_health", "vllm_health_info",
+        "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_record", "cluster_snapshot", "gpu_use", "resource_ready",
+        "stack_diagnosis", "stack_use", "stack_validation", "vllm_health", "vllm_health_info",
     )
 } | {f"{KUBERNETES}k8s_info"}  # fmt: skip
 # One step each that is no list of definitions; only the role of that step calls it.
@@ -33,7 +32,6 @@ STEPS = {
     "prerequisites": {f"{OURS}crd_removal", f"{OURS}project_requests", f"{OURS}stack_secrets"},
     "gpu_operator": {f"{OURS}gpu_checks", f"{OURS}gpu_nodes", f"{OURS}install_plans"},
     "model_service": {f"{OURS}vllm_adapters", f"{OURS}vllm_warmup"},
-    "validation": {f"{OURS}vllm_warmup"},
     "benchmark": {f"{OURS}vllm_perf"},
     "compare": {f"{OURS}vllm_perf"},
     "conformance": {f"{OURS}conformance_suite", f"{OURS}picker_conformance"},
@@ -151,7 +149,7 @@ def test_no_task_fails_again_what_its_module_failed() -> None:
     books = {path.name: read(path) for path in ROOT.glob("playbooks/*.yml")}
     listed = [*(tasks for role in ROLES for tasks in files(role).values()), *books.values()]
     found = [task for tasks in listed for task, _around in walk(tasks) if "failed_when" in task]
-    assert len(found) > 10
+    assert len(found) > 5
     assert not [task["name"] for task in found if task["failed_when"] is not False]
 
 

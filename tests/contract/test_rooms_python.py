@@ -20,7 +20,7 @@ from plays import ROOT
 
 PLUGINS = ROOT / "plugins"
 CLIENT = "module_utils.k8s.client"
-PACKAGES = {"k8s", "inference", "benchmark", "preflight", "validation", "diagnosis"}
+PACKAGES = {"k8s", "inference", "schedulers", "benchmark", "preflight", "validation", "diagnosis"}
 CONNECTS = {"module_utils.inference.targets", "module_utils.benchmark.target"}
 LIBRARY = {"module_utils.k8s.client", "module_utils.k8s.compat", "action.cluster_objects"}
 # They can reach a cluster, and take its kubeconfig as one of several ways to reach a server.

@@ -19,6 +19,7 @@ from . import api_keys, health, replicas
 from .targets import AbsentError, ServerTarget, Targets, ready
 
 THREADS = 16
+RETRIES = 2  # of a request of a check that does not wait
 _SCHEME = {"type": "str", "choices": ["http", "https"], "default": "http"}
 
 
@@ -61,6 +62,11 @@ SPEC: dict[str, t.Any] = {
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
 }
+
+
+def defaults(spec: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The values of options that are left out."""
+    return {name: option.get("default") for name, option in spec.items()}
 
 
 def services_spec(options: dict[str, t.Any], request_timeout: float) -> dict[str, t.Any]:
@@ -148,6 +154,31 @@ def check_all(targets: Targets, wanted: health.Requirements, count: int, left: f
     elif serious:
         view.wrong, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
     return view
+
+
+def check(params: c.Mapping[str, t.Any], completions: bool, cluster: t.Any = None) -> dict[str, t.Any]:
+    """The returned values of one check of one set of servers. `cluster`: a connection, where there is one already. Raises ValueError and ClusterError."""
+    targets, wanted = Targets(params, cluster), requirements_of(params, completions)
+    count = (params["replicas"] or {}).get("count", 1)
+    view, waited, looks = health.poll(lambda left: check_all(targets, wanted, count), lambda view: True, 1.0, 1.0)
+    found = result(targets, view, waited, looks)
+    return {**found, "msg": view.wrong} if view.wrong else found
+
+
+def check_sets(groups: c.Sequence[c.Mapping[str, t.Any]], completions: bool, cluster: t.Any = None) -> dict[str, t.Any]:
+    """The returned values of a parallel check of several sets over one connection. A set that cannot be checked has only a msg."""
+    shared = Targets({key: groups[0][key] for key in ("kubeconfig", "context")}, cluster).cluster if groups else None
+
+    def one(group: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        try:
+            found = check(group, completions, shared)
+            return {"name": group["name"], **{key: value for key, value in found.items() if key != "changed"}}
+        except Exception as error:  # pylint: disable=broad-except  # the other sets are still returned
+            return {"name": group["name"], "healthy": False, "msg": str(error)}
+
+    with ThreadPoolExecutor(max_workers=len(groups) or 1) as pool:
+        found = list(pool.map(one, groups))
+    return {"changed": False, "healthy": all(each["healthy"] for each in found), "groups": found}
 
 
 def wait(targets: Targets, wanted: health.Requirements, count: int, timeout: float, interval: float) -> tuple[ServerView, float, int]:

@@ -50,6 +50,7 @@ CONNECT_TIMEOUT, READ_TIMEOUT, WHOLE_TIMEOUT = 10.0, 60.0, 300.0  # seconds: to 
 FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first answer, which shows whether anything answers; modules that wait longer wait longer for it
 MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of all pods may be large; bytes that are read at once
 THREADS = 6
+CONNECTIONS = 4 * THREADS  # kept open, for checks that run side by side and for requests through the API server's proxy
 PAGE = "500"  # objects per page of a list
 BUSY_TRIES, BUSY_PAUSE = 20, 0.5  # retries of a 429, seconds between them
 SILENCE = 60.0  # seconds for which a module that waits goes on while the API server does not answer
@@ -77,7 +78,7 @@ def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:
             warn(UNVERIFIED.format(host=configuration.host))  # Ansible displays a text once a run, however many modules say it
         if configuration.api_key and not configuration.auth_settings():
             raise no_token(kubernetes.__version__)
-        configuration.connection_pool_maxsize = THREADS
+        configuration.connection_pool_maxsize = CONNECTIONS
         return Cluster(configuration, compat.impersonation_headers(module), source, clock)
     except Exception as exc:
         raise explain(exc, source=source) from exc

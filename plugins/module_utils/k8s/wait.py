@@ -19,6 +19,7 @@ from .prospects import prospect
 from .readiness.gateway import unreported
 from .readiness.judge import judge, leaving
 from .related_objects import LOG_LINES, Observer, Ref
+from .sanitize import scraping_fields
 from .surroundings import Surroundings
 
 # Seconds: how often pods are read, how often progress is reported.
@@ -192,6 +193,15 @@ class Wait:
                 self._terminal.pop(ref, None)
         return any(self.elapsed - since >= self._hold.get(ref, GRACE) for ref, since in self._terminal.items())
 
+    def outcome(self, done: bool) -> Facts:
+        """What a module returns of a wait that `run` has ended: {waited, waiting_for}, and {resources} or, unless done, {failures, msg}."""
+        waited = round(self.elapsed, 3)
+        found: Facts = {"waited": waited, "waiting_for": [str(ref) for ref in self.refs]}
+        if done:
+            return {**found, "resources": [named(ref, obj, self.verdicts[ref].reason) for ref in self.refs for obj in self.objects.get(ref, [])]}
+        entries = self.explain()
+        return {**found, "failures": entries, "msg": report(entries, len(self.refs), waited, self.state)}
+
     def explain(self) -> list[Facts]:
         """For each pending object: {kind, name, namespace, reason, remedy, terminal, details: [lines]}."""
         result: list[Facts] = []
@@ -246,6 +256,13 @@ class Wait:
                 log += self.observer.log(pod, name, LOG_LINES)
             logs.append((name, log, bool(entry.get("restartCount") or get_path(entry, "state", "terminated"))))
         return logs
+
+
+def named(ref: Ref, obj: Facts, reason: str) -> Facts:
+    """Which object it is, why it is ready, and what it says of scraping."""
+    scraping = scraping_fields(obj)
+    which = {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
+    return {**which, "reason": reason, **({"spec": scraping} if scraping else {})}
 
 
 def event_lines(events: list[Facts], who: str, said: list[str]) -> list[str]:

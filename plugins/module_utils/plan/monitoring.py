@@ -71,7 +71,7 @@ def observability(service: Facts, user: Facts, release: Facts, labels: Facts, se
 
 
 def prometheus(user: Facts) -> Facts | None:
-    """How to ask the user's Prometheus, as option `prometheus` of monitoring_proof; None where none is named."""
+    """How to ask the user's Prometheus, with the seconds that its data may take; None where none is named."""
     settings = user[VARIABLE]
     given = settings["prometheus"]
     if not given:

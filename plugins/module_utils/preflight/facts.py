@@ -89,7 +89,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
 
 
 def survey(cluster: Cluster, namespace: str = "") -> Facts:
-    """The facts of which preflight/starting_file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does.
+    """The facts of which inventory/file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does.
 
     Also the names of all namespaces, and what runs: in the whole cluster, or in this namespace where the account may not list more.
     """

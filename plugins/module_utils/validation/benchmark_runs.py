@@ -14,7 +14,7 @@ from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL
 from ..plan.server import server_targets
 from ..report import text
-from . import verdict
+from . import targets
 
 RATES = (1, 2, 4, 8)
 DECODE = "decode"  # the role of servers that is not named
@@ -26,7 +26,7 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
 
     With `seconds`, only the first stage runs, for that time; without objectives none of its requests may fail.
     """
-    wanted, gateway = plan["benchmark"], verdict.gateway(t.cast(t.Any, plan))
+    wanted, gateway = plan["benchmark"], targets.gateway(t.cast(t.Any, plan))
     chosen = wanted["services"] or [service["name"] for service in plan["services"]]
     listed = stages(wanted)
     warmup = {**listed[0], "seconds": wanted["warmup_seconds"]} if listed and wanted["warmup_seconds"] else None
@@ -53,7 +53,7 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
             "servers": [server_targets(server, plan["namespace"]) for server in service["servers"] if server["replicas"]],
             "job": _job(plan) if wanted["job"] else None,
         }
-        for service, target in zip(plan["services"], verdict.targets(t.cast(t.Any, plan)), strict=True)
+        for service, target in zip(plan["services"], targets.services(t.cast(t.Any, plan)), strict=True)
         if target["name"] in chosen
     ]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run of module routing_proof: resolves the gateway's address, then probes every service in parallel."""
+"""Requests to services: resolves the gateway's address, then probes every service in parallel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ THREADS = 8
 
 
 class Proof:
-    """`options`: those of module routing_proof; `cluster`: a k8s.client.Cluster, None where no option needs one."""
+    """`options`: `gateway` and `services` of stack_validation; `cluster`: a k8s.client.Cluster, None where no option needs one."""
 
     def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits

@@ -54,7 +54,7 @@ def _resource(entry: Facts) -> str:
 
 
 def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
-    """Claims from a result of scheduler_proof; `services`: those of the plan."""
+    """Claims from what stack.Checks has of the logs of endpoint pickers; `services`: those of the plan."""
     if not isinstance(result, c.Mapping) or not ("schedulers" in result or "failures" in result):
         return [not_run("schedulers/configured", result)], []
     wrong = {entry["name"]: entry["error"] for entry in result.get("failures") or ()}
@@ -135,7 +135,7 @@ def _adapters(group: Facts, seen: Facts) -> Claim:
 def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) -> Judged:
     """Claims that every endpoint picker and server serves metrics, and that the planned PodMonitors select each of them exactly once.
 
-    `routing`, `servers`, `objects`: results of routing_proof, vllm_health_info and resource_ready. While objects are not ready, which is a
+    `routing`, `servers`, `objects`: as stack.Checks has them. While objects are not ready, which is a
     claim of its own, PodMonitors are not judged.
     """
     ready = objects.get("resources") if isinstance(objects, c.Mapping) and not objects.get("failures") else None
@@ -218,14 +218,8 @@ def _servers(group: Facts, result: Facts) -> Claim:
     return claim(group["name"], False, evidence or "the servers are not healthy", remedy, seconds)
 
 
-def judge_performance(results: t.Any) -> Judged:
-    """Claims from the results of vllm_perf in a loop over benchmark_runs; none where performance was not validated."""
-    if not isinstance(results, c.Mapping) or "results" not in results:
-        return [], []
-    return [_performance(result) for result in results["results"]], []
-
-
-def _performance(result: Facts) -> Claim:
+def judge_performance(result: Facts) -> Claim:
+    """The claim from a result of vllm_perf for one of benchmark_runs, which is its `item`."""
     name, seconds = f"{result['item']['name']}/performance", result.get("seconds", 0.0)
     if "stages" not in result:
         return not_run(name, result)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks that a plan asks for, and the verdict of their claims, with its table and curl lines. Pure."""
+"""The verdict of the claims about a stack, with its table and curl lines. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ import shlex
 import typing as t
 import urllib.parse
 
-from ..common.flags import flags_of
 from ..common.objects import Facts
-from ..plan.server import server_targets
-from ..releases.deployed import ENGINE_DEFAULTS
 from ..report import text
-from . import claims, stack_claims
+from . import claims, stack_claims, targets
 from .warmup_claims import judge
 
-# Series of the endpoint picker that module routing_proof reads.
-_SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "disagg_decisions")
-
+# In the order of their claims.
+CHECKS = ("platform", "objects", "warmup", "routing", "schedulers", "servers", "monitoring", "security")
 WIDEST = 28  # columns of the names of claims that leave room for evidence beside them
 BELOW = 6  # columns before evidence that stands below a claim
-SIMULATOR_SEQS = 5  # requests that a simulator processes concurrently by default
 # The group of a claim, by the end of its id.
 GROUPS = {
     "gateway": ("programmed", "route", "weights", "serving"),
@@ -49,132 +44,29 @@ def group_of(name: str) -> str:
     return start if start in ("platform", "objects") else next((group for group, ends in GROUPS.items() if last in ends), start)
 
 
-def targets(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as option `services` of routing_proof."""
-    return [
-        {
-            "name": service["name"],
-            "model": service["model"]["served_name"],
-            "aliases": service["aliases"],
-            "path": service["route"]["path"],
-            "address": _address(service),
-            "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
-            "headers": {**headers, **(service["route"].get("pin") or {})},
-            "weights": service["weights"],
-            "shared_headers": headers,
-            "api_key_secret": service["server"]["api_key_secret"],
-            # Where an autoscaler sets it, routing_proof uses the number that the endpoint picker knows.
-            "replicas": _fixed(service["server"]),
-            "max_num_seqs": _places(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
-            "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
-            # Servers that connect to the endpoint picker stay with the previous one until it has ended.
-            "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
-            "servers": {
-                "namespace": plan["namespace"],
-                "groups": [{"role": server["role"], "labels": server["selector"], "port": str(server["port"])} for server in service["servers"]],
-            },
-            "metrics": {
-                "namespace": service["scheduler"]["namespace"],
-                "labels": service["scheduler"]["selector"],
-                "port": str(service["scheduler"]["ports"]["metrics"]),
-                "names": {key: plan["release"]["metrics"][key] for key in _SERIES},
-            },
-        }
-        for service in plan["services"]
-        for headers in [{each["name"]: each["value"] for each in service["route"].get("headers") or []}]
-    ]
-
-
-def gateway(plan: Facts) -> dict[str, t.Any] | None:
-    """The Gateway to send requests to; None where every model has an address of its own."""
-    found = plan["gateway"]
-    return {"namespace": found["namespace"], "name": found["name"], "listener": found["listener"]["name"]} if found["gateway_api"] else None
-
-
-def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
-    """A host name that both the route and the listener accept; a wildcard accepts any label."""
-    named = [name for name in (*hostnames, listener) if name]
-    exact = [name for name in named if not name.startswith("*")]
-    return exact[0] if exact else (named[0].replace("*", "validation", 1) if named else None)
-
-
-def required_objects(plan: Facts) -> list[dict[str, t.Any]]:
-    """References to the objects that must be ready: {api_version, kind, namespace, name, and least for workloads of a planned number of replicas}."""
-    gateway, namespace = plan["gateway"], plan["namespace"]
-    found: list[dict[str, t.Any]] = []
-    if gateway["gateway_api"]:
-        found.append(_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"]))
-    if gateway.get("install"):
-        found += [{**_reference("apps/v1", each["kind"], each["namespace"], each["name"]), **_least(1, each["kind"])} for each in gateway["controllers"]]
-    groups = plan["prerequisites"]["leader_worker_set"]
-    if groups and groups["install"]:
-        found.append({**_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))), **_least(1)})
-    for service in plan["services"]:
-        picker = service["scheduler"]
-        found += [
-            *({**_reference(each["api_version"], each["kind"], namespace, each["name"]), **_least(_fixed(each))} for each in service["servers"]),
-            {**_reference("apps/v1", "Deployment", picker["namespace"], picker["name"]), **_least(picker["replicas"])},
-        ]
-        watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
-        found += [_reference(item["api_version"], item["kind"], item.get("namespace", namespace), item["name"]) for item in watched]
-        if service["pool"]["exists"]:
-            parent = {"parent": f"{gateway['namespace']}/{gateway['name']}"} if gateway["pool_status"] and service["route"]["exists"] else {}
-            found.append({**_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]), **parent})
-        found += [_reference("gateway.networking.k8s.io/v1", "HTTPRoute", each["namespace"], each["name"]) for each in service["routes"]]
-    return found
-
-
-def object_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
-    """Claim ids by (kind, namespace, name) of the objects with a claim of their own."""
-    found = {}
-    for service in plan["services"]:
-        name = service["name"]
-        found[("Deployment", service["scheduler"]["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
-        if service["pool"]["exists"]:
-            found[("InferencePool", plan["namespace"], service["pool"]["name"])] = f"{name}/pool"
-        for each in service["routes"][:1]:
-            found[("HTTPRoute", each["namespace"], each["name"])] = f"{name}/route"
-    return found
-
-
-def _address(service: Facts) -> dict[str, t.Any] | None:
-    """The Service in front of a model without a gateway; None where there is a gateway."""
-    proxy = service["scheduler"]["proxy"]
-    return {"namespace": service["scheduler"]["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
-
-
-def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, t.Any]:
-    return {"api_version": api_version, "kind": kind, "namespace": namespace, "name": name}
-
-
-def _least(replicas: int | None, kind: str = "Deployment") -> dict[str, int]:
-    """How many replicas a workload has to ask for; nothing where an autoscaler, or its kind, decides."""
-    return {"least": replicas} if replicas and kind != "DaemonSet" else {}
-
-
-def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan. `results`: registered results of the checks, by {access, platform, objects, warmup, routing, schedulers, servers, monitoring,
-    security, performance, time}.
+def assemble(plan: Facts, results: Facts, collection: str, checks: c.Collection[str] = CHECKS) -> dict[str, t.Any]:
+    """The verdict on a plan. `results`: of access and of each of `checks`, as stack.Checks has them, and the time.
 
     A check that failed as a whole is a failed claim; where that of the access failed, it is the only one.
     """
     access = results.get("access")
     if access and access.get("failed"):
         return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""), plan.get("deployment"))
-    routing, seen = results.get("routing"), results.get("servers")
-    judged = [
-        _module_claims("platform/seen", results.get("platform")),
-        stack_claims.judge_resources(results.get("objects"), object_claims(plan)),
-        judge(results.get("warmup"), plan["warmups"]),
-        _module_claims("routing/proven", routing),
-        stack_claims.judge_schedulers(results.get("schedulers"), plan["services"]),
-        stack_claims.judge_servers(seen, servers(plan)),
-        stack_claims.judge_scraping(routing, seen, plan, results.get("objects")),
-        _module_claims("monitoring/proven", results.get("monitoring")) if monitoring(plan) else ([], []),
-        _module_claims("security/proven", results.get("security")),
-        stack_claims.judge_performance(results.get("performance")),
-    ]
-    found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
+    result: t.Callable[[str], t.Any] = results.get
+    routing, seen = result("routing"), result("servers")
+    judges: dict[str, t.Callable[[], claims.Judged]] = {
+        "platform": lambda: _own_claims("platform/seen", result("platform")),
+        "objects": lambda: stack_claims.judge_resources(result("objects"), targets.object_claims(plan)),
+        "warmup": lambda: judge(result("warmup"), plan["warmups"]),
+        "routing": lambda: _own_claims("routing/proven", routing),
+        "schedulers": lambda: stack_claims.judge_schedulers(result("schedulers"), plan["services"]),
+        "servers": lambda: _joined(
+            stack_claims.judge_servers(seen, targets.servers(plan)), stack_claims.judge_scraping(routing, seen, plan, result("objects"))
+        ),
+        "monitoring": lambda: _own_claims("monitoring/proven", result("monitoring")) if targets.monitoring(plan) else ([], []),
+        "security": lambda: _own_claims("security/proven", result("security")),
+    }
+    found, skipped = _joined(*(judges[name]() for name in CHECKS if name in checks))
     facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
     of = {**(plan.get("deployment") or {}), **({"cluster": access["server"]} if access and access.get("server") else {})}
     return verdict(
@@ -182,83 +74,24 @@ def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
     )
 
 
-def _module_claims(name: str, result: t.Any) -> claims.Judged:
-    """The claims that a module returned; a failed claim where it returned none."""
+def _own_claims(name: str, result: t.Any) -> claims.Judged:
+    """The claims that a check made itself; a failed claim where it made none."""
     ran = isinstance(result, c.Mapping) and "claims" in result
     return (result["claims"], result["not_checked"]) if ran else ([claims.not_run(name, result)], [])
 
 
-def servers(plan: Facts) -> list[dict[str, t.Any]]:
-    """Each group of equal servers: claim id, model, `replicas` and `signals` as options of vllm_health_info, and the planned size of KV-cache blocks."""
-    return [
-        {
-            "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
-            "model": service["model"]["served_name"],
-            "replicas": server_targets(server, plan["namespace"]),
-            "signals": service["scheduler"]["signals"],
-            "block_size": _number(server["args"], "block-size"),
-            "adapters": service["model"]["adapters"],
-        }
-        for service in plan["services"]
-        for server in service["servers"]
-        if server["replicas"]
-    ]
+def _joined(*parts: claims.Judged) -> claims.Judged:
+    return [entry for part in parts for entry in part[0]], [entry for part in parts for entry in part[1]]
 
 
-def _fixed(server: Facts) -> int | None:
-    """The planned number of servers; None where an autoscaler sets it."""
-    return None if server["autoscaling"] else server["replicas"]
+def with_performance(found: Facts, results: c.Sequence[Facts]) -> dict[str, t.Any]:
+    """A verdict with the claims about a load. `results`: of vllm_perf in a loop over benchmark_runs."""
+    more = [_grouped(entry) for entry in map(stack_claims.judge_performance, results)]
+    return {**found, "ok": found["ok"] and all(entry["ok"] for entry in more), "claims": [*found["claims"], *more]}
 
 
-def _places(service: Facts) -> int | None:
-    """Requests that a server processes at once, where its arguments say it."""
-    names = ENGINE_DEFAULTS[service["engine"]]["flags"].get("max_num_seqs", ())
-    return next((found for name in names if (found := _number(service["server"]["args"], name))), None)
-
-
-def _number(arguments: c.Sequence[str], flag: str) -> int | None:
-    given = flags_of(arguments).get(flag) or ""
-    return int(given) if given.isdigit() else None
-
-
-def security_services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as option `services` of security_proof."""
-    return [
-        {
-            "name": service["name"],
-            "account": service["scheduler"]["service_account"],
-            "rules": service["scheduler"]["rules"],
-            "selectors": [
-                *(part["selector"] for server in service["servers"] for part in (server, server["worker"]) if part),
-                service["scheduler"]["selector"],
-            ],
-        }
-        for service in plan["services"]
-    ]
-
-
-def monitoring(plan: Facts) -> dict[str, t.Any] | None:
-    """The options of monitoring_proof; None where no Prometheus is named, or no service has alerts or dashboards."""
-    services = [{"name": service["name"], "queried": service["queried"]} for service in plan["services"] if any(service["queried"].values())]
-    return {**plan["prometheus"], "services_namespace": plan["namespace"], "services": services} if plan["prometheus"] and services else None
-
-
-def platform_needs(plan: Facts) -> dict[str, t.Any]:
-    """The needs of a plan after its deployment, with nothing left to install."""
-    needs = plan["preflight"]
-    return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
-
-
-def autoscaled_services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as option `services` of platform_proof."""
-    return [
-        {
-            "name": service["name"],
-            "deployments": [server["name"] for server in service["servers"]],
-            "autoscaled": [server["name"] for server in service["servers"] if server["autoscaling"] and server["autoscaling"]["autoscaler"]],
-        }
-        for service in plan["services"]
-    ]
+def _grouped(entry: claims.Claim) -> claims.Claim:
+    return {"id": entry["id"], "group": group_of(entry["id"]), **entry}
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
@@ -290,7 +123,7 @@ def verdict(
         **(deployment or {}),
         "endpoint": endpoints[0]["url"] if endpoints else None,
         "endpoints": [dict(entry) for entry in endpoints],
-        "claims": [{"id": entry["id"], "group": group_of(entry["id"]), **entry} for entry in claims],
+        "claims": [_grouped(entry) for entry in claims],
         "not_checked": [dict(entry) for entry in skipped],
         "versions": dict(versions),
     }

@@ -20,7 +20,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request im
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
 from ansible_collections.llm_d.inference.plugins.module_utils.report import text
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs, claims, running_schedulers, verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.schedulers import running
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs, claims, verdict
 
 SERVICE = "a-service-whose-name-is-as-long-as-its-objects-allow-it"[:54]
 WHOLE = "x" * 54  # one that has nowhere to be broken
@@ -116,7 +117,7 @@ def scorers(name):
     ]
     plan = make_plan({"llm_d_model_services": services, "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}})
     proof = [{"name": f"{name}-epp", "pods": [{"pod": f"{name}-epp-5d9f7c6b4-{end}", "by": "log"} for end in ("x8zkq", "b2h4n")]}]
-    return [], [*running_schedulers.lines(plan, [], proof), *running_schedulers.lines(plan, None, None)]
+    return [], [*running.lines(plan, [], proof), *running.lines(plan, None, None)]
 
 
 def halves(lines, head):

@@ -41,7 +41,7 @@ def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> No
 
 def test_an_inventory_of_the_user_is_not_among_those_that_are_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else `make inventory` would make the golden files stale."""
-    from plugins.module_utils.preflight.starting_file import HOSTS
+    from plugins.module_utils.inventory.file import HOSTS
     from tools import manifests
 
     for name, hosts in (("shipped", "localhost\n"), ("mine", HOSTS), (".mine.partial", "")):

@@ -9,7 +9,7 @@ import json
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
-from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health, vllm_health_info, vllm_perf
+from ansible_collections.llm_d.inference.plugins.modules import stack_validation, vllm_health, vllm_health_info, vllm_perf
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, InferenceGateway, chunk, serve, stream
 from module_calls import seen
@@ -70,9 +70,11 @@ def test_a_proof(call, certificate, known):
     gateway = InferenceGateway()
     with serve(gateway, certificate, mutual=True) as url, serve(gateway) as pages:
         service = {"name": "llama", "model": "acme/tiny", "url": url, "replicas": 2, "metrics": {"url": pages, "names": NAMES}}
-        assert call(routing_proof, services=[{**service, **known}], settle=0.2).get("ok") is True
+        assert call(stack_validation, services=[{**service, **known}], settle=0.2)["verdict"]["ok"] is True
         gateway.prompts.clear()
-        assert call(routing_proof, services=[{**service, "ca_path": certificate[0]}], settle=0.2, wait=0.5)["failed"] and gateway.prompts == []
+        assert (
+            call(stack_validation, services=[{**service, "ca_path": certificate[0]}], settle=0.2, wait=0.5)["verdict"]["ok"] is False and gateway.prompts == []
+        )
 
 
 @pytest.mark.parametrize("module", [vllm_health, vllm_health_info, vllm_perf])
@@ -85,5 +87,5 @@ def test_what_cannot_be(call, certificate, module):
 
 def test_what_cannot_be_of_a_proof(call, certificate):
     service = {"name": "llama", "model": "acme/tiny", "url": "https://127.0.0.1:1"}
-    assert "client_cert" in call(routing_proof, services=[{**service, "client_key": certificate[1]}])["msg"]
-    assert "services[0].url: client_cert /nowhere: " in call(routing_proof, services=[{**service, "client_cert": "/nowhere"}])["msg"]
+    assert "client_cert" in call(stack_validation, services=[{**service, "client_key": certificate[1]}])["msg"]
+    assert "services[0].url: client_cert /nowhere: " in call(stack_validation, services=[{**service, "client_cert": "/nowhere"}])["msg"]

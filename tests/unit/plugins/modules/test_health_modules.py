@@ -9,7 +9,8 @@ import json
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import claims
+from ansible_collections.llm_d.inference.plugins.modules import stack_validation, vllm_health
 from local_servers import InferenceGateway, closed_port, models, serve
 from module_calls import seen
 
@@ -89,30 +90,35 @@ def service(url, **more):
 
 def test_a_proof(run):
     with serve(InferenceGateway()) as url:
-        result = run(routing_proof, services=[service(url)])
-    assert result["ok"] is True and result["changed"] is False and "failed" not in result
-    assert [entry["id"].split("/")[1] for entry in result["claims"]] == ["serving", "scheduled", "counted", "sticky", "cached", "spread"]
+        result = run(stack_validation, services=[service(url)])
+    found = result["verdict"]
+    assert found["ok"] is True and result["changed"] is False and "failed" not in result and set(found["versions"]) == {"kubernetes"}
+    assert [entry["id"].split("/")[1] for entry in found["claims"]] == ["serving", "scheduled", "counted", "sticky", "cached", "spread"]
 
 
 def test_a_proof_that_fails_names_every_claim(run):
     with serve(InferenceGateway(sticky=False, scheduler_header=False)) as url:
-        result = run(routing_proof, services=[service(url)], settle=0.1)
-    assert result["failed"] is True and result["ok"] is False
-    assert "llama-8b/scheduled: 0 of 10" in result["msg"] and "llama-8b/sticky: 6 requests" in result["msg"] and result["msg"].count("remedy: ") == 2
+        result = run(stack_validation, services=[service(url)], settle=0.1)
+    assert "failed" not in result and result["verdict"]["ok"] is False
+    told = "\n".join(claims.failures(result["verdict"]["claims"]))
+    assert "llama-8b/scheduled: 0 of 10" in told and "llama-8b/sticky: 6 requests" in told and told.count("remedy: ") == 2
 
 
 def test_a_proof_in_check_mode_sends_nothing(run):
     gateway = InferenceGateway()
     with serve(gateway) as url:
-        result = run(routing_proof, check=True, services=[service(url)], gateway={"namespace": "a", "name": "b"}, kubeconfig="/nowhere")
-    assert gateway.prompts == [] and result["claims"] == [] and result["not_checked"] == [{"id": "llama-8b", "why": "check mode"}]
+        result = run(stack_validation, check=True, services=[service(url)], gateway={"namespace": "a", "name": "b"}, kubeconfig="/nowhere")
+    assert gateway.prompts == [] and "verdict" not in result and "nothing is validated" in result["msg"]
     assert "failed" not in result
 
 
 def test_all_bad_options_of_a_proof_at_once(run):
     broken = {"name": "c", "model": "m", "url": "https://c", "ca_path": "/nowhere/ca.pem"}
     result = run(
-        routing_proof, services=[service("a", metrics=None, headers={"x two": "b"}), {"name": "b", "model": "m"}, broken], sticky_requests=1, request_timeout=0
+        stack_validation,
+        services=[service("a", metrics=None, headers={"x two": "b"}), {"name": "b", "model": "m"}, broken],
+        sticky_requests=1,
+        request_timeout=0,
     )
     for said in (
         "services[2].url: ca_path /nowhere/ca.pem",
@@ -126,5 +132,5 @@ def test_all_bad_options_of_a_proof_at_once(run):
 
 
 def test_a_proof_without_an_api_server_is_one_clear_line(run):
-    result = run(routing_proof, services=[{"name": "a", "model": "m"}], gateway={"namespace": "a", "name": "b"}, kubeconfig="/nowhere/kubeconfig")
+    result = run(stack_validation, services=[{"name": "a", "model": "m"}], gateway={"namespace": "a", "name": "b"}, kubeconfig="/nowhere/kubeconfig")
     assert result["failed"] is True and "there is no such file" in result["msg"] and "Traceback" not in json.dumps(result)

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judge import judge
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Wait
 from ansible_collections.llm_d.inference.plugins.modules import resource_ready
 from module_calls import seen
 from recorded import recorded
@@ -17,7 +18,7 @@ from recorded import recorded
 SECRET = "hunter2-in-clear"
 
 
-class Waited:
+class Waited(Wait):
     """In the place of the wait: a Deployment that is ready."""
 
     elapsed = 1.5
@@ -26,6 +27,7 @@ class Waited:
         made = recorded("deployment")
         made["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "MODE", "value": SECRET}]
         made["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--api-key={SECRET}"]
+        self.refs = refs
         self.objects = {refs[0]: [made]}
         self.verdicts = {refs[0]: judge(made)}
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import types
 import urllib.parse
 
 import kubernetes
@@ -14,8 +15,10 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import rollout
-from ansible_collections.llm_d.inference.plugins.modules import scheduler_proof, scorer_config
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.schedulers import rollout
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack
+from ansible_collections.llm_d.inference.plugins.modules import scorer_config
 from local_servers import serve
 
 local_servers.Handler.do_PATCH = local_servers.Handler._serve
@@ -275,44 +278,45 @@ def test_what_it_needs_beside_it_must_be_there(ask):
     assert result["failed"] and "the sidecar tokenizer" in result["msg"] and "playbooks/scorers.yml" in result["msg"] and not api.writes
 
 
-def test_the_proof_names_who_does_not_run_what_it_should(run):
-    api = Api("balanced")
+@pytest.fixture(name="look")
+def look_at_pickers(monkeypatch):
+    """Looks at the endpoint pickers of an API as the validation does."""
+    monkeypatch.setattr(kubernetes.client.Configuration, "_default", None)
 
-    def prove(config, check=False):
+    def look(api, config=None, patient=True):
         with serve(api) as url:
-            return run(scheduler_proof, check, host=url, api_key="sk-secret-token-1234567", namespace="llm-d", configurations={"sim-epp": config}, timeout=60)
+            cluster = connect(types.SimpleNamespace(params={"host": url, "api_key": "sk-secret-token-1234567"}))
+            return stack.schedulers(cluster, [{**TARGET, "config": config or api.config}], 60, patient)
 
-    assert prove(text_of("balanced"))["schedulers"][0]["pods"][0]["by"] == "log"
-    assert not prove(text_of("queue"), check=True).get("failed")
-    wrong = prove(text_of("queue"))
-    assert wrong["failed"] and "was changed by someone else" in wrong["msg"]
+    return look
+
+
+def told(found):
+    (wrong,) = found["failures"]
+    return wrong["error"]
+
+
+def test_the_validation_names_who_does_not_run_what_it_should(look):
+    api = Api("balanced")
+    assert look(api, text_of("balanced"))["schedulers"][0]["pods"][0]["by"] == "log"
+    assert told(look(api, text_of("queue"))).startswith("Deployment llm-d/sim-epp was changed by someone else")
     api.config = text_of("round_robin", "router-0.10")
     api.checksum = rollout.checksum(api.config)
     api.roll()
-    refused = prove(api.config)
-    assert refused["failed"] and refused["failures"] == [
-        {"name": "sim-epp", "culprit": REFUSAL, "error": f"the new endpoint picker does not start: {REFUSAL}"},
-    ]
+    assert look(api)["failures"] == [{"name": "sim-epp", "error": f"llm-d/sim-epp: the new endpoint picker does not start: {REFUSAL}"}]
     assert not api.writes
 
 
-def test_a_verdict_waits_for_no_picker_that_is_not_ready(run, clock):
+def test_a_verdict_waits_for_no_picker_that_is_not_ready(look, clock):
     api = Api("balanced")
     api.newest["ready"] = False
     api.log = lambda _name: ""
-
-    def prove(**options):
-        with serve(api) as url:
-            return run(scheduler_proof, host=url, api_key="x-token-12345678", namespace="llm-d", configurations={"sim-epp": api.config}, timeout=60, **options)
-
-    assert "container epp crashes" in prove(patient=False)["msg"] and clock.sleeps == []
-    assert "container epp crashes" in prove()["msg"] and sum(clock.sleeps) == 60
+    assert "container epp crashes" in told(look(api, patient=False)) and clock.sleeps == []
+    assert "container epp crashes" in told(look(api)) and sum(clock.sleeps) == 60
 
 
-def test_a_picker_that_is_scaled_away_is_said_at_once(run, clock):
+def test_a_picker_that_is_scaled_away_is_said_at_once(look, clock):
     api = Api("balanced")
     shown = api.as_seen
     api.as_seen = lambda _ready: {**shown(0), "spec": {**shown(0)["spec"], "replicas": 0}, "status": {"observedGeneration": 1}}
-    with serve(api) as url:
-        found = run(scheduler_proof, host=url, api_key="x-token-12345678", namespace="llm-d", configurations={"sim-epp": api.config}, timeout=60)
-    assert "Deployment llm-d/sim-epp is scaled to 0" in found["msg"] and clock.sleeps == []
+    assert "Deployment llm-d/sim-epp is scaled to 0" in told(look(api)) and clock.sleeps == []

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import explain, plan, problems, secret_definitions
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.export import exported
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs, verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs, targets, verdict
 
 Facts = dict[str, t.Any]
 KEY = "clear-7Qd2kVxT9w-gateway"
@@ -86,11 +86,11 @@ def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
 )
 def test_everything_that_asks_a_server_knows_the_secret(file: Facts, secret: Facts | None) -> None:
     planned = plan(file)
-    asked = [each["replicas"] for each in verdict.servers(planned)]
+    asked = [each["replicas"] for each in targets.servers(planned)]
     asked += [entry for module in ("warmups", "adapters") for each in planned[module] for entry in each["replicas"]]
     asked += [entry for run in benchmark_runs.runs(planned) for entry in run["servers"]]
     assert [entry.get("api_key_secret") for entry in asked] == [secret] * len(asked) and len(asked) == (4 if "warmup" in file["llm_d_model_services"][0] else 2)
-    through_the_gateway = [*verdict.targets(planned), *benchmark_runs.runs(planned)]
+    through_the_gateway = [*targets.services(planned), *benchmark_runs.runs(planned)]
     assert [entry["api_key_secret"] for entry in through_the_gateway] == [secret, secret]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
@@ -170,10 +170,10 @@ def test_rights(scaling: Facts | None, kind: str | None) -> None:
 
 def test_what_is_validated_takes_any_number() -> None:
     fixed, scaled = (plan(file_of(scaling, **more)) for scaling, more in ((None, {"replicas": 4}), (HPA, {})))
-    assert [(target["replicas"], target["endpoints"]) for made in (fixed, scaled) for target in verdict.targets(made)] == [(4, 4), (None, None)]
-    assert [group["replicas"]["count"] for made in (fixed, scaled) for group in verdict.servers(made)] == [4, 1]
-    assert [each["autoscaled"] for made in (fixed, scaled) for each in verdict.autoscaled_services(made)] == [[], ["sim-decode"]]
-    assert verdict.autoscaled_services(plan(file_of(ALL["external"])))[0]["autoscaled"] == []
+    assert [(target["replicas"], target["endpoints"]) for made in (fixed, scaled) for target in targets.services(made)] == [(4, 4), (None, None)]
+    assert [group["replicas"]["count"] for made in (fixed, scaled) for group in targets.servers(made)] == [4, 1]
+    assert [each["autoscaled"] for made in (fixed, scaled) for each in targets.autoscaled_services(made)] == [[], ["sim-decode"]]
+    assert targets.autoscaled_services(plan(file_of(ALL["external"])))[0]["autoscaled"] == []
 
 
 def test_there_has_to_be_room_for_the_least_number() -> None:

@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.names import SUFFIX
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import HOME_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.benchmark_runs import runs
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from pruned import Facts, pruned
@@ -39,7 +39,7 @@ def file_of(**more: object) -> Facts:
 
 def text(made: Facts) -> str:
     """All objects, without what is computed from their text, and without programs, whose letters may be anything."""
-    found = json.dumps([definitions(plan(made)), verdict.required_objects(plan(made))], sort_keys=True)
+    found = json.dumps([definitions(plan(made)), targets.required_objects(plan(made))], sort_keys=True)
     found = re.sub(r'(?<="applyset.kubernetes.io/part-of": )"[^"]+"', "", found)
     return re.sub(r'"llm-d.ai/[a-z]+-checksum": "[0-9a-f]+"|"uid\\": \\"[0-9a-f]+|"binaryData": {[^}]*}', "", found)
 
@@ -107,7 +107,7 @@ def test_weights_name_services_with_the_suffix_or_without(weights: Facts, provid
     assert set(routes) == {"zoo-blue", "zoo-blue-direct", "perch-blue"} | parts
     pins = [each["value"] for rule in routes["zoo-blue"] for each in rule["matches"][0].get("headers", []) if each["name"] == "x-llm-d-service"]
     assert pins == ["zoo-blue"]
-    target = verdict.targets(planned)[0]
+    target = targets.services(planned)[0]
     assert (target["weights"], target["headers"]["x-llm-d-service"]) == ({"zoo-blue": 9, "yak-blue": 1}, "zoo-blue")
 
 
@@ -231,18 +231,18 @@ def test_an_envoy_filter_calls_it_there() -> None:
 
 def test_claims_and_preflight_look_for_it_there() -> None:
     planned = plan(user(SIMULATOR, **WATCHED, **APART, llm_d_image_pull_secrets=["own"]))
-    (target,) = verdict.targets(planned)
+    (target,) = targets.services(planned)
     assert (target["metrics"]["namespace"], target["servers"]["namespace"]) == ("pickers", "llm-d")
-    places = {(each["kind"], each["name"]): each["namespace"] for each in verdict.required_objects(planned)}
+    places = {(each["kind"], each["name"]): each["namespace"] for each in targets.required_objects(planned)}
     assert places["Deployment", "sim-epp"] == places["PodMonitor", "sim-epp"] == "pickers"
     assert places["Deployment", "sim-decode"] == places["PodMonitor", "sim-decode"] == "llm-d"
-    assert ("Deployment", "pickers", "sim-epp") in verdict.object_claims(planned)
+    assert ("Deployment", "pickers", "sim-epp") in targets.object_claims(planned)
     needs = planned["preflight"]
     assert {"llm-d", "pickers"} <= set(needs["namespaces"]) and "pickers" in needs["made"]
     assert {(each["namespace"], each["name"]) for each in needs["secrets"]} == {("llm-d", "own"), ("pickers", "own")}
     assert [each["name"] for each in needs["resources"]] == ["sim-decode"], "the quotas that are read are those of the servers"
     standalone = plan(user(SIMULATOR, **STANDALONE, **APART))
-    assert verdict.targets(standalone)[0]["address"]["namespace"] == "pickers"
+    assert targets.services(standalone)[0]["address"]["namespace"] == "pickers"
 
 
 def test_the_warm_up_stays_with_the_servers_and_shares_are_counted_by_the_endpoint_pickers() -> None:
@@ -251,8 +251,8 @@ def test_the_warm_up_stays_with_the_servers_and_shares_are_counted_by_the_endpoi
     assert job == {(kind, "llm-d") for kind in ("ServiceAccount", "Role", "RoleBinding", "ConfigMap", "CronJob")}
     assert "pickers" not in planned["services"][0]["warmup_job"]["options"]
     assert [each["name"] for each in planned["preflight"]["resources"]] == ["zoo-decode", "zoo-prefill", "zoo-warmup", "yak-decode"]
-    targets = verdict.targets(planned)
-    assert targets[0]["weights"] == {"zoo": 90, "yak": 10} and {each["metrics"]["namespace"] for each in targets} == {"pickers"}
+    asked = targets.services(planned)
+    assert asked[0]["weights"] == {"zoo": 90, "yak": 10} and {each["metrics"]["namespace"] for each in asked} == {"pickers"}
     policies = [item for item in definitions(planned) if item["kind"] == "EnvoyExtensionPolicy"]
     asked = {each["name"]: item["spec"]["extProc"][0]["backendRefs"][0]["namespace"] for item in policies for each in item["spec"]["targetRefs"]}
     assert asked == dict.fromkeys(("zoo", "perch", "zoo.yak"), "pickers")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judge import judge
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import named
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack_claims
-from ansible_collections.llm_d.inference.plugins.modules import resource_ready
 from recorded import recorded
 
 SERVICES = [{"name": name, "scheduler": {"name": f"{name}-epp"}} for name in ("a", "b")]
@@ -95,7 +95,7 @@ def test_objects_that_have_a_claim_of_their_own():
     """With what the wait says of each, since it returns no status."""
     found = recorded("httproute")
     ref = Ref(found["apiVersion"], "HTTPRoute", found["metadata"]["namespace"], found["metadata"]["name"])
-    route = resource_ready.named(ref, found, judge(found).reason)
+    route = named(ref, found, judge(found).reason)
     names = {("HTTPRoute", ref.namespace, ref.name): "sim/route", ("Deployment", "llm-d", "epp"): "sim/picker"}
     found, _skipped = stack_claims.judge_resources({**READY, "resources": [*READY["resources"], route]}, names)
     assert [(entry["id"], entry["ok"], entry["seconds"]) for entry in found] == [
@@ -236,11 +236,10 @@ def test_who_names_the_pods_is_not_said_while_objects_are_missing(objects):
     ],
 )
 def test_speed(more, ok, evidence, remedy):
-    (found,), _skipped = stack_claims.judge_performance({"results": [{**RUN, **more}]})
+    found = stack_claims.judge_performance({**RUN, **more})
     assert found["ok"] is ok and found["id"] == "a/performance" and evidence in found["evidence"] and remedy in found["remedy"]
 
 
 def test_speed_that_was_not_measured():
-    assert stack_claims.judge_performance({}) == ([], [])
-    (found,), _skipped = stack_claims.judge_performance({"results": [{"item": {"name": "a"}, "msg": "connection refused"}]})
+    found = stack_claims.judge_performance({"item": {"name": "a"}, "msg": "connection refused"})
     assert not found["ok"] and found["evidence"] == "connection refused"

@@ -11,10 +11,10 @@ import typing as t
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.inventory.accelerators import offers
+from ansible_collections.llm_d.inference.plugins.module_utils.inventory.file import observed, starting_file
+from ansible_collections.llm_d.inference.plugins.module_utils.inventory.place import starting_place
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_accelerators import offers
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_file import observed, starting_file
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_place import starting_place
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions

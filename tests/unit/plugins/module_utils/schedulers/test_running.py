@@ -9,7 +9,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llm_d.inference.plugins.filter.running_schedulers import running_schedulers
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.running_schedulers import lines
+from ansible_collections.llm_d.inference.plugins.module_utils.schedulers.running import lines
 
 SIM = {"model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}
 

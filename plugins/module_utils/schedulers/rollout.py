@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import typing as t
+from collections.abc import Sequence
 
 from ..common.objects import Facts, condition, dicts, get_path, moment, text
 from ..epp import observed
@@ -99,7 +100,7 @@ class Rollout:
         return path
 
 
-def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float, patient: bool = True) -> list[Outcome]:
+def settle(cluster: Cluster, wanted: Sequence[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float, patient: bool = True) -> list[Outcome]:
     """Waits until every endpoint picker runs its configuration, given as (target, checksum, document), or until one of them fails.
 
     A document of None is not compared with the log. patient: whether a Deployment that is not ready is waited for; else each that is not is a failure at once.
@@ -109,9 +110,7 @@ def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.
     end = cluster.clock.now() + timeout
     cluster.be_patient(timeout)
     while True:
-        for watch in watches:
-            if watch.outcome is None:
-                watch.check(patient)
+        cluster.parallel(lambda watch: watch.check(patient), [watch for watch in watches if watch.outcome is None])
         # one failure fails all: do not wait for the others
         lost = any(watch.outcome and watch.outcome.error for watch in watches)
         if lost or all(watch.outcome for watch in watches) or cluster.clock.now() >= end:

@@ -10,8 +10,8 @@ import typing as t
 from dataclasses import dataclass
 
 from ..common.objects import Facts, dicts, mapping
+from ..preflight.running import running, said
 from ..schema.variables import VARIABLES
-from .running import running, said
 
 INSTANCE, NAMESPACE = (str(VARIABLES[name].default) for name in ("llm_d_instance", "llm_d_namespace"))
 PAGE = "docs/second-deployment.md"

@@ -1,22 +1,25 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The platform_proof module against an API server on loopback: each claim holds there, and fails when the cluster is another one."""
+"""Checks of a stack. The platform, against an API server on loopback: each claim holds there, and fails when the cluster is another one."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import types
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
+from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
-from ansible_collections.llm_d.inference.plugins.modules import platform_proof
-from job_cluster import kubeconfig
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack, targets
+from fake_clock import FakeClock
 from local_servers import JSON, serve
+from waiting import until
 
-NEEDS = verdict.platform_needs(
+NEEDS = targets.platform_needs(
     plan(
         {
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}],
@@ -71,21 +74,14 @@ class Server:
 
 
 @pytest.fixture(name="prove")
-def proof(call, tmp_path):
-    def prove(server, check=False, needs=NEEDS, autoscaled=(), wait=0, patient=True):
+def proof():
+    def prove(server, needs=NEEDS, autoscaled=(), wait=0, patient=True, clock=SYSTEM):
+        services = [
+            {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
+            {"name": "table", "deployments": ["table-decode"], "autoscaled": []},
+        ]
         with serve(server) as api:
-            return call(
-                platform_proof,
-                check=check,
-                kubeconfig=kubeconfig(tmp_path, api),
-                needs=needs,
-                wait=wait,
-                patient=patient,
-                services=[
-                    {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
-                    {"name": "table", "deployments": ["table-decode"]},
-                ],
-            )
+            return stack.platform(connect(types.SimpleNamespace(params={"host": api, "api_key": "x-token-12345678"}), clock), needs, services, wait, patient)
 
     return prove
 
@@ -267,14 +263,13 @@ class Late(Server):
 
 def test_a_new_autoscaler_is_given_time(prove):
     needs, server = {**NEEDS, "rights": []}, Late()
-    claims = prove(server, needs=needs, autoscaled=["sim-decode"], wait=30)["claims"]
+    claims = prove(server, needs=needs, autoscaled=["sim-decode"], wait=30, clock=FakeClock())["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [True] and server.looks == 3
     server = Late()
     claims = prove(server, needs=needs, wait=30)["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [False] and server.looks == 1, "that of someone else is not waited for"
 
 
-@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(("seconds", "looks"), [(5, 3), (3600, 1)])
 def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, looks):
     now = datetime.datetime(2026, 11, 26, 12, tzinfo=datetime.UTC)
@@ -283,7 +278,7 @@ def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, 
     born = (now - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
     monkeypatch.setitem(Late.MADE["metadata"], "creationTimestamp", born)
     server = Late()
-    claims = prove(server, needs={**NEEDS, "rights": []}, autoscaled=["sim-decode"], wait=30, patient=False)["claims"]
+    claims = prove(server, needs={**NEEDS, "rights": []}, autoscaled=["sim-decode"], wait=30, patient=False, clock=FakeClock())["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [looks == 3] and server.looks == looks
 
 
@@ -293,9 +288,67 @@ def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):
 
 
 def test_an_api_server_that_refuses_is_one_clear_line(prove):
-    found = prove(Server(hidden=("/version",)))
-    assert found["failed"] is True and "403" in found["msg"]
+    with pytest.raises(ApiError, match="403"):
+        prove(Server(hidden=("/version",)))
 
 
-def test_check_mode_asks_nothing(prove):
-    assert "claims" not in prove(lambda *_request: 1 / 0, check=True)
+READY, HOPELESS = {"resources": [], "waited": 0.1}, {"failures": [{"kind": "HTTPRoute"}], "msg": "1 of 5 objects is not ready"}
+SERVES, SILENT = {"ok": True, "claims": []}, {"ok": False, "claims": []}
+
+
+@pytest.mark.parametrize(
+    ("given", "objects", "routing", "seconds"),
+    [
+        ({}, READY, SERVES, (10, 60, 60, 180)),
+        ({}, HOPELESS, SILENT, (10, 60, 60, 180)),
+        ({"patient": False}, READY, SERVES, (5, 5, 12, 180)),
+        ({"patient": False}, READY, SILENT, (5, 5, 12, 0)),
+        ({"patient": False}, HOPELESS, SILENT, (5, 0, 12, 0)),
+        ({"patient": False, "wait": 3, "request_timeout": 60}, READY, SERVES, (60, 3, 3, 180)),
+        ({"patient": False}, {"msg": "the API server is away"}, {}, (5, 5, 12, 0)),
+    ],
+)
+def test_what_is_waited_for_behind_a_change_and_for_the_verdict_alone(given, objects, routing, seconds):
+    """Seconds for a request, for answers, for the log of a picker, for scrapes."""
+    waits = stack.Waits(**{"wait": 60, "timeout": 300, "patient": True, **given})
+    assert (waits.request, waits.answer(objects), waits.log, waits.scrape(routing, 180)) == seconds
+
+
+class Order(stack.Checks):
+    """Notes when each check begins and ends. What need not wait for requests through the gateway lasts until after them."""
+
+    def __init__(self, plan, **options):
+        super().__init__(types.SimpleNamespace(), plan, [], stack.Waits(0, 0, True), None, **options)
+        self.noted = []
+
+    def _check(self, name):
+        if name not in self._names:
+            return
+        self.noted.append((name, "begins"))
+        if name in ("platform", "schedulers", "security"):
+            until(lambda: ("routing", "ends") in self.noted)
+        self.noted.append((name, "ends"))
+        self._results[name] = {"name": name}
+
+
+def test_requests_through_the_gateway_go_alone(plan):
+    plan = {**plan, "warmups": [{"name": "sim"}], "prometheus": {"url": "http://p", "timeout": 300}}
+    plan["services"][0]["queried"] = {"alerts": [{"title": "a"}]}
+    order = Order(plan)
+    assert set(order.run()) == set(stack.CHECKS)
+    places = {entry: index for index, entry in enumerate(order.noted)}
+    one_after_the_other = [("objects", "ends"), ("warmup", "begins"), ("warmup", "ends"), ("routing", "begins"), ("routing", "ends"), ("servers", "begins")]
+    assert [places[each] for each in one_after_the_other] == sorted(places[each] for each in one_after_the_other)
+    assert places["monitoring", "begins"] > places["routing", "ends"] and places["security", "begins"] > places["objects", "ends"]
+    assert places["platform", "ends"] > places["routing", "ends"], "these run beside all that"
+
+
+def test_only_what_is_asked_for_and_what_the_plan_has_is_checked(plan):
+    assert set(Order(plan, names=["objects", "warmup", "monitoring"]).run()) == {"objects"}
+
+
+def test_what_fails_as_a_whole_is_told_and_the_others_are_made(plan, monkeypatch):
+    checks = stack.Checks(types.SimpleNamespace(), plan, [], stack.Waits(0, 0, True), None, names=["security", "servers"])
+    monkeypatch.setattr(stack.report, "check_sets", lambda *_rest: {"groups": []})
+    found = checks.run()
+    assert found["servers"] == {"groups": []} and "no attribute" in found["security"]["msg"]

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.objects import moment
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import rollout
+from ansible_collections.llm_d.inference.plugins.module_utils.schedulers import rollout
 
 ZONES = ["UTC0", "CET-1CEST,M3.5.0,M10.5.0/3", "EST5EDT,M3.2.0,M11.1.0", "AEST-10AEDT,M10.1.0,M4.1.0/3", "<+0530>-5:30"]
 

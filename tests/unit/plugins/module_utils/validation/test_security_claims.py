@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The security_proof module against an API server on loopback that knows who may do what."""
+"""Claims about permissions and privileges, against an API server on loopback that knows who may do what."""
 
 from __future__ import annotations
 
 import json
+import types
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.modules import security_proof
-from job_cluster import kubeconfig
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.security_claims import SecurityCheck
 from local_servers import JSON, serve
 
 RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}, {"apiGroups": ["x.io"], "resources": ["pools/status"], "verbs": ["patch"]}]
@@ -42,18 +43,20 @@ class Server:
 
 
 @pytest.fixture(name="prove")
-def proof(call, tmp_path):
-    def prove(server, check=False):
+def proof():
+    def prove(server, accounts=None):
         with serve(server) as api:
-            return call(security_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), namespace="llm-d", services=[SERVICE])
+            claims, skipped = SecurityCheck(connect(types.SimpleNamespace(params={"host": api, "api_key": "x-token-12345678"})), "llm-d", accounts).service(
+                SERVICE
+            )
+        return {"claims": claims, "not_checked": skipped}
 
     return prove
 
 
-def test_accounts_of_another_namespace_have_their_permissions_in_that_of_the_servers(call, tmp_path):
+def test_accounts_of_another_namespace_have_their_permissions_in_that_of_the_servers(prove):
     server = Server()
-    with serve(server) as api:
-        found = call(security_proof, kubeconfig=kubeconfig(tmp_path, api), namespace="llm-d", account_namespace="pickers", services=[SERVICE])
+    found = prove(server, "pickers")
     assert [entry["ok"] for entry in found["claims"]] == [True, True] and "account pickers/sim-epp" in found["claims"][0]["evidence"]
     assert {spec["user"] for spec in server.asked} == {"system:serviceaccount:pickers:sim-epp"}
     assert all("system:serviceaccounts:pickers" in spec["groups"] and spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.asked)
@@ -103,8 +106,3 @@ def test_no_pod_is_no_proof(prove):
 def test_what_may_not_be_asked_is_not_claimed(prove):
     found = prove(Server(status=403))
     assert [entry["id"] for entry in found["claims"]] == ["sim/unprivileged"] and found["not_checked"][0]["id"] == "sim/rights"
-
-
-def test_check_mode_asks_nothing(prove):
-    server = Server()
-    assert "claims" not in prove(server, check=True) and server.asked == []

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a plan to the claims: the module with the very options that the role gives it, against a gateway, pickers and servers on loopback."""
+"""From a plan to the claims: the module with what it makes of a plan, against a gateway, pickers and servers on loopback."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import contextlib
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.filter.validation_targets import validation_targets
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_proof as proofs
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import curl
-from ansible_collections.llm_d.inference.plugins.modules import routing_proof
+from ansible_collections.llm_d.inference.plugins.modules import stack_validation
 from engine_servers import SECRET, SECRETS, ApiServer, keyed, pod
-from local_servers import JSON, InferenceGateway, serve, whole
+from keeping_api_server import empty
+from local_servers import JSON, InferenceGateway, closed_port, serve, whole
 
 
 def target(preset, **scheduler):
@@ -27,8 +28,12 @@ def target(preset, **scheduler):
         "engine": {"type": "simulator"},
         "scheduler": {"preset": preset, **scheduler},
     }
-    (found,) = validation_targets(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))["services"]
+    (found,) = targets.routed(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))
     return found
+
+
+def planned(**service):
+    return make_plan({"llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, **service}]})
 
 
 @pytest.fixture(name="prove")
@@ -54,8 +59,8 @@ def proof(call, monkeypatch):
                 pods += [pod(name, stack.enter_context(serve(server(name))), group["labels"]) for name in names]
             monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(ApiServer(pods))))
             monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-            found = call(routing_proof, services=[{**service, "url": url}])
-        return {entry["id"].split("/")[1]: entry for entry in found["claims"]}, found
+            found = call(stack_validation, services=[{**service, "url": url}])
+        return {entry["id"].split("/")[1]: entry for entry in found["verdict"]["claims"]}, found
 
     return prove
 
@@ -87,24 +92,32 @@ def proven_by_what_it_promises(prove, preset, own):
     service = target(preset)
     gateway = InferenceGateway(plugins=ran(service), sticky=preset not in ("round_robin", "queue"), pod_label=True, ready=service["endpoints"])
     claims, found = prove(service, gateway)
-    assert found.get("ok") is True, found.get("msg")
+    assert found["verdict"]["ok"] is True, found
     assert set(claims) == {"serving", "scheduled", "counted", "endpoints", "plugins", "obeyed", "spread"} | own
-    assert [entry["id"] for entry in found["not_checked"]] == ([] if "sticky" in own else ["sim/sticky"])
+    assert [entry["id"] for entry in found["verdict"]["not_checked"]] == ([] if "sticky" in own else ["sim/sticky"])
 
 
 @pytest.mark.usefixtures("clock")
 def test_a_preset_is_not_proven_by_what_another_one_does(prove):
     service = target("round_robin")
     claims, found = prove(service, InferenceGateway(plugins=ran(target("balanced"))))
-    assert found["failed"] is True and {name for name, entry in claims.items() if not entry["ok"]} == {"plugins", "roam"}
+    assert "failed" not in found and found["verdict"]["ok"] is False and {name for name, entry in claims.items() if not entry["ok"]} == {"plugins", "roam"}
 
 
 @pytest.mark.usefixtures("clock")
-def test_all_endpoint_pickers_are_read(prove):
+def test_all_endpoint_pickers_are_read(prove, monkeypatch):
+    observed = []
+
+    class Recording(proofs.Proof):
+        def run(self):
+            observed.append(super().run())
+            return observed[0]
+
+    monkeypatch.setattr(stack_validation, "Proof", Recording)
     service = target("balanced", replicas=2)
-    claims, found = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
+    claims, _found = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
     # the two pages are the same one here, so that each request counts twice
-    assert found["observations"][0]["pickers"] == 2 and "requests by 20" in claims["counted"]["evidence"]
+    assert observed[0]["observations"][0]["pickers"] == 2 and "requests by 20" in claims["counted"]["evidence"]
 
 
 @pytest.mark.usefixtures("clock")
@@ -129,7 +142,8 @@ def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch
         service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "metrics": {"url": url, "names": names}}
         place = {"gateway": {"namespace": "llm-d", "name": "g"}} if way == "gateway" else {}
         service |= {} if way == "gateway" else {"address": {"namespace": "gw", "name": "proxy", "port": 8081}}
-        found = call(routing_proof, services=[service], **place)
+        found = call(stack_validation, services=[service], **place)
+    found = found["verdict"]
     assert found["ok"], [entry for entry in found["claims"] if not entry["ok"]]
     (endpoint,) = found["endpoints"]
     assert endpoint["through"] == "Service gw/proxy" and {name for _token, name, _port in api.asked} == {"proxy-a"}
@@ -147,13 +161,65 @@ def test_the_key_of_the_servers_goes_through_the_gateway(call, monkeypatch):
         monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(api)))
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
         service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "url": url, "metrics": {"url": url, "names": names}}
-        found = call(routing_proof, services=[{**service, "api_key_secret": SECRET}])
-        keyless = call(routing_proof, services=[service], wait=0)
+        found = call(stack_validation, services=[{**service, "api_key_secret": SECRET}])
+        keyless = call(stack_validation, services=[service], wait=0)
         api.objects = {}
-        absent = call(routing_proof, services=[{**service, "api_key_secret": SECRET}])
-    assert found["ok"], [entry for entry in found["claims"] if not entry["ok"]]
-    assert keyless["failed"] and "llm_d_api_key" in json.dumps(keyless["claims"])
+        absent = call(stack_validation, services=[{**service, "api_key_secret": SECRET}])
+    assert found["verdict"]["ok"], [entry for entry in found["verdict"]["claims"] if not entry["ok"]]
+    assert not keyless["verdict"]["ok"] and "llm_d_api_key" in json.dumps(keyless["verdict"]["claims"])
     assert absent["failed"] and "there is no Secret llm-d/keys" in absent["msg"]
-    (endpoint,) = found["endpoints"]
+    (endpoint,) = found["verdict"]["endpoints"]
     assert endpoint["api_key_secret"] == SECRET and "get secret keys" in curl(endpoint)
     assert "sk-model" not in json.dumps([found, keyless, absent])
+
+
+def test_an_api_server_that_does_not_answer_is_the_verdict(call):
+    result = call(stack_validation, plan=planned(), host=f"http://127.0.0.1:{closed_port()}", api_key="x-token-12345678")
+    assert result["failed"] and result["reached"] is False and "\n" not in result["msg"] and "verdict" not in result
+    found = call(stack_validation, plan=planned(), unreached=result["msg"])["verdict"]
+    (claim,) = found["claims"]
+    assert claim["id"] == "platform/seen" and claim["evidence"] == result["msg"] and not found["ok"]
+    assert found["instance"] == "llm-d" and len(found["time"]) == 20
+
+
+def test_credentials_that_are_not_accepted(call):
+    with serve(lambda *_request: (401, {"Content-Type": JSON}, json.dumps({"kind": "Status", "code": 401, "message": "no"}))) as url:
+        result = call(stack_validation, plan=planned(), host=url, api_key="x-token-12345678")
+    assert result["failed"] and result["reached"] is False and "(401)" in result["msg"]
+
+
+def test_an_empty_cluster_fails_claims_and_not_the_task(call, monkeypatch):
+    """The options of a module are in its result with -vvv, and a plan has prompts in it."""
+    prompt = "You are the patient assistant of a shop for boots."
+    with serve(empty) as url:
+        monkeypatch.setenv("K8S_AUTH_HOST", url)
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "x-token-12345678")
+        result = call(stack_validation, plan=planned(warmup={"prompts": [prompt]}), patient=False, wait=0, timeout=0)
+    ids = [entry["id"] for entry in result["verdict"]["claims"]]
+    assert "failed" not in result and not result["verdict"]["ok"] and result["verdict"]["cluster"] == url and prompt not in json.dumps(result)
+    assert ids[0].startswith("platform/") and {"sim/warm", "gateway/programmed", "sim/configured", "sim/servers", "sim/rights"} <= set(ids)
+    assert [name for name in ids if name in ("sim/warm", "sim/configured", "sim/servers")] == ["sim/warm", "sim/configured", "sim/servers"]
+
+
+def test_check_mode_asks_nothing_about_a_plan(call):
+    result = call(stack_validation, check=True, plan=planned(warmup={"prompts": ["You are patient, and sell boots."]}), host="http://127.0.0.1:1")
+    assert "verdict" not in result and "failed" not in result and "boots" not in json.dumps(result)
+
+
+def test_claims_about_a_load_are_added_to_a_verdict(call):
+    before = {"ok": True, "claims": [{"id": "sim/serving", "ok": True}]}
+    found = call(stack_validation, verdict=before, performance=[{"item": {"name": "sim"}, "msg": "connection refused"}])["verdict"]
+    assert [entry["id"] for entry in found["claims"]] == ["sim/serving", "sim/performance"] and not found["ok"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "one of the following is required: plan, services, verdict"),
+        ({"plan": {"services": []}}, "plan lacks instance, namespace"),
+        ({"plan": {}, "services": []}, "mutually exclusive"),
+        ({"verdict": {}}, "performance"),
+    ],
+)
+def test_options_that_say_nothing(call, options, said):
+    assert said in call(stack_validation, **options)["msg"]

@@ -5,27 +5,46 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: routing_proof
-short_description: Validate with traffic how requests are scheduled
+module: stack_validation
+short_description: Validate a running stack, and how its requests are scheduled
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Sends a few short requests through a gateway, to many model services in parallel, and judges the answers.
-  - Claims for each service that completions succeed, whole and streamed; that every answer passed the endpoint picker; that
-    the picker's counters increased by exactly the number of requests sent; that it knows all servers; that the planned plugins ran; and that the
-    servers that answered are those it picked.
-  - Also claims what the scheduling policy promises, see O(services[].promises).
+  - Checks model services and returns the verdict, a claim for each thing that was checked, with its evidence, and its remedy where it does not hold.
+    An unhealthy stack does not fail the task, RV(verdict.ok) says so.
+  - With O(services), sends a few short requests to model services, to many of them in parallel, and claims for each that completions succeed, whole and
+    streamed; that every answer passed the endpoint picker; that the picker's counters increased by exactly the number of requests sent; that it knows all
+    servers; that the planned plugins ran; and that the servers that answered are those it picked. Also claims what the scheduling policy promises, see
+    O(services[].promises).
+  - With O(plan), does the same for all its services, and checks the rest of the stack, see O(checks). Checks that cannot disturb each other run side by
+    side. Requests through the gateway are sent while nothing else is sent to the servers.
   - Where this host has no route to the address of a gateway or Service, as outside of a cluster in containers (kind, minikube, k3d), a port of one of
     its pods is forwarded instead.
   - Prefixes are new in each run, so that no run depends on the caches of an earlier one. The number of requests and the time are bounded.
   - Other traffic at the same time breaks the exact counts, and can break V(sticky).
+  - Fails for invalid options, and where the API server does not answer or does not accept the credentials.
 options:
+  plan:
+    description: What is deployed, from P(llm_d.inference.plan#lookup).
+    type: dict
+  checks:
+    description:
+      - What of O(plan) to check. V(objects), that all are ready, which is waited for; V(routing), with requests through the gateway.
+      - V(platform), the version of the cluster, its CRDs, the controller of the gateway, the permissions of this account, and the autoscalers.
+      - V(warmup), that every server has the prompts of a warm-up in its cache; V(servers), that every server by itself is healthy, has the planned adapters
+        and block size, and is scraped.
+      - V(schedulers), that endpoint pickers run the planned configuration, as their logs say; V(security), the permissions of their accounts, and the
+        privileges of all pods.
+      - V(monitoring), that the Prometheus of the plan has data for all alerts and dashboards.
+    type: list
+    elements: str
+    choices: [platform, objects, warmup, routing, schedulers, servers, monitoring, security]
+    default: [platform, objects, warmup, routing, schedulers, servers, monitoring, security]
   services:
-    description: The model services to validate.
+    description: Model services to send requests to, whoever has deployed them.
     type: list
     elements: dict
-    required: true
     suboptions:
       name:
         description: Name of the service, the start of the claim ids.
@@ -212,18 +231,10 @@ options:
         description: Whether to use the proxies of the environment.
         type: bool
         default: true
-  wait:
-    description: Seconds to wait for an address of the gateway, and then for a service to answer.
-    type: float
-    default: 60
   settle:
     description: Seconds to wait until the counters have increased.
     type: float
     default: 3
-  request_timeout:
-    description: Seconds that one request may take.
-    type: float
-    default: 10
   sticky_requests:
     description: Number of requests with one shared prefix.
     type: int
@@ -238,6 +249,35 @@ options:
       - Limited to a quarter of the maximum length of the model, where the server reports it.
     type: int
     default: 256
+  wait:
+    description:
+      - Seconds to wait for an address of the gateway, and then for a service to answer. With O(plan) also for the logs of endpoint pickers, and until
+        autoscalers work.
+    type: float
+    default: 60
+  timeout:
+    description: Seconds to wait until the objects of O(plan) are ready. If omitted, C(llm_d_wait_timeout).
+    type: float
+  patient:
+    description:
+      - Whether what is not there may still come, as after a change.
+      - With V(false), only what is under way is waited for. What is absent, refused, in a crash loop or unschedulable fails within seconds, and so does a
+        service whose objects are ready and that does not answer.
+    type: bool
+    default: true
+  request_timeout:
+    description: Seconds that one request may take. If omitted, 10, or 5 without O(patient).
+    type: float
+  unreached:
+    description: Why an earlier call failed to reach the API server. Nothing is checked then, and RV(verdict) says so.
+    type: str
+  verdict:
+    description: A verdict to which to add the claims about O(performance), instead of checking anything.
+    type: dict
+  performance:
+    description: Results of M(llm_d.inference.vllm_perf), each with the C(item) that P(llm_d.inference.benchmark_runs#filter) made.
+    type: list
+    elements: dict
 attributes:
   check_mode:
     description: Sends nothing and claims nothing.
@@ -245,6 +285,7 @@ requirements:
   - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, unless every address is given
 extends_documentation_fragment:
   - llm_d.inference.gateway
+  - llm_d.inference.progress
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
@@ -252,7 +293,7 @@ extends_documentation_fragment:
 
 EXAMPLES = r"""
 - name: Validate the routing of two services behind one gateway
-  llm_d.inference.routing_proof:
+  llm_d.inference.stack_validation:
     kubeconfig: /var/lib/llm-d-local/admin.kubeconfig
     gateway:
       namespace: llm-d
@@ -277,120 +318,106 @@ EXAMPLES = r"""
           namespace: llm-d
           labels: {app.kubernetes.io/instance: qwen-epp}
           names: *names
+  register: validated
+
+- name: Show the claims
+  ansible.builtin.debug:
+    msg: "{{ validated.verdict | llm_d.inference.verdict_table }}"
+
+- name: Fail when a claim does not hold
+  ansible.builtin.assert:
+    that: validated.verdict.ok
+
+- name: Validate everything that the llm_d_* variables of the host describe
+  llm_d.inference.stack_validation:
+    plan: "{{ lookup('llm_d.inference.plan') }}"
+    patient: false
 """
 
 RETURN = r"""
-ok:
-  description: Whether all claims hold.
-  returned: always, except in check mode
-  type: bool
-  sample: true
-claims:
-  description: The claims.
-  returned: always
-  type: list
-  elements: dict
+verdict:
+  description: The verdict. Some fields are there with O(plan) only.
+  returned: success, when not in check mode
+  type: dict
   sample:
-    - id: llama-8b/counted
-      ok: false
-      evidence: "14 requests sent, the endpoint picker's counters moved: requests by 17, scheduler_attempts by 17"
-      remedy: check whether other clients sent requests at the same time, and validate without them
-      seconds: 0.05
+    ok: false
+    time: "2026-11-21T08:00:00Z"
+    instance: llm-d
+    namespace: llm-d
+    cluster: https://10.215.0.1:6443
+    release: scheduler-0.7
+    endpoint: http://10.96.0.20
+    endpoints: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null, headers: {}, through: null}]
+    claims:
+      - id: llama-8b/counted
+        group: scheduler
+        ok: false
+        evidence: "14 requests sent, the endpoint picker's counters moved: requests by 17, scheduler_attempts by 17"
+        remedy: check whether other clients sent requests at the same time, and validate without them
+        seconds: 0.05
+    not_checked: [{id: qwen/sticky, why: there is one replica}]
+    versions: {collection: 0.1.0, release: scheduler-0.7, kubernetes: v1.34.4}
   contains:
-    id:
-      description:
-        - Service and claim, one of C(serving), C(scheduled), C(counted), C(endpoints), C(plugins), C(obeyed), C(sticky), C(cached), C(roam), C(spread),
-          C(follow), C(split), C(avoid), C(weights); or C(gateway/programmed).
-      type: str
     ok:
-      description: Whether it holds.
+      description: Whether all claims hold, and there is one.
       type: bool
-    evidence:
-      description: What was observed.
+    time:
+      description: When the validation started, UTC.
       type: str
-    remedy:
-      description: What to do where it does not hold, else empty.
+    endpoint:
+      description: Address of the first of C(endpoints).
       type: str
-    seconds:
-      description: Time it took.
-      type: float
-not_checked:
-  description: What was not checked, and why.
-  returned: always
-  type: list
-  elements: dict
-  sample: [{id: qwen/sticky, why: there is one replica}]
-  contains:
-    id:
-      description: As in RV(claims).
-      type: str
-    why:
-      description: The reason.
-      type: str
-endpoints:
-  description: Where the services answer.
-  returned: always, except in check mode
-  type: list
-  elements: dict
-  sample: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null, headers: {}, through: null}]
-  contains:
-    name:
-      description: Name of the service.
-      type: str
-    url:
-      description: Address of requests, without C(/v1).
-      type: str
-    model:
-      description: Name of the model.
-      type: str
-    host_header:
-      description: Host header of requests.
-      type: str
-    headers:
-      description: Other headers by which the gateway routes.
+    endpoints:
+      description:
+        - Where the services answer, with what a request needs. C(through) is the Service whose port was forwarded, since this host has no route to the
+          address, else null.
+      type: list
+      elements: dict
+    claims:
+      description:
+        - The claims, C(id), C(group), whether it holds (C(ok)), what was observed (C(evidence)), what to do where it does not hold (C(remedy)), and the
+          C(seconds) that it took. C(docs/claims.md) has all of them.
+      type: list
+      elements: dict
+    not_checked:
+      description: What was not checked (C(id)), and C(why).
+      type: list
+      elements: dict
+    versions:
+      description: Versions of the collection and of Kubernetes, and the planned versions and images.
       type: dict
-    through:
-      description: The Service whose port was forwarded, since this host has no route to the address; else null.
-      type: str
-observations:
-  description: The observations of each service, from which the claims are made.
-  returned: always, except in check mode
+reached:
+  description: V(false) where the API server did not answer, or did not accept the credentials. V(true) where it refused one request only.
+  returned: failure to check O(plan)
+  type: bool
+  sample: false
+schedulers:
+  description: The evidence for the endpoint picker of each service, C(by) its V(log), or by its V(readiness) where the log is no longer available.
+  returned: when V(schedulers) of O(checks) were checked, and all of them run their configuration
   type: list
   elements: dict
   sample:
-    - name: llama-8b
-      sent: 10
-      scheduled: 10
-      sticky: {sent: 6, source: x-inference-pod, servers: {llama-8b-decode-7d4b9c-x2x9p: 6}}
-      counters: {sent: 10, moved: {requests: 10, scheduler_attempts: 10}}
-kubernetes:
-  description: Version of the API server, null when it was not read.
-  returned: always, except in check mode
-  type: str
-  sample: v1.34.4
-time:
-  description: When the validation started, UTC.
-  returned: always, except in check mode
-  type: str
-  sample: "2026-11-21T08:00:00Z"
-seconds:
-  description: How long it took.
-  returned: always, except in check mode
-  type: float
-  sample: 2.1
+    - name: sim-epp
+      pods: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
 """
+
+import datetime
+import functools
+import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.http import headers, tls
 from ..module_utils.http.transport import UrlTransport
-from ..module_utils.inference import api_keys
+from ..module_utils.inference import api_keys, report
 from ..module_utils.inference.endpoints import GATEWAY
 from ..module_utils.k8s import client
+from ..module_utils.k8s.access import reach
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation import claims
+from ..module_utils.validation import claims, targets, verdict
 from ..module_utils.validation.probe_traffic import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
+from ..module_utils.validation.stack import Checks, Waits
 
 METRICS = {
     "namespace": {"type": "str"},
@@ -445,23 +472,34 @@ SERVICE = {
     **tls.SPEC,
     "use_proxy": {"type": "bool", "default": True},
 }
+WHAT = ("plan", "services", "verdict")
 SPEC = {
+    "plan": {"type": "dict"},
+    "checks": {"type": "list", "elements": "str", "choices": list(verdict.CHECKS), "default": list(verdict.CHECKS)},
     "gateway": GATEWAY,
-    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE, "required_by": tls.REQUIRED_BY},
+    "services": {"type": "list", "elements": "dict", "options": SERVICE, "required_by": tls.REQUIRED_BY},
     "wait": {"type": "float", "default": 60},
+    "timeout": {"type": "float"},
+    "patient": {"type": "bool", "default": True},
+    "request_timeout": {"type": "float"},
     "settle": {"type": "float", "default": 3},
-    "request_timeout": {"type": "float", "default": 10},
     "sticky_requests": {"type": "int", "default": 6},
     "spread_requests": {"type": "int", "default": 24},
     "prefix_words": {"type": "int", "default": 256},
+    "unreached": {"type": "str"},
+    "verdict": {"type": "dict"},
+    "performance": {"type": "list", "elements": "dict"},
+    "progress_path": {"type": "path"},
 }
 
 
-def problems(params: dict) -> list[str]:
+def problems(params: dict[str, t.Any], plan: dict[str, t.Any] | None) -> list[str]:
     """The errors in the options."""
-    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "prefix_words") if params[name] <= 0]
+    found = [] if plan is None else list(filter(None, [targets.plan_error(plan)]))
+    positive = {name: params[name] for name in ("request_timeout", "prefix_words") if params[name] is not None}
+    found += [f"{name}: {value} must be more than 0" for name, value in positive.items() if value <= 0]
     found += [f"{name}: {params[name]} must be 2 or more" for name in ("sticky_requests", "spread_requests") if params[name] < 2]
-    for index, service in enumerate(params["services"]):
+    for index, service in enumerate(params["services"] or []):
         metrics = service["metrics"] or {}
         for path, url in ((f"services[{index}].url", service["url"] or "https://default"), (f"services[{index}].metrics.url", metrics.get("url"))):
             try:
@@ -475,7 +513,12 @@ def problems(params: dict) -> list[str]:
     return found
 
 
-def limits(params: dict) -> ProbeLimits:
+def waits_of(params: dict[str, t.Any], timeout: float = 0.0) -> Waits:
+    """How long to wait. `timeout`: seconds for objects, where the options do not say it."""
+    return Waits(params["wait"], timeout if params["timeout"] is None else params["timeout"], params["patient"], params["request_timeout"])
+
+
+def limits(params: dict[str, t.Any], waits: Waits) -> ProbeLimits:
     """The bounds that the options set."""
     return ProbeLimits(
         sticky=params["sticky_requests"],
@@ -483,32 +526,63 @@ def limits(params: dict) -> ProbeLimits:
         spread_max=params["spread_requests"],
         prefix_words=params["prefix_words"],
         settle=params["settle"],
-        request_timeout=params["request_timeout"],
-        wait=params["wait"],
+        request_timeout=waits.request,
+        wait=waits.answer({}),
     )
+
+
+def of_plan(module: AnsibleModule, plan: dict[str, t.Any], now: str) -> dict[str, t.Any]:
+    """The returned values for a plan. Fails where the API server does not answer."""
+    params = module.params
+    made = functools.partial(verdict.assemble, plan, collection=plan.get("collection", "unknown"), checks=params["checks"])
+    if params["unreached"]:
+        return {"verdict": made(results={"access": {"failed": True, "msg": params["unreached"]}, "time": now})}
+    try:
+        cluster = client.connect(module)
+        reach(cluster)
+    except ClusterError as error:
+        module.fail_json(msg=str(error), reached=getattr(error, "status", 401) != 401)
+    services = [{**report.defaults(SERVICE), **each, "metrics": {**report.defaults(METRICS), **each["metrics"]}} for each in targets.routed(plan)]
+    waits = waits_of(params, plan["wait_timeout"])
+    found = Checks(cluster, plan, services, waits, limits(params, waits), params["progress_path"] or "", params["checks"]).run()
+    schedulers = found.get("schedulers", {}).get("schedulers")
+    return {
+        "verdict": made(results={**found, "access": {"server": cluster.server}, "time": now}),
+        **({} if schedulers is None else {"schedulers": schedulers}),
+    }
+
+
+def of_services(module: AnsibleModule, now: str) -> dict[str, t.Any]:
+    """The returned values for services that somebody has deployed."""
+    try:
+        connection = client.connect(module) if needs_cluster(module.params) else None
+        found = Proof(module.params, connection, limits(module.params, waits_of(module.params))).run()
+    except (ValueError, ClusterError) as error:  # without the API key of a service, all its answers would be refusals
+        module.fail_json(msg=str(error))
+    return {"verdict": verdict.verdict(found["claims"], found["not_checked"], found["endpoints"], {"kubernetes": found["kubernetes"]}, now)}
 
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule({**client.auth_spec(), **SPEC}, supports_check_mode=True)
-    if found := problems(module.params):
+    module = AnsibleModule(
+        {**client.auth_spec(), **SPEC},
+        supports_check_mode=True,
+        mutually_exclusive=[WHAT],
+        required_one_of=[WHAT],
+        required_together=[("verdict", "performance")],
+    )
+    params = module.params
+    # With -vvv Ansible shows the options, and in these are prompts, keys and headers.
+    plan, before, load = (params.pop(name) for name in ("plan", "verdict", "performance"))
+    if found := problems(params, plan):
         module.fail_json(msg="; ".join(found))
     if module.check_mode:
-        skipped = [{"id": service["name"], "why": "check mode"} for service in module.params["services"]]
-        module.exit_json(changed=False, claims=[], not_checked=skipped, msg="check mode: nothing was sent, nothing is validated")
-    connection = None
-    if needs_cluster(module.params):
-        try:
-            connection = client.connect(module)
-        except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
-            module.fail_json(msg=str(error))
-    try:
-        proof = Proof(module.params, connection, limits(module.params)).run()
-    except (ValueError, ClusterError) as error:  # without the API key of a service, all its answers would be refusals
-        module.fail_json(msg=str(error))
-    if proof["ok"]:
-        module.exit_json(changed=False, **proof)
-    module.fail_json(msg="\n".join(claims.failures(proof["claims"])) or "nothing was validated: there is no service", **proof)
+        module.exit_json(changed=False, msg="check mode: nothing was sent, nothing is validated")
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if plan is not None:
+        module.exit_json(changed=False, **of_plan(module, plan, now))
+    made = {"verdict": verdict.with_performance(before, load)} if before is not None else of_services(module, now)
+    module.exit_json(changed=False, **made)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from ..report import text
 def lines(plan: Facts, before: c.Sequence[Facts] | None, verified: c.Sequence[Facts] | None) -> list[str]:
     """How each endpoint picker decides, whether that is new, and the pods that are verified to run it.
 
-    before: the definitions of the objects as they were before, None where nobody read them; verified: {name, pods} as scheduler_proof returns them, None
+    before: the definitions of the objects as they were before, None where nobody read them; verified: {name, pods} as stack_validation returns them, None
     where nothing was applied, in check mode.
     """
     known = {each["name"]: each["pods"] for each in verified or ()}

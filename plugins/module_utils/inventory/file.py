@@ -13,13 +13,13 @@ from ..common.text import one_line, pluralize
 from ..common.yaml_text import to_yaml
 from ..k8s.platform import detect, older
 from ..plan.gateway import default_name, proxy_service
+from ..preflight.capacity import default_storage_class
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.gpus import DRIVER_THERE
 from ..releases.lines import LEADER_WORKER_SET, MINIMUM
-from .capacity import default_storage_class
-from .starting_accelerators import Offer, labelled, offers
-from .starting_gateway import GatewayChoice, gateway_choices, service_type
-from .starting_place import Place, comments, lines, options, restricted, starting_place
+from .accelerators import Offer, labelled, offers
+from .gateway import GatewayChoice, gateway_choices, service_type
+from .place import Place, comments, lines, options, restricted, starting_place
 
 # In the first line of `hosts`, by which tools/manifests.py tells a user's inventory from those that are shipped.
 MADE_BY = "Written by playbooks/inventory.yml"

@@ -1,1 +1,0 @@
-../plugin_utils/run_in_worker.py
