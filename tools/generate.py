@@ -21,13 +21,11 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
+from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
 from tools import endpoint_picker, import_graph, manifests, public_plugins, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
-# Ansible itself refuses an empty text for a number, which counts as left out: roles/inputs has looked at these before.
-SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw", "bool": "raw", "int": "raw", "float": "raw"}
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
 MODEL_SERVICE = {
     "short_description": "Deploy the model servers of each model service, with their Service and HTTPRoute",
@@ -54,7 +52,7 @@ MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
 def option(field: Field) -> dict[str, t.Any]:
     """One option of an argument spec."""
     sentences = re.split(r"(?<=\.) (?=[A-Z])", field.description)
-    spec: dict[str, t.Any] = {"description": sentences, "type": "raw" if field.otherwise else SPEC_TYPES.get(field.type, field.type)}
+    spec: dict[str, t.Any] = {"description": sentences, **argument_type(field)}
     if field.required:
         spec["required"] = True
     if field.default is not None and not (field.type == "dict" and field.default == {}):
@@ -63,13 +61,16 @@ def option(field: Field) -> dict[str, t.Any]:
         spec["choices"] = list(field.choices)
     if field.secret or (field.elements and field.elements.secret):
         spec["no_log"] = True
-    element = field.elements if field.type == "list" else None
-    if element:
-        spec["elements"] = SPEC_TYPES.get(element.type, element.type)
-    nested = field.options or (element.options if element else None)
+    nested = nested_options(field)
     if nested:
         spec["options"] = {name: secretless(name, option(inner)) for name, inner in nested.items()}
     return spec
+
+
+def nested_options(field: Field) -> t.Mapping[str, Field] | None:
+    """The options below an option, or below each element of a list."""
+    element = field.elements if field.type == "list" else None
+    return next((each.options for each in (field, field.otherwise, element) if each and each.options), None)
 
 
 def secretless(name: str, spec: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -170,8 +171,8 @@ def _table(options: t.Mapping[str, Field], prefix: str) -> list[str]:
         default = "**required**" if field.required else _value(field)
         limits = f" {_limits(field)}" if _limits(field) else ""
         rows.append(f"| `{prefix}{name}` | {kind} | {default} | {markdown(field.description)}{limits} |")
-        nested, mark = (field.elements.options, "[].") if field.type == "list" and field.elements else (field.options, ".")
-        rows += _table(nested, f"{prefix}{name}{mark}") if nested else []
+        nested = nested_options(field)
+        rows += _table(nested, f"{prefix}{name}{'[].' if field.type == 'list' else '.'}") if nested else []
     return rows + ([] if prefix else [""])
 
 

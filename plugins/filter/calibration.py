@@ -1,52 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""Filters of role calibrate: from requests that were measured to options of a simulator and of a scheduler. Each is described in the YAML of its name."""
 
 from __future__ import annotations
-
-DOCUMENTATION = r"""
-name: calibration
-author:
-  - llm_d.inference contributors (@llm-d)
-short_description: Find the options of the simulator that behave like a server that was measured
-version_added: 0.2.0
-description:
-  - Takes the C(requests.csv) that M(llm_d.inference.vllm_perf) wrote of requests that were sent one at a time, several at a time, and at several rates, and
-    returns the block C(engine) of a simulated model service.
-options:
-  _input:
-    description: C(alone), C(together) and C(loaded), the texts of the three files.
-    type: dict
-    required: true
-  max_num_seqs:
-    description: Requests that the simulator has in flight at once.
-    type: int
-    default: 64
-  metrics:
-    description: The metrics of the server as M(llm_d.inference.vllm_health) returns them, for the size of its cache.
-    type: dict
-    default: {}
-"""
-
-EXAMPLES = r"""
-- name: Show the options
-  ansible.builtin.debug:
-    msg: "{{ {'alone': alone, 'together': together, 'loaded': loaded} | llm_d.inference.calibration }}"
-  vars:
-    alone: "{{ lookup('ansible.builtin.file', 'artifacts/calibrate/llama/alone/requests.csv') }}"
-    together: "{{ lookup('ansible.builtin.file', 'artifacts/calibrate/llama/together/requests.csv') }}"
-    loaded: "{{ lookup('ansible.builtin.file', 'artifacts/calibrate/llama/loaded/requests.csv') }}"
-"""
-
-RETURN = r"""
-_value:
-  description: The block C(engine).
-  type: dict
-  sample:
-    type: simulator
-    max_num_seqs: 64
-    simulator: {prefill_overhead: 40000us, prefill_time_per_token: 800us, inter_token_latency: 25000us, time_factor_under_load: 5.8, kv_cache_size: 4096}
-"""
 
 import typing as t
 
@@ -68,9 +25,37 @@ def calibration(files: t.Any, max_num_seqs: int = measured.Simulated.places, met
     return measured.options(server, blocks, block_size)
 
 
+def calibration_prefill(text: str) -> dict[str, t.Any]:
+    """The option for the scheduler, and what it was measured with."""
+    found = measured.prefill([request for stage in measured.read(text).values() for request in stage])
+    if found is None:
+        raise AnsibleFilterError("The prefill throughput cannot be measured: no request with a prompt that was in no cache was answered.")
+    return found
+
+
+def calibration_prompt(workload: t.Any, words: int, models: t.Any = None) -> dict[str, t.Any]:
+    """Prompts as long as what the server computes at once."""
+    taken = [model["max_model_len"] for model in plain(models or []) if model.get("max_model_len")]
+    return measured.longest(plain(workload), int(words), taken)
+
+
+def calibration_rates(text: str, seconds: float) -> list[dict[str, t.Any]]:
+    """Stages at three rates."""
+    together = [request for stage in measured.read(text).values() for request in stage]
+    if not together:
+        raise AnsibleFilterError("The simulator cannot be calibrated: no request was answered.")
+    return [{"rate": rate, "seconds": seconds} for rate in measured.rates(together)]
+
+
+def calibration_report(files: t.Any) -> dict[str, t.Any]:
+    """The comparison of two files of requests."""
+    texts = plain(files)
+    return measured.report(*(measured.read(texts[name]) for name in ("real", "imitated")))
+
+
 class FilterModule:
     """Filters of this file."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Names and functions."""
-        return {"calibration": calibration}
+        return {each.__name__: each for each in (calibration, calibration_prefill, calibration_prompt, calibration_rates, calibration_report)}

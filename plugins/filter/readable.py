@@ -1,61 +1,24 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""Filters of roles that write text for people. Each is described in the YAML of its name."""
 
 from __future__ import annotations
-
-DOCUMENTATION = r"""
-name: readable
-author:
-  - llm_d.inference contributors (@llm-d)
-short_description: Text for people, as lines whatever callback shows it
-version_added: 0.1.0
-description:
-  - A callback that shows results as YAML shows one text of several lines as it is; one that shows JSON writes C(\n) into it, and a list line by line.
-    Returns the one or the other, by the option C(result_format) of the callback for standard output.
-  - Names playbooks as the user starts them, by their names in the installed collection or by their paths in a checkout.
-options:
-  _input:
-    description: Lines, or texts of several lines. Anything else is shown as YAML.
-    type: list
-    elements: raw
-    required: true
-  failed:
-    description:
-      - Whether it is the message of a failure, which is one text, since Ansible itself shows it in lines.
-      - It names the version of a library or tool that is known to cause it.
-    type: bool
-    default: false
-  wrap:
-    description: Whether they are sentences, which are wrapped to the width of a terminal. Tables, files and commands are not.
-    type: bool
-    default: false
-extends_documentation_fragment: llm_d.inference.internal
-"""
-
-EXAMPLES = r"""
-- name: Show the verdict
-  ansible.builtin.debug:
-    msg: "{{ validation_verdict | llm_d.inference.verdict_table | llm_d.inference.readable }}"
-"""
-
-RETURN = r"""
-_value:
-  description: One text of several lines, or a list of lines.
-  type: raw
-  sample: ["ok    platform/kubernetes     0.63 s  Kubernetes v1.34.4", "OK: 23 of 23 claims hold"]
-"""
 
 import collections.abc as c
 import typing as t
 
 import yaml
 from ansible import constants
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ..module_utils.common.commands import spelled
+from ..module_utils.diagnosis import report
+from ..module_utils.plan.refusals import refusals
 from ..module_utils.releases.tools import cause
 from ..module_utils.report.text import wrapped
+from ..module_utils.schedulers import running
+from ..module_utils.validation import benchmark_runs
 from ..plugin_utils.planning import plain
 
 
@@ -84,9 +47,30 @@ def shows_yaml() -> bool:
         return False
 
 
+def diagnosis_claims(found: t.Any, verdict: t.Any) -> dict[str, t.Any]:
+    """The result with the claims that do not hold."""
+    made: dict[str, t.Any] = spelled(report.with_claims(plain(found), plain(verdict)))
+    return {**made, "lines": report.lines(made), "markdown": report.markdown(made)}
+
+
+def health_table(results: t.Any) -> list[str]:
+    """The lines about some groups of servers."""
+    listed = plain(results)
+    if not isinstance(listed, list) or not all(isinstance(each, dict) and isinstance(each.get("item"), list) for each in listed):
+        raise AnsibleFilterError("health_table takes the results of a loop of vllm_health over pairs of a run and servers")
+    return benchmark_runs.quick(listed)
+
+
+def running_schedulers(plan: t.Any, before: t.Any = None, verified: t.Any = None) -> list[str]:
+    """The lines about the endpoint pickers of a plan."""
+    if not isinstance(plan, dict) or "services" not in plan:
+        raise AnsibleFilterError("running_schedulers takes a plan")
+    return running.lines(plain(plan), plain(before or {}).get("definitions"), plain(verified or {}).get("schedulers"))
+
+
 class FilterModule:
     """Filters of this file."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Names and functions."""
-        return {"readable": readable}
+        return {each.__name__: each for each in (readable, diagnosis_claims, health_table, refusals, running_schedulers)}

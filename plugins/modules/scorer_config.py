@@ -26,60 +26,6 @@ options:
     type: str
     choices: [gie-1.5, scheduler-0.7, router-0.9, router-0.10, router-0.11]
     default: router-0.11
-  preset:
-    description: Scheduling preset. If omitted, only the other options apply, or V(default) without any.
-    type: str
-  scorers:
-    description: Weights of scorers by alias, or mappings of C(weight) and parameters. A weight of 0 removes a scorer.
-    type: dict
-  picker:
-    description: Alias of the picker, which chooses among the scored servers.
-    type: str
-  picker_parameters:
-    description: Parameters of the picker.
-    type: dict
-  profile_handler:
-    description: Alias of the profile handler.
-    type: str
-  profile_handler_parameters:
-    description: Parameters of the profile handler.
-    type: dict
-  filters:
-    description: Filters to run before the scorers, as aliases or mappings of one alias to its parameters.
-    type: list
-    elements: raw
-  disaggregation:
-    description: Prefill/decode disaggregation, V(true) or a mapping of settings.
-    type: raw
-  saturation:
-    description: Thresholds above which the endpoint picker considers a server saturated.
-    type: dict
-  flow_control:
-    description: Flow control in the endpoint picker, if the release supports it.
-    type: dict
-  kv_cache_metric:
-    description: Name of the KV-cache usage metric of the model servers, if it is not V(vllm:kv_cache_usage_perc).
-    type: str
-  peak_prefill_throughput:
-    description:
-      - Prompt tokens per second that one server computes when it has nothing else to do, for the filter C(prefix_affinity) (O(preset=sticky)).
-      - If omitted, upstream's, 15928. Configurations without that filter do not read it.
-    type: int
-  feature_gates:
-    description: Feature gates of the endpoint picker.
-    type: list
-    elements: str
-  plugins:
-    description: For experts, the plugins of the configuration as the release spells them.
-    type: list
-    elements: dict
-  profiles:
-    description: For experts, the scheduling profiles, which refer to O(plugins).
-    type: list
-    elements: dict
-  document:
-    description: For experts, the complete C(EndpointPickerConfig). It is validated like a generated one.
-    type: dict
   deployment:
     description:
       - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(max_model_len), C(block_size), C(hash_seed),
@@ -129,6 +75,7 @@ options:
     default: 300
 extends_documentation_fragment:
   - llm_d.inference.attributes
+  - llm_d.inference.scheduler
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1
@@ -228,30 +175,12 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.epp.config.build import Built, build
-from ..module_utils.epp.config.resolve import KEYS
 from ..module_utils.epp.explain.answer import answer, missing_in_deployment, refusal
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.schedulers.rollout import Rollout, RolloutTarget, State, checksum, settle
-
-BLOCK = {
-    "preset": {"type": "str"},
-    "scorers": {"type": "dict"},
-    "picker": {"type": "str"},
-    "picker_parameters": {"type": "dict"},
-    "profile_handler": {"type": "str"},
-    "profile_handler_parameters": {"type": "dict"},
-    "filters": {"type": "list", "elements": "raw"},
-    "disaggregation": {"type": "raw"},
-    "saturation": {"type": "dict"},
-    "flow_control": {"type": "dict"},
-    "kv_cache_metric": {"type": "str"},
-    "peak_prefill_throughput": {"type": "int"},
-    "feature_gates": {"type": "list", "elements": "str"},
-    "plugins": {"type": "list", "elements": "dict"},
-    "profiles": {"type": "list", "elements": "dict"},
-    "document": {"type": "dict"},
-}
+from ..module_utils.schema.fields import argument_type
+from ..module_utils.schema.scheduler import DECIDING
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -264,7 +193,7 @@ def argument_spec() -> dict[str, t.Any]:
     }
     return {
         **auth_spec(),
-        **BLOCK,
+        **{name: argument_type(field) for name, field in DECIDING.items()},
         "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10", "router-0.11"], "default": "router-0.11"},
         "deployment": {"type": "dict", "default": {}},
         "servers": {"type": "list", "elements": "dict", "default": []},
@@ -328,7 +257,7 @@ def main() -> None:
     """Entry of the module."""
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     params = module.params
-    block = {key: params[key] for key in KEYS if params.get(key) is not None}
+    block = {key: params[key] for key in DECIDING if params.get(key) is not None}
     if params["state"] == "absent":
         if block:
             module.fail_json(msg=f"state absent removes the configuration, so leave {', '.join(block)} out.", problems=[])

@@ -208,7 +208,10 @@ def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
                 yield finding(
                     "F45",
                     name_of(obj),
-                    [f"deletionTimestamp {text(get_path(obj, 'metadata', 'deletionTimestamp'))}", *(f"{name} of {who}" for name, (who, _remedy) in held.items())],
+                    [
+                        f"deletionTimestamp {text(get_path(obj, 'metadata', 'deletionTimestamp'))}",
+                        *(f"{name} of {who}" for name, (who, _remedy) in held.items()),
+                    ],
                     MISSING,
                     "an object of the plan is being deleted",
                     "; ".join(dict.fromkeys([*(remedy for _who, remedy in held.values()), "then run playbooks/site.yml"])),

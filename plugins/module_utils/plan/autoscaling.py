@@ -12,7 +12,6 @@ from ..common.objects import Facts
 from ..releases.engines import ENGINES
 from ..releases.metrics import CLIENT_ERRORS, ERROR_CODE
 from ..schema.fields import Problem
-from .endpoint_picker import configuration
 from .engine import vendor
 from .promql import SCRAPES, duration, pod_matches, pods_of, selector, sources_of
 from .server import role_settings
@@ -71,19 +70,19 @@ def autoscalers_to_prune(service: Facts, servers: t.Sequence[Facts]) -> list[Fac
     return [{**kind, "name": name} for name in names for provider, kind in KINDS.items() if (name, provider) not in ours]
 
 
-def autoscaling_problems(service: Facts, path: str, release: str, interval: int) -> list[Problem]:
+def autoscaling_problems(service: Facts, path: str, interval: int) -> list[Problem]:
     """Mistakes in the `autoscaling` and `replicas` of a service and of its prefill servers. interval: seconds between two scrapes."""
     found = [*_problems(service, service, path), *_problems(service, service["prefill"], f"{path}.prefill")]
-    return found + _zero_problems(service, f"{path}.autoscaling", release, interval) if service["autoscaling"] else found
+    return found + _zero_problems(service, f"{path}.autoscaling", interval) if service["autoscaling"] else found
 
 
-def _zero_problems(service: Facts, place: str, release: str, interval: int) -> list[Problem]:
+def _zero_problems(service: Facts, place: str, interval: int) -> list[Problem]:
     """Mistakes in `min: 0`, which removes the last server, and in `idle_seconds`, which says when."""
     scaling = service["autoscaling"]
     if scaling["min"] == 0 and scaling["provider"] == "hpa":
         why = "cannot be had with provider: hpa, since a HorizontalPodAutoscaler keeps the last server."
         return [Problem(f"{place}.min", 0, why, "Write 1 or more, or provider: keda.")]
-    if scaling["min"] == 0 and scaling["provider"] == "keda" and len(configuration(service, release).requires["roles"] or ()) > 1:
+    if scaling["min"] == 0 and scaling["provider"] == "keda" and len(service["configuration"].requires["roles"]) > 1:
         why = "is not for a service with prefill servers, since requests need one of each."
         return [Problem(f"{place}.min", 0, why, "Write 1 or more.")]
     if scaling["idle_seconds"] is not None and (scaling["min"] or scaling["provider"] != "keda"):

@@ -180,6 +180,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if not wrong and scalars_right:
             # Pods get them as they are written: what a file says does not change with what is known of an engine, and no server restarts for it.
             service = {**service, "written_args": service["engine"]["args"], "engine": {**service["engine"], "args": spelled_out(service, user)}}
+            service["configuration"] = configuration(service, user["llm_d_release"])
         services.append(service)
         if not wrong:
             right.append((path, service))
@@ -268,7 +269,7 @@ def _derive(given: Facts) -> Facts:
 
 def _service(service: Facts, together: dict[str, Facts], user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
     labels = {**plan_labels, SERVICE_LABEL: service["name"]}
-    built = configuration(service, release["name"])
+    built = service["configuration"]
     roles = sorted(built.requires["roles"] or ["decode"])  # decode comes first: every scheduler has it
     servers = [server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role)) for role in roles]
     decode = servers[0]

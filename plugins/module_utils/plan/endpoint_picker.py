@@ -11,9 +11,8 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.plugins import reads
 from ..epp.catalog.release_lines import LINE_FLAGS
-from ..epp.config.build import Built
-from ..epp.config.build_cache import BuildCache
-from ..epp.config.resolve import RUNNING
+from ..epp.config.build import Built, build
+from ..epp.config.resolve import Findings, known_options
 from ..epp.document import parse_config
 from ..epp.explain.summary import preset, summary
 from ..epp.rules.check import EXPERIMENTAL
@@ -30,18 +29,15 @@ from .server_arguments import served_arguments
 from .sidecars import picker_sidecars
 from .standalone import sidecar
 from .tracing import picker_environment, picker_flag
-from .weights import served_name, source
+from .weights import model_uri, served_name
 
 CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
 PORTS = {"health": 9003, "metrics": 9090}
-# Options of a scheduler block about running the endpoint picker; all others say how it decides.
 SEED = "PYTHONHASHSEED"
 _IN_FLIGHT = {"inflight", "uncached"}
-# The checks and the plan both need the configuration: it is built once.
-_BUILDS = BuildCache()
 
 
 def configuration(service: Facts, release: str) -> Built:
@@ -51,13 +47,12 @@ def configuration(service: Facts, release: str) -> Built:
     and scheduler.args.
     """
     settings, engine = service["scheduler"], service["engine"]
-    deciding = _deciding(settings)
     stated = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
     experimental = [] if stated else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
-        "tokenizer": source(service["model"]) if engine["type"] == "vllm" else None,
+        "tokenizer": model_uri(service["model"]).location if engine["type"] == "vllm" else None,
         "max_model_len": max_model_len(service),
         "block_size": block_size(service),
         "usual_block_size": usual_block_size(service),
@@ -66,20 +61,18 @@ def configuration(service: Facts, release: str) -> Built:
         "epp_service": ".".join([events_service(service), *([settings["namespace"]] if settings.get("namespace") else [])]),
         "epp_args": settings["args"] and settings["args"] + experimental,
     }
-    built = _BUILDS.build(deciding, release, context)
-    if not any(built.requires["vllm"].values()):
-        return built
-    # Once more, checked against the final command line of the servers: derived, required by the first build, and the user's own.
-    asked = built.requires["vllm"]
-    env = {item["name"]: item.get("value") for item in asked["env"]}
-    context.update(server_args=served_arguments(service, asked), server_env={**env, **engine["env"]})
-    again = _BUILDS.build(deciding, release, context)
-    return again if again.problems else built
+
+    def servers(asked: Facts) -> Facts:
+        """The final command line of the servers: derived, required, and the user's own."""
+        env = {item["name"]: item.get("value") for item in asked["env"]}
+        return {"server_args": served_arguments(service, asked), "server_env": {**env, **engine["env"]}}
+
+    return build(_deciding(settings), release, context, servers)
 
 
 def _deciding(settings: Facts) -> Facts:
-    """The options of a scheduler block that say how the endpoint picker decides."""
-    return {key: value for key, value in settings.items() if key not in (*RUNNING, "namespace") and value not in (None, {}, [])}
+    """The options of a scheduler block that say how the endpoint picker decides; an empty mapping or list is none."""
+    return {key: value for key, value in known_options(settings, Findings()).items() if value not in ({}, []) or settings[key] is True}
 
 
 def events_service(service: Facts) -> str:

@@ -30,7 +30,7 @@ from ..releases.lines import ACCELERATORS
 from ..releases.pairs import others, paired
 from ..schema.fields import Problem
 from .references import image
-from .weights import served_name, source
+from .weights import model_uri, served_name
 
 # Tokens in a KV-cache block of a simulator, and of vLLM where the endpoint picker has to know the size: the usual one of GPUs. On CPUs vLLM has
 # multiples of 32 only.
@@ -239,8 +239,8 @@ def _name(service: Facts, path: str) -> list[Problem]:
     if "model" in ENGINE_DEFAULTS[name]["file"]:
         why = f"'{served}' is the name of a folder with {title}, which cannot have a slash."
         return [Problem(place, served, why, f"Write a name without one, such as {served.rpartition('/')[2]}.")] if "/" in served else []
-    why = f"{title} has no option for it, and lists the model as {source(model)}."
-    return [Problem(place, served, why, f"Write served_name: {source(model)}.")] if served != source(model) else []
+    why = f"{title} has no option for it, and lists the model as {model_uri(model).location}."
+    return [Problem(place, served, why, f"Write served_name: {model_uri(model).location}.")] if served != model_uri(model).location else []
 
 
 def _twice(service: Facts, path: str) -> list[Problem]:

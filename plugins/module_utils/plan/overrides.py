@@ -10,8 +10,8 @@ import typing as t
 
 from ..common.objects import Facts
 from ..epp.catalog.presets import SERVER_OPTIONS
-from ..epp.config.resolve import RUNNING
 from ..schema.fields import Problem, show, suggest
+from ..schema.scheduler import RUNNING
 
 VARIABLE = "llm_d_scheduler_overrides"
 EVERY = "*"

@@ -18,7 +18,7 @@ from .monitoring import crds as monitoring_crds
 from .rbac import permissions
 from .record import VARIABLE as PRUNE
 from .tracing import collector_service
-from .weights import BUCKET_KEYS
+from .weights import BUCKET_KEYS, model_uri
 
 
 def needs(planned: Facts, user: Facts) -> Facts:
@@ -292,12 +292,9 @@ def _refers(picker: Facts, secret: str) -> bool:
 
 def _claims(planned: Facts, user: Facts) -> list[Facts]:
     """PersistentVolumeClaims that have to exist: {name, path: in the user's file}."""
-    found = []
-    for index, service in enumerate(user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []):
-        uri = service["model"]["uri"] or ""
-        if uri.startswith("pvc://"):
-            found.append({"name": uri.split("://", 1)[1].split("/", 1)[0], "path": f"llm_d_model_services[{index}].model.uri"})
-    return found
+    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
+    claims = [model_uri(service["model"]).claim for service in services]
+    return [{"name": claim, "path": f"llm_d_model_services[{index}].model.uri"} for index, claim in enumerate(claims) if claim]
 
 
 def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:

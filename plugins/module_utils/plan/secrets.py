@@ -17,6 +17,7 @@ from .api_keys import OWN_KEY, api_key_name
 from .charts import charts
 from .names import scheduler_namespace
 from .pod_spec import labels_in
+from .weights import model_uri
 
 TOKEN_KEY = "HF_TOKEN"
 PULL_KEY = ".dockerconfigjson"
@@ -36,7 +37,7 @@ def pull_name(user: Facts) -> str:
 def token_reference(service: Facts, user: Facts) -> Facts:
     """The model options token_secret and token_key for our own Secret; {} where the service needs no token, or names a Secret itself."""
     model = service["model"]
-    needs_token = service["engine"]["type"] != "simulator" and (model["uri"] or "").startswith("hf://")
+    needs_token = service["engine"]["type"] != "simulator" and model_uri(model).scheme == "hf"
     if not user["llm_d_model_token"] or model["token_secret"] or not needs_token:
         return {}
     return {"token_secret": token_name(user), "token_key": TOKEN_KEY}

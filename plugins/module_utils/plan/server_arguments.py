@@ -14,7 +14,7 @@ from .engine import arguments as engine_arguments
 from .engine import block_size, dividing
 from .engine import environment as engine_environment
 from .pod_spec import later_wins
-from .weights import CACHE_PATH, HUB_PATH, credentials, loader, served_name, source
+from .weights import CACHE_PATH, HUB_PATH, credentials, loader, model_uri, served_name
 
 
 def served_arguments(service: Facts, required: Facts) -> list[str]:
@@ -77,7 +77,7 @@ def _values(service: Facts) -> Facts:
     # Engines use one accelerator unless they are told otherwise.
     parts = {"tensor": in_one, "pipeline": accelerator["pipeline"], "data": accelerator["data"]}
     values = {
-        "model": served_name(model) if simulated else source(model),
+        "model": served_name(model) if simulated else model_uri(model).location,
         # Name and port are what clients, endpoint picker and Services go by. The others have a value only if the user's file sets it.
         "served_name": served_name(model),
         "port": engine["port"],

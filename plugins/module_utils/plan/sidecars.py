@@ -16,7 +16,7 @@ from ..releases.pairs import paired
 from .pod_spec import PORT_NAME, container_security
 from .references import image
 from .tracing import collector, picker_environment, picker_flag
-from .weights import CACHE_PATH, MODELS_MOUNT, models_volume, scheme
+from .weights import CACHE_PATH, MODELS_MOUNT, model_uri, models_volume
 
 TOKENIZER_VOLUME = "tokenizer"
 TOKENIZER_HEALTH_PORT = 8082
@@ -126,7 +126,7 @@ def _resources(service: Facts, usual: Facts) -> Facts:
 
 def _models(service: Facts) -> list[Facts]:
     """The mount of a `pvc://` model, which has the tokenizer's files beside the weights."""
-    return [dict(MODELS_MOUNT)] if scheme(service["model"]) == "pvc" else []
+    return [dict(MODELS_MOUNT)] if model_uri(service["model"]).scheme == "pvc" else []
 
 
 def _token(service: Facts) -> list[Facts]:

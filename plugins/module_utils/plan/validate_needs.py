@@ -16,7 +16,7 @@ from ..schema.fields import Problem
 from .engine import ranks
 from .multi_node import meeting_port, scheduler_problems
 from .validate_arguments import without_cache
-from .weights import scheme
+from .weights import model_uri
 
 LAST_PORT = 65535
 SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
@@ -136,7 +136,7 @@ def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
 def _tokenizer(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
     """A tokenizer that only the engine's image has."""
     model, asked = service["model"], [sidecar for sidecar in required["sidecars"] if sidecar["on"] == "epp"]
-    if not asked or service["engine"]["type"] == "simulator" or scheme(model) != "file" or user["llm_d_images"]["tokenizer"]:
+    if not asked or service["engine"]["type"] == "simulator" or model_uri(model).scheme != "file" or user["llm_d_images"]["tokenizer"]:
         return []
     why = "is a folder of the engine's image, and precise prefix matching needs the tokenizer beside the endpoint picker as well."
     return [Problem(f"{path}.model.uri", model["uri"], why, "Write pvc://CLAIM/PATH, or an image with that folder under llm_d_images.tokenizer.")]

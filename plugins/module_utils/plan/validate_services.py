@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ..common.flags import place_of
 from ..common.objects import Facts
+from ..epp.config.draft import origin_of
 from ..k8s.platform import amount
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
@@ -19,7 +21,7 @@ from .api_keys import api_key_problems
 from .autoscaling import autoscaling_problems
 from .cache_server import SUFFIX as CACHE_SUFFIX
 from .caches import cache_problems, with_caches
-from .endpoint_picker import PORTS, configuration
+from .endpoint_picker import PORTS
 from .engine import engine_problems, vendor
 from .multi_node import node_problems, per_node
 from .names import name_suffix, scheduler_namespace
@@ -35,7 +37,7 @@ from .validate_routes import header_problems
 from .validate_vllm import version_problems, vllm_problems
 from .warmup import warmup_problems
 from .warmup_job import SUFFIX as WARMUP_SUFFIX
-from .weights import CLAIM_SUFFIX, scheme, served_name, weights_problems
+from .weights import CLAIM_SUFFIX, model_uri, served_name, weights_problems
 
 # Suffixes of derived object names; the longest one limits the length of a service's name.
 SUFFIXES = (
@@ -54,14 +56,14 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path, name_suffix(user))
-    found += autoscaling_problems(service, path, user["llm_d_release"], user["llm_d_monitoring"]["interval"])
+    found += autoscaling_problems(service, path, user["llm_d_monitoring"]["interval"])
     found += _label_problems(service, path) + header_problems(service, path, user)
     found += warmup_problems(service, path, name_suffix(user))
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
         found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
-    found += cache_problems(service, path, user, configuration(service, user["llm_d_release"]).requires["vllm"])
-    found += weights_problems(service, path, _servers(service, user), tested)
+    found += cache_problems(service, path, user, service["configuration"].requires["vllm"])
+    found += weights_problems(service, path, _servers(service), tested)
     contradictions = argument_problems(service, path, user) + api_key_problems(service, path, user)
     # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
     found += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in found})
@@ -179,17 +181,17 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
     return found
 
 
-def _servers(service: Facts, user: Facts) -> int:
+def _servers(service: Facts) -> int:
     """The largest number of pods that load the model."""
-    prefill = max_replicas(service, "prefill") if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
+    prefill = max_replicas(service, "prefill") if "prefill" in service["configuration"].requires["roles"] else 0
     return (max_replicas(service, "decode") + prefill) * int(service["accelerator"]["nodes"])
 
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    built = configuration(service, user["llm_d_release"])
-    found = [Problem(_scheduler_place(problem.path, path, service), problem.value, problem.reason, problem.fix) for problem in built.problems]
+    built = service["configuration"]
+    found = [dataclasses.replace(problem, path=_scheduler_place(problem.path, path, service)) for problem in built.problems]
     elsewhere = scheduler_namespace(user) != user["llm_d_namespace"] and any(sidecar["on"] == "epp" for sidecar in built.requires["sidecars"])
-    if elsewhere and service["engine"]["type"] != "simulator" and scheme(service["model"]) == "pvc":
+    if elsewhere and service["engine"]["type"] != "simulator" and model_uri(service["model"]).scheme == "pvc":
         why = "the tokenizer beside the endpoint picker would mount the claim of the model, which is in the namespace of the servers."
         fix = "Take it out, or write another preset, such as preset: prefix_aware."
         found.append(Problem("llm_d_scheduler_namespace", user["llm_d_scheduler_namespace"], why, fix))
@@ -218,7 +220,7 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
 
 def _unknown_arguments(service: Facts, path: str, user: Facts, told: set[str]) -> list[Problem]:
     """Arguments that the version of the engine refuses, at paths of which nothing was told."""
-    required = with_caches(service, configuration(service, user["llm_d_release"]).requires["vllm"])
+    required = with_caches(service, service["configuration"].requires["vllm"])
     found = vllm_problems(service, path, user, required) + sglang_problems(service, path, user)
     return [problem for problem in found if problem.path not in told]
 
@@ -227,13 +229,8 @@ def _scheduler_place(inner: str, path: str, service: Facts) -> str:
     """The path in the user's file for a path that the scheduler configuration reports."""
     if inner.endswith("kvEventsConfig.topicFilter"):  # set by the server's flag
         return place_of(service["engine"]["args"], "kv-events-config", f"{path}.engine.args")
-    places = (("server_args", "engine.args"), ("server_env", "engine.env"), ("epp_args", "scheduler.args"))
-    for theirs, ours in (*((word, f"{path}.{place}") for word, place in places), ("release", "llm_d_release")):
-        if inner == theirs or inner.startswith((f"{theirs}[", f"{theirs}.")):
-            return ours + inner[len(theirs) :]
-    if inner.startswith("preset."):  # options of a preset are those of its one scorer with them
-        inner = inner.replace("preset.", "scorers.precise_prefix.", 1)
-    return f"{path}.scheduler.{inner}".rstrip(".")
+    places = {"": f"{path}.scheduler.", "server_env": f"{path}.engine.env", "epp_args": f"{path}.scheduler.args", "release": "llm_d_release"}
+    return origin_of(inner, places).rstrip(".")
 
 
 def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[Problem]:

@@ -26,31 +26,31 @@ _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _ELSEWHERE = {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}
 
 
-def scheme(model: Facts) -> str:
-    """`hf`, `pvc`, `s3`, `gs` or `file`; "" where there is no URI."""
-    return (model["uri"] or "").partition("://")[0]
+class ModelUri(t.NamedTuple):
+    """What `model.uri` says; all of it is empty without one."""
+
+    scheme: str  # hf, pvc, s3, gs or file
+    name: str  # of the model
+    location: str  # as engines take it: a name on the hub, a folder, or the address in a bucket
+    claim: str  # with the model, for pvc
+
+
+def model_uri(model: Facts) -> ModelUri:
+    """The URI of a model, parsed."""
+    scheme, _mark, rest = (model["uri"] or "").partition("://")
+    first, _slash, below = rest.partition("/")
+    location = f"{MODELS_MOUNT['mountPath']}/{below}" if scheme == "pvc" else model["uri"] if scheme in _BUCKETS else rest
+    return ModelUri(scheme, rest if scheme == "hf" else rest.rpartition("/")[2], location, first if scheme == "pvc" else "")
 
 
 def served_name(model: Facts) -> str | None:
     """The model name in requests: the configured one, else from the URI; None without both."""
-    uri = str(model["uri"] or "")
-    if model["served_name"] or not uri:
-        return str(model["served_name"]) if model["served_name"] else None
-    rest = uri.partition("://")[2]
-    return rest if scheme(model) == "hf" else rest.rsplit("/", 1)[1]
-
-
-def source(model: Facts) -> str:
-    """The model as engines take it: a name on the hub, a folder, or the address in a bucket."""
-    rest, kind = (model["uri"] or "").partition("://")[2], scheme(model)
-    if kind == "pvc":
-        return f"/models/{rest.split('/', 1)[1]}"
-    return str(model["uri"] if kind in _BUCKETS else rest)
+    return model["served_name"] or model_uri(model).name or None
 
 
 def loader(model: Facts) -> list[str]:
     """Arguments of vLLM for weights in a bucket: the only loader that reads buckets, without a copy on a disk."""
-    return ["--load-format=runai_streamer"] if scheme(model) in _BUCKETS else []
+    return ["--load-format=runai_streamer"] if model_uri(model).scheme in _BUCKETS else []
 
 
 def credentials(model: Facts) -> list[Facts]:
@@ -70,7 +70,7 @@ def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
         {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
     ]
     mounts: list[Facts] = [{"name": "model-cache", "mountPath": CACHE_PATH}, {"name": "shared-memory", "mountPath": "/dev/shm"}]
-    if scheme(service["model"]) == "pvc":
+    if model_uri(service["model"]).scheme == "pvc":
         found.append(models_volume(service["model"]))
         mounts.append(dict(MODELS_MOUNT))
     elif storage["claim"]:
@@ -82,8 +82,7 @@ def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
 
 def models_volume(model: Facts) -> Facts:
     """The volume of a `pvc://` model."""
-    name = model["uri"].split("://", 1)[1].split("/", 1)[0]
-    return {"name": MODELS_MOUNT["name"], "persistentVolumeClaim": {"claimName": name, "readOnly": True}}
+    return {"name": MODELS_MOUNT["name"], "persistentVolumeClaim": {"claimName": model_uri(model).claim, "readOnly": True}}
 
 
 def claim_name(service: Facts) -> str:
@@ -114,7 +113,7 @@ def weights_problems(service: Facts, path: str, servers: int, tested: bool) -> l
 
 
 def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
-    model, kind, simulated = service["model"], scheme(service["model"]), service["engine"]["type"] == "simulator"
+    model, kind, simulated = service["model"], model_uri(service["model"]).scheme, service["engine"]["type"] == "simulator"
     for option, wanted in (("token_secret", "hf"), ("revision", "hf"), ("bucket_secret", "s3")):
         if model[option] and (simulated or kind != wanted):
             fix = f"Take it out, or write an {wanted}:// uri."
@@ -139,7 +138,7 @@ def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
 
 
 def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:
-    storage, kind, place = service["storage"], scheme(service["model"]), f"{path}.storage"
+    storage, kind, place = service["storage"], model_uri(service["model"]).scheme, f"{path}.storage"
     simulated = service["engine"]["type"] == "simulator"
     if simulated and storage["size"] and not storage["claim"]:
         yield Problem(f"{place}.size", storage["size"], "is of no use: the simulator loads no weights.", "Take it out.")

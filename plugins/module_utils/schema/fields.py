@@ -161,7 +161,8 @@ class Field:
     """One option of the user's file.
 
     `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`; both have at most `most`.
-    A default of None means that the option stays None; `secret` keeps the value out of messages; `replaced` are choices of before, with what is theirs now.
+    A default of None means that the option stays None; `secret` keeps the value out of messages; `replaced` are choices or options of before, with what is
+    theirs now.
     `otherwise` is the field for a value of another type.
     """
 
@@ -208,6 +209,7 @@ _WORDS = {
     "list": "a list",
     "any": "a value",
 }
+_ARGUMENT_TYPES = {"map": "dict", "quantity": "str", "any": "raw", "bool": "raw", "int": "raw", "float": "raw"}
 _CLASSES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -268,6 +270,13 @@ def separable(field: Field) -> bool:
         return element.type == "str" and bool(element.choices) and "," not in "".join(map(str, element.choices))
     pattern = re.sub(r"\{[0-9]*,[0-9]*\}", "", FORMATS[element.format].pattern.pattern)
     return not any(sign in pattern for sign in (",", "[^", "!-~"))
+
+
+def argument_type(field: Field) -> dict[str, str]:
+    """Type and elements of the option in an argument spec. Ansible itself refuses an empty text for a number, which counts as left out here."""
+    kind, *elements = [_ARGUMENT_TYPES.get(each.type, each.type) for each in (field, field.elements) if each is not None]
+    found = {"type": "raw" if field.otherwise else kind}
+    return {**found, "elements": elements[0]} if field.type == "list" and elements else found
 
 
 def _has_type(value: t.Any, kind: Kind) -> bool:
@@ -355,6 +364,18 @@ def unknown_key(key: t.Any, known: t.Mapping[str, Field], path: str, value: t.An
     return Problem(f"{path}.{key}" if path else str(key), value, "there is no such option.", fix)
 
 
+def unknown_keys(value: t.Mapping[str, t.Any], field: Field, path: str) -> list[Problem]:
+    """The problems of keys that a `dict` field does not have."""
+    known = field.options or {}
+    return [
+        Problem(f"{path}.{key}", item, "is not supported any more.", f"Write {field.replaced[key]}.")
+        if key in field.replaced
+        else unknown_key(key, known, path, item)
+        for key, item in value.items()
+        if key not in known
+    ]
+
+
 def _absent(field: Field, path: str) -> Result:
     if field.required:
         return None, [Problem(path, None, "is missing.", f"Write {expectation(field)}.")]
@@ -368,7 +389,7 @@ def _absent(field: Field, path: str) -> Result:
 def _complete_dict(value: t.Mapping[str, t.Any], field: Field, path: str) -> Result:
     options = field.options or {}
     completed: dict[str, t.Any] = {}
-    problems = [unknown_key(key, options, path, item) for key, item in value.items() if key not in options]
+    problems = unknown_keys(value, field, path)
     for name, option in options.items():
         where = f"{path}.{name}" if path else name
         completed[name], found = complete(value.get(name), option, where)
@@ -418,29 +439,29 @@ def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
     if not field.secret and _is_token(value):
         fix = f"Write {expectation(field)}. The token goes into a Secret, or into an option for it, such as llm_d_model_token or llm_d_api_key, from a vault."
         return [Problem(path, REDACTED, "is an access token, and this option is no secret: everybody would see it.", fix)]
-    shown = show(value, field)
-    kept = REDACTED if field.secret else value
+    mistake = _mistake(value, field)
+    return [Problem(path, REDACTED if field.secret else value, f"{show(value, field)} {mistake[0]}", mistake[1])] if mistake else []
+
+
+def _mistake(value: t.Any, field: Field) -> tuple[str, str] | None:
+    """(what is wrong with a scalar, what to write instead); None where it is right."""
     if field.choices and value not in field.choices:
         near = suggest(value, [str(choice) for choice in field.choices]) if isinstance(value, str) else None
         fix = f"Did you mean '{near}'? " if near else ""
         instead = field.replaced.get(value) if isinstance(value, str) else None
         if instead:
-            return [Problem(path, kept, f"{shown} is not supported any more.", f"Write {instead}, which replaces it.")]
-        return [Problem(path, kept, f"{shown} is not known here.", f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}.")]
+            return "is not supported any more.", f"Write {instead}, which replaces it."
+        return "is not known here.", f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}."
     if isinstance(value, (int, float)) and not ordinary(value):
-        return [
-            Problem(
-                path, kept, f"{shown} is {'not a number' if isinstance(value, float) and math.isnan(value) else 'too large'}.", f"Write {expectation(field)}."
-            )
-        ]
+        return f"is {'not a number' if isinstance(value, float) and math.isnan(value) else 'too large'}.", f"Write {expectation(field)}."
     if field.minimum is not None and value < field.minimum:
-        return [Problem(path, kept, f"{shown} is less than {field.minimum:.15g}.", f"Write {expectation(field)}.")]
+        return f"is less than {field.minimum:.15g}.", f"Write {expectation(field)}."
     if field.maximum is not None and value > field.maximum:
-        return [Problem(path, kept, f"{shown} is more than {field.maximum:.15g}.", f"Write {expectation(field)}.")]
+        return f"is more than {field.maximum:.15g}.", f"Write {expectation(field)}."
     if field.format and not FORMATS[field.format].pattern.match(value):
         rule = FORMATS[field.format]
-        return [Problem(path, kept, f"{shown} is not {rule.words}.", f"Write something like {field.example or rule.example}.")]
-    return []
+        return f"is not {rule.words}.", f"Write something like {field.example or rule.example}."
+    return None
 
 
 def expectation(field: Field) -> str:
@@ -478,8 +499,9 @@ def _quoted(value: t.Any) -> str:
 
 def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
     hidden = is_hidden(value, field)
-    reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}."
-    fix = f"Write {expectation(field)}."
+    also = f" or {_WORDS[field.otherwise.type]}" if field.otherwise else ""
+    reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}{also}."
+    fix = f"Write {expectation(field)}{also}."
     if field.type == "str" and not isinstance(value, (dict, list)):
         fix = "Write it in quotes." if hidden else _quoted(value)
     elif field.type == "list" and not isinstance(value, (dict, list)):

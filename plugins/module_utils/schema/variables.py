@@ -16,14 +16,8 @@ from .gateway import GATEWAY
 from .gpus import GPUS
 from .model import ENGINE, MODEL, STORAGE, WARMUP
 from .monitoring import MONITORING
+from .scheduler import RESOURCES, SCHEDULER
 from .tracing import TRACING
-
-PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "sticky", "precise_prefix", "disaggregated", "default")
-
-_RESOURCES = {
-    "requests": Field("map", "Resource requests of the container, such as C({cpu: 2, memory: 8Gi}).", elements=Field("quantity", "An amount.")),
-    "limits": Field("map", "Resource limits of the container.", elements=Field("quantity", "An amount.")),
-}
 
 _ACCELERATOR = {
     "vendor": Field("str", "Vendor of the accelerator. If omitted, C(nvidia) for vLLM and C(none) for the simulator.", choices=tuple(ACCELERATORS)),
@@ -72,102 +66,6 @@ _ACCELERATOR = {
 }
 
 _ANY = Field("any", "A value.")
-
-_SCHEDULER = {
-    "preset": Field(
-        "str",
-        (
-            "Scheduling preset. If omitted, C(default), which is what the release does without a configuration; with O(scorers), O(filters), O(picker)"
-            " or O(disaggregation), only those apply. C(round_robin) picks a server at random for each request; no release takes turns. C(sticky) keeps a"
-            " prefix on the servers that have it until they are saturated."
-        ),
-        choices=PRESETS,
-        example="balanced",
-    ),
-    "scorers": Field(
-        "map",
-        "Weights of scorers, by alias, on top of the preset, or alone without one. A weight of 0 removes a scorer.",
-        elements=Field("any", "A weight, or a mapping of C(weight) and the parameters of the scorer."),
-        example={"queue": 1, "prefix": 3},
-    ),
-    "picker": Field("str", "Alias of the picker, which chooses among the scored servers.", example="max_score"),
-    "picker_parameters": Field("map", "Parameters of the picker.", elements=_ANY),
-    "profile_handler": Field("str", "Alias of the profile handler, which runs the scheduling profiles.", example="single"),
-    "profile_handler_parameters": Field("map", "Parameters of the profile handler.", elements=_ANY),
-    "filters": Field(
-        "list", "Filters to run before the scorers, on top of those of the preset: aliases, or mappings of one alias to its parameters.", elements=_ANY
-    ),
-    "disaggregation": Field(
-        "any",
-        (
-            "Prefill/decode disaggregation, if the release supports it: C(true), or a mapping of C(decider) (C(prefix) or C(always)),"
-            " C(non_cached_tokens), C(prompt_tokens), C(connector), and C(prefill) and C(decode), each with its own C(scorers) and C(picker)."
-        ),
-    ),
-    "saturation": Field("map", "Thresholds above which the endpoint picker considers a server saturated.", elements=_ANY),
-    "flow_control": Field("map", "Flow control (queueing) in the endpoint picker, if the release supports it.", elements=_ANY),
-    "kv_cache_metric": Field(
-        "str",
-        (
-            "Name of the KV-cache usage metric of the model servers, if it is not C(vllm:kv_cache_usage_perc), the name since vLLM 0.11. With labels,"
-            " C(name{label=value})."
-        ),
-        example="vllm:gpu_cache_usage_perc",
-    ),
-    "peak_prefill_throughput": Field(
-        "int",
-        (
-            "Prompt tokens per second that one server computes when it has nothing else to do. By it the filter C(prefix_affinity) (C(preset: sticky)) takes"
-            " the tokens in flight for the time that a request waits. C(playbooks/calibrate.yml) measures it. If omitted, upstream's: 15928, of Qwen3-32B on"
-            " two H100. Configurations without that filter do not read it."
-        ),
-        minimum=1,
-        maximum=10_000_000,
-        example=22000,
-    ),
-    "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a feature gate.", format="feature_gate")),
-    "plugins": Field("list", "For experts: the plugins of the configuration, as the release spells them, instead of all options above.", elements=_ANY),
-    "profiles": Field("list", "For experts: the scheduling profiles, which refer to O(plugins).", elements=_ANY),
-    "document": Field("map", "For experts: the complete EndpointPickerConfig. It is validated for the release like a generated one.", elements=_ANY),
-    "replicas": Field(
-        "int",
-        (
-            "Number of endpoint pickers, all of which are active. Each keeps its own view of prefixes and in-flight requests, so more than one reduces"
-            " prefix affinity. See C(docs/versions.md) for why there is no leader election."
-        ),
-        default=1,
-        minimum=1,
-        maximum=10,
-    ),
-    "image": Field("str", "Image of the endpoint picker, used as written. If omitted, the image of the release line.", format="image"),
-    "grpc_port": Field("int", "Port at which the gateway reaches the endpoint picker.", default=9002, minimum=1024, maximum=65535),
-    "verbosity": Field("int", "Log level of the endpoint picker: 2 is normal, 4 is debug, 5 is trace.", default=2, minimum=0, maximum=10),
-    "failure_mode": Field(
-        "str",
-        "What the gateway does with requests when no endpoint picker responds. If omitted, C(FailOpen) if the gateway supports it, else C(FailClose).",
-        choices=("FailOpen", "FailClose"),
-    ),
-    "drain_seconds": Field(
-        "int",
-        (
-            "Seconds for which a terminating endpoint picker keeps its in-flight requests before it receives SIGTERM; it then takes up to 30 more. A"
-            " response that takes longer than both is cut off when the scheduler changes. If omitted, as many as it takes that both are what"
-            " O(llm_d_model_services[].engine.drain_seconds) gives servers, and at least 30."
-        ),
-        minimum=5,
-        maximum=3600,
-    ),
-    "args": Field(
-        "list", "Additional command-line arguments of the endpoint picker.", default=[], elements=Field("str", "One argument.", example="--tracing=true")
-    ),
-    "env": Field(
-        "map", "Additional environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
-    ),
-    "resources": Field("dict", "Resources of one endpoint picker. If omitted, those of upstream's chart for production.", options=_RESOURCES),
-    "tokenizer_resources": Field(
-        "dict", "Resources of the tokenizer beside an endpoint picker, for precise prefix matching. If omitted, 2 CPU and 4 GiB of memory.", options=_RESOURCES
-    ),
-}
 
 _ROUTE = {
     "name": Field("str", "Name of the HTTPRoute. If omitted, the name of the model service.", format="dns_subdomain"),
@@ -279,7 +177,7 @@ SERVICE = Field(
         ),
         "accelerator": Field("dict", "Accelerators of one model server.", default={}, options=_ACCELERATOR),
         "engine": Field("dict", "The model server.", default={}, options=ENGINE),
-        "scheduler": Field("dict", "The endpoint picker, which chooses a model server for each request.", default={}, options=_SCHEDULER),
+        "scheduler": Field("dict", "The endpoint picker, which chooses a model server for each request.", default={}, options=SCHEDULER),
         "service": Field(
             "dict",
             (
@@ -300,7 +198,7 @@ SERVICE = Field(
             ),
             options=WARMUP,
         ),
-        "resources": Field("dict", "Resources of one model server besides its accelerators. If omitted, requests that suit the engine.", options=_RESOURCES),
+        "resources": Field("dict", "Resources of one model server besides its accelerators. If omitted, requests that suit the engine.", options=RESOURCES),
         "labels": Field(
             "map", "Additional labels of the model server pods.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")
         ),

@@ -14,7 +14,7 @@ import plays
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
-from ansible_collections.llm_d.inference.plugins.filter.exported_files import exported_files
+from ansible_collections.llm_d.inference.plugins.filter.plan_files import exported_files
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.filter.mirror_files import mirror_files
+from ansible_collections.llm_d.inference.plugins.filter.plan_files import mirror_files
 from ansible_collections.llm_d.inference.plugins.module_utils.common.images import repository_of
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, IMAGES
 

@@ -21,7 +21,7 @@ S = "llm_d_model_services"
 def options(fields: t.Mapping[str, Field], path: tuple[str, ...] = ()) -> t.Iterator[tuple[tuple[str, ...], Field]]:
     """(path, field) of every option that has no options of its own; the elements of a list have the path of the list and `0`."""
     for name, field in fields.items():
-        inner = field.options or (field.elements.options if field.elements else None)
+        inner = next((each.options for each in (field, field.otherwise, field.elements) if each and each.options), None)
         if inner:
             yield from options(inner, (*path, name, *(("0",) if field.type == "list" else ())))
         else:
@@ -72,6 +72,7 @@ FILES: dict[str, Facts] = {
     "preset": {S: [{**VLLM, "scheduler": {"preset": "balanced"}}]},
     "sticky": {S: [{**VLLM, "scheduler": {"preset": "sticky"}}]},
     "no preset": {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}}}]},
+    "queued": {S: [{**VLLM, "scheduler": {"preset": "queue", "flow_control": {"bands": [{"priority": 1}]}}}]},
     "weighted": {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}, "picker": "weighted_random"}}]},
     "prefill apart": {S: [{**VLLM, "scheduler": {"preset": "disaggregated"}, "prefill": {}}]},
     "prefill scaled": {S: [{**VLLM, "scheduler": {"preset": "disaggregated"}, "prefill": {"autoscaling": SCALED}}]},
@@ -136,6 +137,7 @@ FILES: dict[str, Facts] = {
     "gaudi": {S: [VLLM], "llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "gaudi"}},
     "traced": {S: [VLLM], "llm_d_tracing": {"endpoint": "collector.a:4317"}},
     "scraped": {S: [VLLM], "llm_d_monitoring": {"scrape": True}},
+    "scraped by a Service": {S: [VLLM], "llm_d_monitoring": {"scrape": True, "prometheus": {"namespace": "monitoring"}}},
     "job": {S: [VLLM], "llm_d_benchmark": {"job": {"image": "python:3"}}},
     "baseline": {S: [VLLM], "llm_d_benchmark": {"baseline": "/old"}},
     "credentials": {S: [VLLM], "llm_d_image_pull_credentials": [{"registry": "r.example.com", "username": "u", "password": "p"}]},
@@ -177,7 +179,6 @@ RIGHT: dict[str, t.Any] = {
     f"{S}.0.model.token_key": "OTHER",
     f"{S}.0.route.weights": {"llama": 90, "next": 10},
     f"{S}.0.scheduler.feature_gates": ["flowControl"],
-    f"{S}.0.scheduler.flow_control": {"max_bytes": 5},
     f"{S}.0.scheduler.plugins": [{"type": "queue-scorer", "name": "queue-scorer"}],
     f"{S}.0.scheduler.profile_handler": "data_parallel",
     f"{S}.0.scheduler.profile_handler_parameters": {"primaryPort": 8000},
@@ -189,7 +190,6 @@ RIGHT: dict[str, t.Any] = {
         "schedulingProfiles": PROFILES,
     },
     f"{S}.0.scheduler.filters": ["decode"],
-    f"{S}.0.scheduler.saturation": {"queue_depth": 7},
     f"{S}.0.scheduler.picker_parameters": {"maxNumOfEndpoints": 2},
     "llm_d_scheduler_overrides": {"*": {"preset": "queue"}},
 }
@@ -201,6 +201,8 @@ CHECKED: dict[str, t.Any] = {
     "llm_d_gpus.pools.0.product": "A30-24GB",
     "llm_d_image_digests": {"docker.io/acme/other:v1": "sha256:" + "0" * 64},
     f"{S}.0.engine.version": "0.1.0",
+    # Of configurations that are built for other deployments: there are no encode servers.
+    **{f"{S}.0.scheduler.disaggregation.encode.{name}": value for name, value in {"picker": "random", "scorers": {"queue": 1}}.items()},
 }
 
 

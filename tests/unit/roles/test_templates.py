@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.scheduler import PRESETS
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st

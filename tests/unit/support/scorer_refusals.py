@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as t
 
 REFUSALS: list[tuple[dict[str, t.Any], str, str, str]] = [
-    ({"preset": "balancd"}, "scheduler-0.7", "preset", "Did you mean balanced?"),
+    ({"preset": "balancd"}, "scheduler-0.7", "preset", "Did you mean 'balanced'?"),
     ({"preset": "balanced", "scorers": {"quue": 1}}, "scheduler-0.7", "scorers.quue", "Did you mean queue?"),
     ({"preset": "balanced", "scorer": {"queue": 1}}, "scheduler-0.7", "scorer", "Did you mean 'scorers'?"),
     ({"preset": "balanced", "scorers": {"queue": "high"}}, "scheduler-0.7", "scorers.queue", "is not a weight"),

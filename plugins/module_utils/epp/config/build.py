@@ -16,25 +16,17 @@ from ...common.yaml_text import to_yaml
 from ...schema.fields import Problem, show, suggest
 from ..catalog import plugins as catalog
 from ..catalog import presets
-from ..catalog.release_lines import KIND, LINE_FACTS, METRICS_EXTRACTOR
+from ..catalog.release_lines import DOCUMENT, KIND, LINE_FACTS, METRICS_EXTRACTOR
 from ..document import parse_config
 from ..rules import check, shape
-from .draft import Draft
+from .draft import Draft, origin_of
 from .features import flow_control, saturation, server_metrics
 from .prefix_scorers import declare_makers, declare_scorer, with_server_options
 from .profiles_by_role import StageParts, disaggregate
-from .requirements import requirements
+from .requirements import nothing, requirements
 from .resolve import Findings, Part, known_options, resolve_alias, resolve_filters, resolve_preset, resolve_scorers
 
 __all__ = ["Built", "Problem", "build"]
-EMPTY_REQUIRES: dict[str, t.Any] = {
-    "vllm": {"args": [], "env": [], "ports": []},
-    "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
-    "sidecars": [],
-    "pod_labels": {},
-    "roles": [],
-    "feature_gates": [],
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,19 +43,24 @@ class Built:
     problems: list[Problem]
 
 
-def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
+def build(
+    scheduler: t.Mapping[str, t.Any],
+    release: str,
+    context: t.Mapping[str, t.Any] | None = None,
+    servers: t.Callable[[dict[str, t.Any]], dict[str, t.Any]] | None = None,
+) -> Built:
     """Build the configuration of a release line from a `scheduler:` block; never raises for a user's mistake.
 
     `context`: settings of the rest of the deployment, None for unknown ones: engine (of releases/deployed.py), model (served name), tokenizer (where it is
     loaded from, if not by the served name), max_model_len (of a prompt and its answer), block_size,
     usual_block_size (what servers are told where block_size is None and the number has to be known), hash_seed, port, epp_service (host name),
-    server_args, server_env, epp_args.
+    server_args, server_env, epp_args. `servers`: what gives server_args and server_env for what the configuration requires of the servers.
     """
     found = Findings()
     if release not in LINE_FACTS:
         near = suggest(release, LINE_FACTS)
         found.refuse("release", release, f"there is no release line {show(release)}.", f"Did you mean {near}?" if near else f"Known: {', '.join(LINE_FACTS)}.")
-        return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), [], found.problems)
+        return Built({}, "", nothing(), [], found.problems)
     around = {} if context is None else context
     asked = known_options(scheduler, found)
     if any(asked.get(key) for key in ("plugins", "profiles", "document")):
@@ -71,13 +68,17 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     else:
         draft = _draft(asked, release, around, found)
         document = draft.document()
-    document = shape.typed(document, LINE_FACTS[release])
+    document = copy.deepcopy(shape.typed(document, LINE_FACTS[release]))
     wrong = check.check(document, release, around)
-    problems = _distinct([*found.problems, *(Problem(draft.path(item.path), item.value, item.reason, item.fix) for item in wrong)])
+    requires = nothing()
+    if not found.problems and not wrong:
+        config = parse_config(document, release)
+        requires = requirements(config, around, asked)
+        if servers is not None and any(requires["vllm"].values()):
+            wrong = check.server_problems(config, {**around, **servers(requires["vllm"])})
+    problems = _distinct([*found.problems, *(dataclasses.replace(item, path=origin_of(item.path, draft.places)) for item in wrong)])
     if problems:
-        return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), found.notes, problems)
-    document = copy.deepcopy(document)
-    requires = requirements(parse_config(document, release), around, asked)
+        return Built({}, "", nothing(), found.notes, problems)
     notes = list(dict.fromkeys([*found.notes, *check.notes(document, release)]))
     return Built(document, to_yaml(document), requires, notes, [])
 
@@ -115,11 +116,11 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
                 f"{line} knows no separate prefill and decode servers.",
                 f"Leave it out, or use a release that has them: {', '.join(catalog.lines_of('disagg-profile-handler'))}.",
             )
-    saturation(draft, asked.get("saturation") or {}, found)
+    saturation(draft, asked.get("saturation") or {})
     if asked.get("flow_control") is not None:
         flow_control(draft, asked["flow_control"], found)
     server_metrics(draft, context.get("engine") or "vllm", asked.get("kv_cache_metric") or None, found)
-    _gates(draft, asked, found)
+    _gates(draft, asked)
     found.notes += _notes(base, parts, line)
     return draft
 
@@ -171,16 +172,11 @@ def _single(
     draft.profile("default", [name for name in names if name not in scored], references, chosen, origin)
 
 
-def _gates(draft: Draft, asked: dict[str, t.Any], found: Findings) -> None:
+def _gates(draft: Draft, asked: dict[str, t.Any]) -> None:
     for index, gate in enumerate(asked.get("feature_gates") or []):
-        if not isinstance(gate, str):
-            found.refuse(
-                f"feature_gates[{index}]", gate, f"{show(gate)} is not the name of a gate.", f"Write one of {', '.join(LINE_FACTS[draft.line].gates)}."
-            )
-        else:
-            draft.gate(gate)
-            draft.origins[f"featureGates[{draft.gates.index(gate)}]"] = f"feature_gates[{index}]"
-    draft.origins.setdefault("featureGates", "feature_gates")
+        draft.gate(gate)
+        draft.places[f"featureGates[{draft.gates.index(gate)}]"] = f"feature_gates[{index}]"
+    draft.places["featureGates"] = "feature_gates"
 
 
 def _notes(base: dict[str, t.Any], parts: list[Part], line: str) -> list[str]:
@@ -194,18 +190,19 @@ def _raw(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], fou
         for key in ("saturation", "flow_control", "feature_gates", "preset"):
             if asked.get(key):
                 found.refuse(key, asked[key], "a complete document and this option exclude each other.", "Write it inside document.")
-        return Draft(line, prefix="document"), {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": KIND, **asked["document"]}
+        document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": KIND, **asked["document"]}
+        return Draft(line, places={key: f"document.{key}" for key in (*document, *(field.name for field in DOCUMENT))}), document
     if asked.get("preset"):
         found.refuse("preset", asked["preset"], "a preset and plugins of your own exclude each other.", "Leave one of the two out.")
     plugins, profiles = (copy.deepcopy(list(asked.get(key) or [])) for key in ("plugins", "profiles"))
-    draft = Draft(line, plugins=plugins, profiles=profiles, own=max(len(plugins), 1))
+    draft = Draft(line, plugins=plugins, profiles=profiles, places={"schedulingProfiles": "profiles"})
     if all(isinstance(item, dict) and "type" in item for item in plugins):  # otherwise nothing can be declared next to them, and the rules report it
-        saturation(draft, asked.get("saturation") or {}, found)
+        saturation(draft, asked.get("saturation") or {})
         if asked.get("flow_control") is not None:
             flow_control(draft, asked["flow_control"], found)
         if not any(item["type"] == METRICS_EXTRACTOR[line] for item in plugins):
             server_metrics(draft, context.get("engine") or "vllm", None, found)
-    _gates(draft, asked, found)
+    _gates(draft, asked)
     document = draft.document()
     if not profiles:
         del document["schedulingProfiles"]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ..catalog.plugins import SAME_PARAMS, find_plugin, normalize
@@ -14,31 +13,25 @@ from ..catalog.presets import WRITTEN_DEFAULT_LINES, WRITTEN_DEFAULTS
 from ..catalog.release_lines import KIND, LINE_FACTS
 from .resolve import Part
 
-_PLACE = re.compile(r"(plugins\[\d+\]|schedulingProfiles\[\d+\](\.plugins\[\d+\])?|[A-Za-z]+)(.*)\Z")
-
 
 @dataclasses.dataclass
 class Draft:
-    """A document under construction.
-
-    `origins`: path in the document to path in the user's block; `words`: per plugin, upstream parameter to the user's spelling.
-    The first `own` plugins are the user's own; their paths, and those of profiles, are the same in the user's block, below `prefix`.
-    """
+    """A document under construction. `places`: path in the document to the path in the user's block that what is there came from."""
 
     line: str
     plugins: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     profiles: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     gates: list[str] = dataclasses.field(default_factory=list)
     sections: dict[str, t.Any] = dataclasses.field(default_factory=dict)
-    origins: dict[str, str] = dataclasses.field(default_factory=dict)
-    words: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
-    own: int = 0
-    prefix: str = ""
+    places: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def declare(
         self, kind: str, parameters: t.Mapping[str, t.Any] | None = None, origin: str = "", name: str = "", words: t.Mapping[str, str] | None = None
     ) -> str:
-        """Declare a plugin, once if it is declared again with the same parameters; returns the name for references to it."""
+        """Declare a plugin, once if it is declared again with the same parameters; returns the name for references to it.
+
+        words: path of a parameter to the user's spelling, below `origin`.
+        """
         entry: dict[str, t.Any] = {"type": kind}
         firm = WRITTEN_DEFAULTS.get(kind, {}) if self.line in WRITTEN_DEFAULT_LINES else {}
         given = {**(parameters or {}), **{key: value for key, value in firm.items() if key not in (parameters or {})}}
@@ -53,7 +46,8 @@ class Draft:
             entry = {"name": own, **entry}
         place = f"plugins[{len(self.plugins)}]"
         self.plugins.append(entry)
-        self.origins[place], self.words[place] = origin, dict(words or {})
+        self.places |= dict.fromkeys((place, f"{place}.type", f"{place}.name", f"{place}.parameters"), origin)
+        self.places |= {f"{place}.parameters.{parameter}": f"{origin}.{word}" for parameter, word in (words or {}).items()}
         return str(entry.get("name", kind))
 
     def declare_part(self, part: Part, name: str = "") -> str:
@@ -64,13 +58,14 @@ class Draft:
     def profile(self, name: str, filters: t.Sequence[str], scorers: t.Sequence[tuple[str, Part]], picker: str, origin: str) -> None:
         """Add a profile: filters, then scorers with their weights, then the picker."""
         place = f"schedulingProfiles[{len(self.profiles)}]"
-        self.origins[place] = origin
         entries: list[dict[str, t.Any]] = [{"pluginRef": item} for item in filters]
-        for reference, part in scorers:
-            where = f"{place}.plugins[{len(entries)}]"
-            self.origins[where] = part.path
-            entries.append({"pluginRef": reference, "weight": part.weight})
-        self.profiles.append({"name": name, "plugins": [*entries, {"pluginRef": picker}]})
+        entries += [{"pluginRef": reference, "weight": part.weight} for reference, part in scorers] + [{"pluginRef": picker}]
+        paths = [*(origin for _item in filters), *(part.path for _reference, part in scorers), origin]
+        self.places |= {place: origin, f"{place}.name": origin}
+        for index, path in enumerate(paths):
+            where = f"{place}.plugins[{index}]"
+            self.places |= {where: path, f"{where}.pluginRef": path, f"{where}.weight": path if path == "preset" else f"{path}.weight"}
+        self.profiles.append({"name": name, "plugins": entries})
 
     def gate(self, name: str) -> None:
         if name not in self.gates:
@@ -85,37 +80,13 @@ class Draft:
         made["schedulingProfiles"] = self.profiles
         return {**made, **self.sections}
 
-    def path(self, place: str) -> str:
-        """The path in the user's block for a path in the document."""
-        if self.prefix:
-            return f"{self.prefix}.{place}".rstrip(".")
-        if self.own and place.startswith("schedulingProfiles"):
-            return "profiles" + place.removeprefix("schedulingProfiles")
-        if place.startswith("plugins[") and int(place[8 : place.index("]")]) < self.own:
-            return place
-        matched = _PLACE.match(place)
-        if matched is None:
-            return place
-        head, rest = matched.group(1), matched.group(3)
-        whole = next(
-            (self.origins[key] for key in sorted(self.origins, key=len, reverse=True) if key and (place == key or place.startswith((f"{key}.", f"{key}[")))),
-            None,
-        )
-        if whole is None:
-            return place
-        if head.startswith("schedulingProfiles"):
-            return f"{whole}.weight" if rest == ".weight" and whole != "preset" else whole
-        return self._plugin_path(head, whole, rest) if head.startswith("plugins[") else whole
 
-    def _plugin_path(self, head: str, whole: str, rest: str) -> str:
-        dotted = rest.removeprefix(".parameters").lstrip(".")
-        if not dotted or rest in (".type", ".name"):
-            return whole
-        words = self.words.get(head, {})
-        for known in sorted(words, key=len, reverse=True):
-            if dotted == known or dotted.startswith((f"{known}.", f"{known}[")):
-                return f"{whole}.{words[known]}{dotted[len(known) :]}" if words[known] else whole
-        return f"{whole}.{dotted}"
+def origin_of(path: str, places: t.Mapping[str, str]) -> str:
+    """A path with the longest beginning of it that is in `places` replaced by what that came from; unchanged without one."""
+    end = len(path)
+    while path[:end] not in places and end > 0:
+        end = max(path.rfind(".", 0, end), path.rfind("[", 0, end), 0)
+    return places.get(path[:end], "") + path[end:]
 
 
 def to_upstream(given: t.Mapping[str, t.Any], kind: str, line: str) -> tuple[dict[str, t.Any], dict[str, str]]:

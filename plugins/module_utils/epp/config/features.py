@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...common.scalars import scalar
 from ...releases.deployed import ENGINE_DEFAULTS, picker_signals
-from ...schema.fields import show, suggest
+from ...schema.fields import show
 from ..catalog import plugins as catalog
 from ..catalog import presets
 from ..catalog.release_lines import LINE_FACTS, METRICS_EXTRACTOR
@@ -28,19 +27,16 @@ _GAUGES = {"block_size": "cacheBlockSizeSpec", "blocks": "cacheNumBlocksSpec"}
 _LIKE_VLLM = ("vllm", "simulator")
 
 
-def saturation(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> None:
+def saturation(draft: Draft, asked: t.Mapping[str, t.Any]) -> None:
     """Saturation thresholds: a section of the document up to scheduler-0.7, a plugin since 1.5."""
     known = presets.SATURATION_OPTIONS
-    for key in asked.keys() - known.keys():
-        near = suggest(key, known)
-        found.refuse(f"saturation.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(known)}.")
-    values = {known[key]: asked[key] for key in known if asked.get(key) is not None}
+    values = {name: asked[key] for key, name in known.items() if key in asked}
     if not values:
         return
     back = {known[key]: key for key in known}
     if LINE_FACTS[draft.line].inline_saturation:
         draft.sections["saturationDetector"] = values
-        draft.origins.update({f"saturationDetector.{name}": f"saturation.{word}" for name, word in back.items()})
+        draft.places.update({f"saturationDetector.{name}": f"saturation.{word}" for name, word in back.items()})
         return
     name = draft.declare("utilization-detector", values, "saturation", "", back)
     if LINE_FACTS[draft.line].strict:
@@ -58,44 +54,37 @@ def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) ->
         "bands": "priorityBands",
         "usage_limit": "usageLimitPolicyPluginRef",
     }
-    for key in asked.keys() - words.keys() - {"enabled"}:
-        near = suggest(key, words)
-        found.refuse(
-            f"flow_control.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: enabled, {', '.join(words)}."
-        )
-    if scalar(asked.get("enabled", True), "bool") is False:
+    if not asked.get("enabled", True):
         return
     draft.gate("flowControl")
     section = draft.sections.setdefault("flowControl", {})
     for key, name in presets.FLOW_OPTIONS.items():
-        if asked.get(key) is not None:
+        if key in asked:
             section[name] = asked[key]
     for key in ("default_band", "default_negative_band"):
-        if asked.get(key) is not None:
-            section[words[key]] = _band(draft, asked[key], f"flow_control.{key}", found)
-    if isinstance(asked.get("bands"), list):
-        section["priorityBands"] = [_band(draft, band, f"flow_control.bands[{index}]", found) for index, band in enumerate(asked["bands"])]
-    if asked.get("usage_limit") is not None:
+        if key in asked:
+            section[words[key]] = _band(draft, asked[key], f"flow_control.{key}", f"flowControl.{words[key]}", found)
+    if "bands" in asked:
+        section["priorityBands"] = [
+            _band(draft, band, f"flow_control.bands[{index}]", f"flowControl.priorityBands[{index}]", found) for index, band in enumerate(asked["bands"])
+        ]
+    if "usage_limit" in asked:
         section["usageLimitPolicyPluginRef"] = draft.declare(
             "static-usage-limit-policy", {"threshold": asked["usage_limit"]}, "flow_control", "", {"threshold": "usage_limit"}
         )
-    draft.origins.update({f"flowControl.{name}": f"flow_control.{key}" for key, name in words.items()})
+    draft.places.update({f"flowControl.{name}": f"flow_control.{key}" for key, name in words.items()})
     if not section:
         del draft.sections["flowControl"]
 
 
-def _band(draft: Draft, asked: t.Any, path: str, found: Findings) -> dict[str, t.Any]:
-    if not isinstance(asked, dict):
-        found.refuse(path, asked, f"{show(asked)} is not a mapping.", "Write priority, max_bytes, max_requests, fairness, ordering.")
-        return {}
+def _band(draft: Draft, asked: t.Mapping[str, t.Any], path: str, place: str, found: Findings) -> dict[str, t.Any]:
+    draft.places.update({f"{place}.{name}": f"{path}.{key}" for key, name in presets.BAND_OPTIONS.items()})
     band = {name: asked[key] for key, name in presets.BAND_OPTIONS.items() if asked.get(key) is not None}
     for key, aliases, name in (("fairness", catalog.FAIRNESS_ALIASES, "fairnessPolicyRef"), ("ordering", catalog.ORDERING_ALIASES, "orderingPolicyRef")):
         if asked.get(key) is not None:
             resolved = resolve_alias(asked[key], aliases, key, draft.line, f"{path}.{key}", found)
             if resolved is not None:
                 band[name] = draft.declare(resolved[1], origin=f"{path}.{key}")
-    for key in asked.keys() - {*presets.BAND_OPTIONS, "fairness", "ordering"}:
-        found.refuse(f"{path}.{key}", asked[key], "there is no such option.", f"Allowed here: {', '.join(presets.BAND_OPTIONS)}, fairness, ordering.")
     return band
 
 

@@ -96,6 +96,8 @@ def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
 def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
     """Precise prefix matching: a scorer with its own index in scheduler-0.7, a producer and a prefix scorer that reads it in the router."""
     settled = precise_words(part, context)
+    if part.path == "preset":
+        part = dataclasses.replace(part, path="scorers.precise_prefix")  # where its options are written
     router = LINE_FACTS[draft.line].strict
     _check_words(part, settled, router, found)
     parameters, words = _precise_parameters(settled, router)
@@ -149,9 +151,8 @@ def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found
     if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
         found.refuse(f"{part.path}.kv_events_port", port, f"{show(port)} is not a port.", "Write a whole number from 1 to 65535.")
     if settled["model"] is None:
-        where = f"{part.path}.model" if part.path != "preset" else "scorers.precise_prefix.model"
         found.refuse(
-            where,
+            f"{part.path}.model",
             None,
             "is missing: without the model of the tokenizer the endpoint picker refuses to start.",
             "Write the name of its repository, such as meta-llama/Llama-3.1-8B-Instruct.",

@@ -8,16 +8,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...schema.fields import show, suggest
+from ...schema.fields import show
 from ..catalog import plugins as catalog
 from ..catalog import presets
 from ..catalog.release_lines import LINE_FACTS
 from .draft import Draft
 from .prefix_scorers import declare_makers, declare_scorer
 from .resolve import Context, Findings, Part, alias_of, resolve_alias, resolve_scorers, type_here
-
-PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode", "connector", "encode", "stage_order")
-
 
 StageParts = tuple[list[Part], list[Part]]  # scorers, filters
 
@@ -37,19 +34,6 @@ def disaggregate(
     """
     line, (base, filters) = LINE_FACTS[draft.line], every
     declared = [(item, draft.declare_part(item)) for item in filters]
-    for key in asked:
-        if key == "threshold":
-            found.refuse(
-                "disaggregation.threshold",
-                asked[key],
-                "it counted characters until scheduler 0.5; no later release reads it.",
-                "Write non_cached_tokens: the minimum number of uncached tokens for which a prefill server is used (about a quarter of the characters).",
-            )
-        elif key not in PD_KEYS:
-            near = suggest(key, PD_KEYS)
-            found.refuse(
-                f"disaggregation.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(PD_KEYS)}."
-            )
     if line.header_handler:
         draft.declare("disagg-headers-handler", origin="disaggregation")
     if not line.strict and alias_of(asked.get("decider", "prefix"), catalog.DECIDER_ALIASES, draft.line) == "prefix":
@@ -65,7 +49,7 @@ def disaggregate(
     if asked.get("encode"):
         deciders["encode"] = draft.declare("always-disagg-multimodal-decider", origin="disaggregation.encode")
     parameters: dict[str, t.Any] = {"deciders": deciders}
-    if asked.get("stage_order") is not None:
+    if "stage_order" in asked:
         parameters["stageOrder"] = asked["stage_order"]
     draft.declare("disagg-profile-handler", parameters, "disaggregation", "", {"stageOrder": "stage_order", "deciders": "decider"})
     if "connector" in asked and asked["connector"] not in presets.CONNECTORS[draft.line]:
@@ -81,14 +65,10 @@ def _stage(draft: Draft, stage: str, own: t.Any, base: list[Part], filters: t.Se
     """Add one profile: the filter of the role, the user's filters, scorers and picker. `own`: {scorers, picker} of this stage only."""
     path = f"disaggregation.{stage}"
     settings = own if isinstance(own, dict) else {}
-    if own is not None and not isinstance(own, (dict, bool)):
-        found.refuse(path, own, f"{show(own)} is not a mapping.", "Write scorers and picker of this stage.")
-    for key in settings.keys() - {"scorers", "picker"}:
-        found.refuse(f"{path}.{key}", settings[key], "there is no such option.", "Allowed here: scorers, picker.")
     parts = base
-    if isinstance(settings.get("scorers"), dict):
+    if "scorers" in settings:
         parts = resolve_scorers(settings["scorers"], {}, draft.line, f"{path}.scorers", found)
-    if isinstance(settings.get("picker"), str):
+    if "picker" in settings:
         resolved = resolve_alias(settings["picker"], catalog.PICKER_ALIASES, "picker", draft.line, f"{path}.picker", found)
         picker = Part(*resolved, f"{path}.picker") if resolved is not None else picker
     references = [(declare_scorer(draft, part, context, stage, found), part) for part in parts]
@@ -106,11 +86,11 @@ def _decider(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> str
     kind = type_here(alias, catalog.DECIDER_ALIASES, draft.line)
     if alias == "always":
         for key in ("non_cached_tokens", "prompt_tokens"):
-            if asked.get(key) is not None:
+            if key in asked:
                 found.refuse(f"disaggregation.{key}", asked[key], "the decider always reads no thresholds.", f"Leave {key} out, or write decider: prefix.")
         return draft.declare(kind, origin="disaggregation.decider")
     parameters = {"nonCachedTokens": asked.get("non_cached_tokens", presets.NON_CACHED_TOKENS)}
-    if asked.get("prompt_tokens") is not None:
+    if "prompt_tokens" in asked:
         parameters["promptTokens"] = asked["prompt_tokens"]
     if LINE_FACTS[draft.line].data_by_gate:
         draft.gate("prepareDataPlugins")

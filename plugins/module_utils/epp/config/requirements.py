@@ -18,6 +18,18 @@ Requires = dict[str, t.Any]
 POD_IP = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
+def nothing() -> Requires:
+    """What a document requires that requires nothing."""
+    return {
+        "vllm": {"args": [], "env": [], "ports": []},
+        "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
+        "sidecars": [],
+        "pod_labels": {},
+        "roles": [],
+        "feature_gates": [],
+    }
+
+
 def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
     """What a document requires of the rest of the deployment.
 
@@ -25,14 +37,7 @@ def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.
     epp: args, env, ports, publish_not_ready (of its Service). sidecars: name, on ("epp" or a role), and what to run.
     pod_labels: of every server; roles: the roles that need servers.
     """
-    needs: Requires = {
-        "vllm": {"args": [], "env": [], "ports": []},
-        "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
-        "sidecars": [],
-        "pod_labels": {},
-        "roles": [],
-        "feature_gates": list(config.document.get("featureGates") or []),
-    }
+    needs = {**nothing(), "feature_gates": list(config.document.get("featureGates") or [])}
     if experimental(config):
         needs["epp"]["args"].append(f"{EXPERIMENTAL}=true")
     for item in config.makes("precise"):

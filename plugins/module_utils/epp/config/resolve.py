@@ -9,54 +9,17 @@ import dataclasses
 import typing as t
 
 from ...common.scalars import blank, scalar
-from ...schema.fields import Problem, ordinary, show, suggest
+from ...schema.fields import Field, Problem, complete, from_text, ordinary, show, suggest, unknown_keys
+from ...schema.scheduler import DECIDING, RUNNING
 from ..catalog.plugins import FILTER_ALIASES, OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
-from ..catalog.presets import PRESETS, SERVER_OPTIONS
+from ..catalog.presets import PRESETS
 from ..catalog.types import LINES
 from ..rules.references import type_move, unknown_type
 
 Context = t.Mapping[str, t.Any]
-KEYS = (
-    "preset",
-    "scorers",
-    "picker",
-    "picker_parameters",
-    "profile_handler",
-    "profile_handler_parameters",
-    "filters",
-    "disaggregation",
-    "saturation",
-    "flow_control",
-    "kv_cache_metric",
-    "peak_prefill_throughput",
-    "feature_gates",
-    "plugins",
-    "profiles",
-    "document",
-)
-# What of a scheduler block is about running the endpoint picker: the plan reads it, not we.
-RUNNING = frozenset({"replicas", "image", "grpc_port", "verbosity", "failure_mode", "drain_seconds", "resources", "tokenizer_resources", "args", "env"})
 RAW = ("plugins", "profiles", "document")
 _BESIDE_RAW = ("preset", "saturation", "flow_control", "feature_gates")  # judged where a configuration of the user's own is read
-_KINDS = {"disaggregation": "bool", "peak_prefill_throughput": "int"}  # of options that may be texts
-_TYPES: dict[str, tuple[type, str]] = {
-    "preset": (str, "a string"),
-    "scorers": (dict, "a mapping of scorers to weights"),
-    "picker": (str, "a string"),
-    "picker_parameters": (dict, "a mapping"),
-    "profile_handler": (str, "a string"),
-    "profile_handler_parameters": (dict, "a mapping"),
-    "filters": (list, "a list"),
-    "disaggregation": (dict, "a mapping"),
-    "saturation": (dict, "a mapping"),
-    "flow_control": (dict, "a mapping"),
-    "kv_cache_metric": (str, "a string"),
-    "peak_prefill_throughput": (int, "a whole number"),
-    "feature_gates": (list, "a list of strings"),
-    "plugins": (list, "a list"),
-    "profiles": (list, "a list"),
-    "document": (dict, "a mapping"),
-}
+_BLOCK = Field("dict", "", options=DECIDING)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,25 +45,14 @@ class Findings:
 
 
 def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
-    """The known options of the block that have the right type; None counts as omitted. All others become problems."""
-    kept: dict[str, t.Any] = {}
-    for key, value in scheduler.items():
-        if key in RUNNING or value is None:
-            continue
-        value = scalar(value, _KINDS[key]) if key in _KINDS else value
-        if key not in KEYS:
-            near = suggest(key, KEYS)
-            found.refuse(str(key), value, "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(KEYS)}.")
-        elif key == "disaggregation" and isinstance(value, bool):
-            kept.update({key: {}} if value else {})
-        elif not isinstance(value, _TYPES[key][0]) or isinstance(value, bool):
-            found.refuse(key, value, f"{show(value)} is not {_TYPES[key][1]}.", f"Write {_TYPES[key][1]}.")
-        elif key in SERVER_OPTIONS and isinstance(value, int) and value < 1:
-            found.refuse(key, value, f"{value} is too small.", "Write a whole number of tokens per second, 1 or more.")
-        else:
-            kept[key] = value
+    """The options that say how to decide, as the schema types them; those that are None, empty or refused are left out."""
+    block = {key: value for key, value in scheduler.items() if key not in RUNNING}
+    preset = next((name for name in PRESETS if normalize(name) == normalize(block.get("preset"))), None)
+    kept = _stated({**block, "preset": preset} if preset else block, _BLOCK, "", found)
+    if isinstance(kept.get("disaggregation"), bool):
+        kept.update({"disaggregation": {}} if kept.pop("disaggregation") else {})
     raw = [key for key in RAW if kept.get(key)]
-    shaped = [key for key in KEYS if key not in (*RAW, *_BESIDE_RAW) and kept.get(key)]
+    shaped = [key for key in DECIDING if key not in (*RAW, *_BESIDE_RAW) and kept.get(key)]
     if raw and shaped:
         found.refuse(
             raw[0],
@@ -113,22 +65,33 @@ def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str
     return kept
 
 
+def _stated(block: t.Mapping[str, t.Any], field: Field, path: str, found: Findings) -> dict[str, t.Any]:
+    """The options of a mapping that are set and right, at any depth of mappings; all others become problems."""
+    found.problems += unknown_keys(block, field, path)
+    kept: dict[str, t.Any] = {}
+    for name, option in (field.options or {}).items():
+        value, where = from_text(block.get(name), option), f"{path}.{name}" if path else name
+        nested = option.otherwise or option
+        if nested.options and isinstance(value, dict):
+            kept[name] = _stated(value, nested, where, found)
+        elif value is not None and not blank(value):
+            value, problems = complete(value, option, where)
+            found.problems += problems
+            kept.update({} if problems else {name: value})
+    return kept
+
+
 def resolve_preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
-    """The preset of a name; an empty one if the name is None or refused."""
+    """The preset of a name; an empty one if the name is None or the line does not have it."""
     empty: dict[str, t.Any] = {"scorers": {}, "picker": "max_score"}
     if name is None:
         return empty
-    key = next((known for known in PRESETS if normalize(known) == normalize(name)), None)
-    if key is None:
-        near = suggest(name, PRESETS)
-        found.refuse("preset", name, f"there is no preset {show(name)}.", f"Did you mean {near}?" if near else f"Presets: {', '.join(PRESETS)}.")
-        return empty
-    facts = PRESETS[key]
+    facts = PRESETS[name]
     if line not in facts["lines"]:
         lines = ", ".join(known for known in LINES if known in facts["lines"])
         found.refuse("preset", name, f"{line} does not have it. {facts['why']}", f"Write preset: {facts['like']}, or use a release that has it: {lines}.")
         return empty
-    return {**facts, "name": key}
+    return {**facts, "name": name}
 
 
 def alias_of(word: t.Any, aliases: t.Mapping[str, str], line: str) -> str | None:

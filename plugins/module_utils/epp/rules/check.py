@@ -35,7 +35,7 @@ def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None =
     config = parse_config(document, release)
     problems = [problem for rule in RULES for problem in rule(config)]
     around = {} if context is None else context
-    return problems + _flags(config, around) + _server(config, around)
+    return problems + _flags(config, around) + server_problems(config, around)
 
 
 def notes(document: dict[str, t.Any], release: str) -> list[str]:
@@ -110,7 +110,7 @@ def _says_false(argument: str, following: list[str]) -> bool:
     return argument.endswith(" false") or following == ["false"]
 
 
-def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
+def server_problems(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
     """Settings of precise prefix matching that must agree with the model server."""
     found = config.makes("precise")
     if not found or all(context.get(name) is None for name in ("server_args", "server_env", "engine")):

@@ -12,10 +12,7 @@ import random
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llm_d.inference.plugins.filter.calibration import calibration as calibration_filter
-from ansible_collections.llm_d.inference.plugins.filter.calibration_prefill import calibration_prefill
-from ansible_collections.llm_d.inference.plugins.filter.calibration_prompt import calibration_prompt
-from ansible_collections.llm_d.inference.plugins.filter.calibration_rates import calibration_rates
-from ansible_collections.llm_d.inference.plugins.filter.calibration_report import calibration_report
+from ansible_collections.llm_d.inference.plugins.filter.calibration import calibration_prefill, calibration_prompt, calibration_rates, calibration_report
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import calibration
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.calibration import Request, Simulated
 

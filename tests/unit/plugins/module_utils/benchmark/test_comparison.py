@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llm_d.inference.plugins.filter.comparison import comparison as comparison_filter
-from ansible_collections.llm_d.inference.plugins.filter.comparison_load import comparison_load as comparison_load_filter
-from ansible_collections.llm_d.inference.plugins.filter.comparison_run import comparison_run as comparison_run_filter
+from ansible_collections.llm_d.inference.plugins.filter.comparison import comparison_load as comparison_load_filter
+from ansible_collections.llm_d.inference.plugins.filter.comparison import comparison_run as comparison_run_filter
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison, comparison_page, comparison_run, result
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import CsvRows
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured

@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_serv
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.room import requested
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Problem
-from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.scheduler import PRESETS
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -378,9 +378,8 @@ def test_other_variables_are_not_looked_at() -> None:
 
 def test_the_schema_knows_the_presets_of_the_scheduler() -> None:
     from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import presets
-    from ansible_collections.llm_d.inference.plugins.module_utils.schema import variables
 
-    assert set(variables.PRESETS) == set(presets.PRESETS)
+    assert set(PRESETS) == set(presets.PRESETS)
 
 
 def test_a_scheduler_without_anything_does_what_the_release_does_by_itself() -> None:

@@ -12,6 +12,7 @@ import typing as t
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import ROUTER, S07
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import endpoint_picker
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 
 Facts = dict[str, t.Any]
@@ -195,3 +196,13 @@ def test_encode_servers_of_a_document_are_refused_where_the_file_has_it() -> Non
     service = {"name": "m", "model": {"uri": "hf://a/b"}, "scheduler": {"document": document}}
     [problem] = problems({"llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": [service]})
     assert problem.path == "llm_d_model_services[0].scheduler.document" and "the decider of encode" in problem.fix
+
+
+def test_the_configuration_of_a_service_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    build = endpoint_picker.build
+    monkeypatch.setattr(endpoint_picker, "build", lambda *given: asked.append(given[0]) or build(*given))
+    schedulers = [{"preset": "precise_prefix"}, {"preset": "disaggregated"}, {"preset": "balanced"}]
+    services = [{"name": f"m{index}", "model": {"uri": "hf://a/b"}, "scheduler": scheduler} for index, scheduler in enumerate(schedulers)]
+    plan({"llm_d_model_services": [{**service, "route": {"path": f"/{service['name']}"}} for service in services]})
+    assert asked == schedulers

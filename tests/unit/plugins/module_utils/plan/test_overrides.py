@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.filter.comparison_cases import comparison_cases
+from ansible_collections.llm_d.inference.plugins.filter.comparison import comparison_cases
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison_run
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.filter.rights_file import rights_file as through_the_filter
+from ansible_collections.llm_d.inference.plugins.filter.plan_files import rights_file as through_the_filter
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.looks import looks
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import PREFIX, chosen, objects, rights_file

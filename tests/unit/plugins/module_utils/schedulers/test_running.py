@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.llm_d.inference.plugins.filter.running_schedulers import running_schedulers
+from ansible_collections.llm_d.inference.plugins.filter.readable import running_schedulers
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
 from ansible_collections.llm_d.inference.plugins.module_utils.schedulers.running import lines
 

@@ -185,6 +185,18 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         f"{S0}.scheduler.disaggregation.non_cached_token",
         "Did you mean 'non_cached_tokens'?",
     ),
+    (
+        "an option of former days",
+        sim(scheduler={"preset": "disaggregated", "disaggregation": {"threshold": 100}}),
+        f"{S0}.scheduler.disaggregation.threshold",
+        "is not supported any more. Write non_cached_tokens:",
+    ),
+    (
+        "neither of two types",
+        sim(scheduler={"disaggregation": 5}),
+        f"{S0}.scheduler.disaggregation",
+        "5 is a whole number, not true or false or a mapping (key: value).",
+    ),
     ("unknown handler", sim(scheduler={"profile_handler": "singel"}), f"{S0}.scheduler.profile_handler", "Did you mean single?"),
     ("label of another pool", sim(labels={"llm-d.ai/model-service": "b"}), f"{S0}.labels.llm-d.ai/model-service", "in the pool of 'b' as well"),
     ("unknown provider", {"llm_d_gateway": {"provider": "nginx"}}, "llm_d_gateway.provider", "Write one of: envoy_gateway, envoy_ai_gateway, istio"),

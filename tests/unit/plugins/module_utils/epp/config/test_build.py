@@ -12,7 +12,6 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import Built, build
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build_cache import BuildCache
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from hypothesis import given
@@ -160,6 +159,11 @@ def test_scorers_alone_are_all_there_is() -> None:
 
 def test_nothing_said_is_the_release_s_default() -> None:
     assert made({}).document == made({"preset": "default"}).document
+
+
+@pytest.mark.parametrize("word", ["prefix-aware", "PrefixAware", "prefix_aware"])
+def test_other_spellings_of_a_preset(word: str) -> None:
+    assert made({"preset": word}).text == made({"preset": "prefix_aware"}).text
 
 
 def test_what_runs_the_endpoint_picker_is_not_ours() -> None:
@@ -371,6 +375,16 @@ def test_an_unknown_release_is_refused() -> None:
     assert problem.path == "release" and "scheduler-0." in problem.fix
 
 
+def test_a_mistake_in_what_a_document_is_run_with_is_none_in_the_document() -> None:
+    own = made({"preset": "queue"}, "router-0.9").document
+    assert list(refused({"document": own}, "router-0.9", epp_args=["--drain-timeout=30s"])) == ["epp_args[0]"]
+
+
+def test_a_mistake_in_a_band_is_told_at_the_band() -> None:
+    asked = {"preset": "queue", "flow_control": {"bands": [{"priority": 1}, {"priority": 1, "max_bytes": "x"}]}}
+    assert list(refused(asked)) == ["flow_control.bands[1].max_bytes", "flow_control.bands[1].priority"]
+
+
 def test_precise_prefix_must_know_the_model() -> None:
     (problem,) = build({"preset": "precise_prefix"}, "scheduler-0.7").problems[:1]
     assert problem.path == "scorers.precise_prefix.model"
@@ -383,7 +397,7 @@ def test_all_problems_come_at_once_and_nothing_follows_from_them() -> None:
             "scorers": {"quue": 1, "prefix": {"autoTun": True}},
             "picker": "best",
             "feature_gates": ["nope"],
-            "saturation": {"queue_depth": "5"},
+            "saturation": {"queue_depth": "five"},
         }
     )
     assert set(problems) == {"preset", "scorers.quue", "scorers.prefix.autoTun", "picker", "feature_gates[0]", "saturation.queue_depth"}
@@ -513,28 +527,3 @@ def test_no_block_breaks_it(block: dict[str, t.Any], line: str) -> None:
     built = build(block, line, CONTEXT)
     assert bool(built.document) != bool(built.problems)
     assert all(problem.reason and problem.fix for problem in built.problems)
-
-
-def test_a_memory_gives_what_a_build_gives():
-    """Also where what was looked at differs from service to service: only a simulator's endpoint picker is dialled, and only vLLM is told of its peers."""
-    memory = BuildCache()
-    contexts = [
-        {**CONTEXT, "engine": engine, "model": model, "epp_service": f"{model}-events", **more}
-        for engine in ("vllm", "simulator") for model in ("a", "b")
-        for more in ({}, {"block_size": None}, {"port": 9000}, {"epp_args": ["--enable-pprof"]}, {"epp_args": ["--no-such-flag=1"]},
-                     {"server_args": ["--block-size=8"], "server_env": {"PYTHONHASHSEED": "7"}})
-    ]  # fmt: skip
-    for _again in range(2):
-        for line in LINES:
-            for preset in PRESETS:
-                for context in contexts:
-                    block = {"preset": preset}
-                    assert memory.build(block, line, context) == build(block, line, context), (line, preset, context)
-
-
-def test_services_that_are_scheduled_alike_need_one_build():
-    memory = BuildCache()
-    for preset in ("round_robin", "queue", "balanced", "prefix_aware"):
-        first = memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "a", "port": 1})
-        assert memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "b", "port": 2}) is first
-        assert memory.build({"preset": preset}, "router-0.9", {**CONTEXT, "model": "b", "port": 2}) is not first

@@ -1,4 +1,4 @@
-"""Settings merged at any depth: what is written wins, what is beside it stays, and neither side is changed."""
+"""Settings merged at any depth: what is written wins, what is beside it stays, and neither side is changed. Where parts of a document come from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.draft import merge, set_path
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.draft import merge, origin_of, set_path
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,20 @@ def test_a_path_makes_what_is_missing_and_keeps_what_is_there() -> None:
     set_path(target, "a.c", 2)
     set_path(target, "d.e.f", 3)
     assert target == {"a": {"b": 1, "c": 2}, "d": {"e": {"f": 3}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "origin"),
+    [
+        ("plugins[1]", "scorers.a"),
+        ("plugins[1].parameters.x[0].y", "scorers.a.x[0].y"),
+        ("plugins[1].parameters.deep.inner", "scorers.a.word"),
+        ("plugins[1].parameters.deep.inner.more", "scorers.a.word.more"),
+        ("plugins[1].parameters.deep.innermost", "scorers.a.deep.innermost"),
+        ("plugins[11]", "plugins[11]"),
+        ("", ""),
+    ],
+)
+def test_a_path_is_told_where_it_comes_from(path: str, origin: str) -> None:
+    places = {"plugins[1]": "scorers.a", "plugins[1].parameters": "scorers.a", "plugins[1].parameters.deep.inner": "scorers.a.word"}
+    assert origin_of(path, places) == origin and origin_of(path, {"": "up."}) == f"up.{path}"

@@ -124,7 +124,9 @@ def test_the_speed_reaches_the_filter_without_the_preset_and_where_there_is_one(
     assert parameters(made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], **SPEED}, "gie-1.5"))[FILTER] == {}
 
 
-@pytest.mark.parametrize(("speed", "said"), [(0, "too small"), (-1, "too small"), ("fast", "not a whole number"), (1.5, "not a whole number"), (True, "not a")])
+@pytest.mark.parametrize(
+    ("speed", "said"), [(0, "less than 1"), (-1, "less than 1"), ("fast", "not a whole number"), (1.5, "not a whole number"), (True, "not a")]
+)
 def test_a_speed_that_is_none_is_refused(speed: t.Any, said: str) -> None:
     (problem,) = build({"preset": "sticky", "peak_prefill_throughput": speed}, "router-0.10").problems
     assert problem.path == "peak_prefill_throughput" and said in problem.reason

@@ -429,7 +429,7 @@ def test_a_weight_that_is_no_ordinary_number_is_refused(line: str, weight: float
 
 def test_a_bad_configuration_is_refused() -> None:
     made = explain({"preset": "queu"}, S07, THREE)
-    assert [problem.path for problem in made.problems] == ["preset"] and "Did you mean queue?" in made.text
+    assert [problem.path for problem in made.problems] == ["preset"] and "Did you mean 'queue'?" in made.text
 
 
 def test_the_text() -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.filter.comparison_cases import comparison_cases
+from ansible_collections.llm_d.inference.plugins.filter.comparison import comparison_cases
 
 
 def test_names_and_blocks():
