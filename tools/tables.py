@@ -11,7 +11,7 @@ import urllib.parse
 
 from plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
-from plugins.module_utils.plan.alerts import TEXTS as ALERTS
+from plugins.module_utils.plan.observability.alerts import TEXTS as ALERTS
 from plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, OPTIONS, WHOLE, picker_signals
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES
@@ -425,7 +425,7 @@ load had none.
 
 
 def troubleshooting() -> str:
-    """docs/troubleshooting.md from module_utils/diagnosis/catalog.py and the texts of plan/alerts.py."""
+    """docs/troubleshooting.md from module_utils/diagnosis/catalog.py and the texts of plan/observability/alerts.py."""
     lines = ["# Troubleshooting", "", *_DIAGNOSE.splitlines(), ""]
     for layer, title in LAYERS.items():
         rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOG.values() if entry.layer == layer]

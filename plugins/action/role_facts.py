@@ -22,7 +22,7 @@ from ..filter.benchmark_runs import benchmark_runs
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
-from ..module_utils.plan.record import owned, wanted
+from ..module_utils.plan.cluster.record import owned, wanted
 from ..module_utils.preflight.running import running
 from ..module_utils.validation import targets
 from ..plugin_utils import collection, compat

@@ -43,7 +43,7 @@ _value:
 
 import typing as t
 
-from ..module_utils.plan.record import with_services
+from ..module_utils.plan.cluster.record import with_services
 
 
 class FilterModule:

@@ -9,12 +9,12 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.plan import mirrors
 from ..module_utils.plan.build import explain
-from ..module_utils.plan.export import exported
-from ..module_utils.plan.images import needed
-from ..module_utils.plan.rights_file import PREFIX, chosen
-from ..module_utils.plan.rights_file import rights_file as made_of
+from ..module_utils.plan.cluster import mirrors
+from ..module_utils.plan.cluster.export import exported
+from ..module_utils.plan.cluster.images import needed
+from ..module_utils.plan.cluster.rights_file import PREFIX, chosen
+from ..module_utils.plan.cluster.rights_file import rights_file as made_of
 from ..plugin_utils.planning import plain
 
 

@@ -14,7 +14,7 @@ from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ..module_utils.common.commands import spelled
 from ..module_utils.diagnosis import report
-from ..module_utils.plan.refusals import refusals
+from ..module_utils.plan.cluster.refusals import refusals
 from ..module_utils.releases.tools import cause
 from ..module_utils.report.text import wrapped
 from ..module_utils.schedulers import running

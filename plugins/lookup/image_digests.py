@@ -50,8 +50,8 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.http import pull
-from ..module_utils.plan.pins import pinnable
-from ..module_utils.plan.references import source_of
+from ..module_utils.plan.cluster.pins import pinnable
+from ..module_utils.plan.parts.references import source_of
 from ..plugin_utils.planning import plain
 
 

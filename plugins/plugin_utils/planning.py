@@ -28,7 +28,7 @@ from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
-from ..module_utils.plan.record import marked
+from ..module_utils.plan.cluster.record import marked
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
 from . import cluster_server, collection

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.alerts import TEXTS
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.observability.alerts import TEXTS
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 

@@ -21,6 +21,8 @@ ORDER = (
     "common", "releases", "schema", "epp", "http", "k8s", "inference", "loadgen", "report", "schedulers", "benchmark", "plan", "preflight", "inventory",
     "validation", "diagnosis", "local_cluster",
 )  # fmt: skip
+# Rooms within a package, in the same order; what stands beside them imports from all of them.
+ROOMS = {"plan": ("parts", "engines", "gateways", "servers", "observability", "gpus", "checks", "cluster")}
 # A module docstring that says one of these promises that the module computes from its arguments alone.
 PURE = re.compile(r"\b(Pure|Computes only|Data only|Shapes only)\b")
 # What reads or changes anything outside of the process, or waits.
@@ -102,6 +104,23 @@ def test_packages_import_downwards_only():
         for path in modules()
         for line, name in ours(path)
         if ORDER.index(name.split(".")[0]) > ORDER.index(package_of(path))
+    ]
+    assert upwards == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_import_downwards_only(package):
+    rooms = ROOMS[package]
+    assert {path.name for path in (MODULE_UTILS / package).iterdir() if path.is_dir() and path.name != "__pycache__"} == set(rooms)
+
+    def floor(parts: c.Sequence[str]) -> int:
+        return rooms.index(parts[1]) if parts[1] in rooms else len(rooms)
+
+    arrows = [(path, line, name.split(".")) for path in modules() if package_of(path) == package for line, name in ours(path)]
+    upwards = [
+        f"{path.relative_to(ROOT)}:{line} imports {'.'.join(parts)}"
+        for path, line, parts in arrows
+        if parts[0] == package and floor(parts) > floor(name_of(path).split("."))
     ]
     assert upwards == []
 

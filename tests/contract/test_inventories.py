@@ -8,7 +8,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.images import repository_of
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import IMAGES
 
 from . import definitions_of_others as others

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import LEADER_WORKER_SET
 
 from . import definitions_of_others as others

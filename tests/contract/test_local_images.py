@@ -15,7 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import version_key
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed as needed_images
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed as needed_images
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import deployed, gateways, lines
 
 from . import definitions_of_others as others

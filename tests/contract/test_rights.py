@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import collect_others
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen, objects
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import chosen, objects
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.benchmark_runs import runs
 from ansible_collections.llm_d.inference.plugins.modules import (

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.common.images import repository_of, split_host
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpu_checks import IMAGE
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.mirrors import mirror_files
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.references import collisions, mirrored, registries, source_of
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.mirrors import mirror_files
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpus.gpu_checks import IMAGE
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.references import collisions, mirrored, registries, source_of
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.caches import SERVER_IMAGE
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, PYTHON_IMAGE
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, variants

@@ -22,8 +22,8 @@ TEMPLATE = "servers.yml.j2"
 MOST_FILES = 12
 # Files that get the value with the plan and do not hand it to the object: {file: what they make of it}.
 BRANCHES = {
-    "plugins/module_utils/plan/preflight.py": "the capacity that the preflight checks",
-    "plugins/module_utils/plan/sharing.py": "which services share the requests of a route",
+    "plugins/module_utils/plan/cluster/preflight.py": "the capacity that the preflight checks",
+    "plugins/module_utils/plan/gateways/sharing.py": "which services share the requests of a route",
 }
 INVENTORY = f"""
 all:

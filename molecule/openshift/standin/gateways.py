@@ -7,7 +7,7 @@ import json
 import typing as t
 
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import standalone as envoy
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateways import standalone as envoy
 from api import Api, condition
 
 Facts = dict[str, t.Any]

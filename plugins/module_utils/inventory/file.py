@@ -12,7 +12,7 @@ from ..common.objects import Facts, get_path, mapping, text
 from ..common.text import one_line, pluralize
 from ..common.yaml_text import to_yaml
 from ..k8s.platform import detect, older
-from ..plan.gateway import default_name, proxy_service
+from ..plan.gateways.gateway import default_name, proxy_service
 from ..preflight.capacity import default_storage_class
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.gpus import DRIVER_THERE

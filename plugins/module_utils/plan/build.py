@@ -15,46 +15,46 @@ from ..k8s.sanitize import REMOVED, hide_environment, redact_part
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, empty_name, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
-from .adapters import runtime_adapters
-from .aliases import asked_names, rewrites
-from .api_keys import api_key_reference
-from .autoscaling import autoscalers_to_prune, autoscaling
-from .cache_server import cache_server
-from .endpoint_picker import configuration, pool, scheduler
-from .engine import spelled_out
-from .gateway import default_name, listened_hosts
-from .gateway import gateway as planned_gateway
-from .gateway_policies import service_policies
-from .gpus import gpus
-from .leader_workers import leader_worker_problems, leader_worker_set
-from .monitoring import monitoring_problems, monitors, observability, prometheus
-from .names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
-from .overrides import VARIABLE as OVERRIDES
-from .overrides import overriding_scheduler, relocated, unknown_services
-from .pins import DIGESTS, pin_problems, pinned
-from .pod_spec import SERVICE_LABEL, front
-from .preflight import needs
-from .prerequisites import prerequisites, source_problems
-from .profiles import VARIABLE as PROFILES
-from .profiles import in_profile, profile_problems, with_profiles
-from .record import RESTORE_SUFFIX, marked, record, restore_point, scheduler_objects
-from .record import VARIABLE as PRUNE
-from .references import REGISTRY, mirror_problems
-from .removal import contents
-from .removal import rights as removal_rights
-from .secrets import definitions, pull_names, secrets, token_reference
-from .server import routes, server, stage, startup_timeout
-from .sharing import by_name, sharing, sharing_problems
-from .sidecars import routing_proxy
-from .tracing import tracing_problems
-from .validate_benchmark import benchmark_problems
-from .validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
-from .validate_gpus import gpu_problems
-from .validate_routes import route_problems
-from .validate_services import front_problems, name_problems, object_names, service_problems
-from .warmup import warmups
-from .warmup_job import warmup_job
-from .weights import claim, served_name
+from .checks.validate_benchmark import benchmark_problems
+from .checks.validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
+from .checks.validate_routes import route_problems
+from .checks.validate_services import front_problems, name_problems, object_names, service_problems
+from .cluster.leader_workers import leader_worker_problems, leader_worker_set
+from .cluster.pins import DIGESTS, pin_problems, pinned
+from .cluster.preflight import needs
+from .cluster.prerequisites import prerequisites, source_problems
+from .cluster.record import RESTORE_SUFFIX, marked, record, restore_point, scheduler_objects
+from .cluster.record import VARIABLE as PRUNE
+from .cluster.removal import contents
+from .cluster.removal import rights as removal_rights
+from .cluster.secrets import definitions, pull_names, secrets, token_reference
+from .engines.adapters import runtime_adapters
+from .engines.aliases import asked_names, rewrites
+from .engines.api_keys import api_key_reference
+from .engines.engine import spelled_out
+from .engines.sidecars import routing_proxy
+from .engines.weights import claim, served_name
+from .gateways.endpoint_picker import configuration, pool, scheduler
+from .gateways.gateway import default_name, listened_hosts
+from .gateways.gateway import gateway as planned_gateway
+from .gateways.gateway_policies import service_policies
+from .gateways.sharing import by_name, sharing, sharing_problems
+from .gpus.gpus import gpus
+from .gpus.validate_gpus import gpu_problems
+from .observability.autoscaling import autoscalers_to_prune, autoscaling
+from .observability.monitoring import monitoring_problems, monitors, observability, prometheus
+from .parts.names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
+from .parts.overrides import VARIABLE as OVERRIDES
+from .parts.overrides import overriding_scheduler, relocated, unknown_services
+from .parts.pod_spec import SERVICE_LABEL, front
+from .parts.profiles import VARIABLE as PROFILES
+from .parts.profiles import in_profile, profile_problems, with_profiles
+from .parts.references import REGISTRY, mirror_problems
+from .parts.tracing import tracing_problems
+from .servers.cache_server import cache_server
+from .servers.server import routes, server, stage, startup_timeout
+from .servers.warmup import warmups
+from .servers.warmup_job import warmup_job
 
 PREFIX = "llm_d_"
 SERVICES = "llm_d_model_services"

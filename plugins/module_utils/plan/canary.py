@@ -10,11 +10,11 @@ import typing as t
 
 from ..common.objects import Facts
 from ..schema.fields import Problem, show
-from .aliases import KIND
 from .build import SERVICES, Mistakes, completed, derived
-from .names import name_suffix
-from .record import with_services
-from .weights import served_name
+from .cluster.record import with_services
+from .engines.aliases import KIND
+from .engines.weights import served_name
+from .parts.names import name_suffix
 
 WHAT = "canary_* variables"
 KINDS = ("HTTPRoute", KIND)  # of the objects that a step changes

@@ -10,7 +10,7 @@ import typing as t
 from ..common.labels import has_labels
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, older
-from ..plan.autoscaling import KEDA, PODS, RESOURCES
+from ..plan.observability.autoscaling import KEDA, PODS, RESOURCES
 from .finding import PreflightFinding, crd_of
 
 Found = t.Iterator[PreflightFinding]

@@ -17,7 +17,7 @@ from ..epp.catalog.plugins import PICKER_ALIASES
 from ..epp.catalog.presets import ROLE_LABEL
 from ..epp.document import ParsedConfig, Profile, parse_config
 from ..epp.explain.scores import alias
-from ..plan.pod_spec import SERVICE_LABEL
+from ..plan.parts.pod_spec import SERVICE_LABEL
 from ..releases.deployed import ENGINE_DEFAULTS, NAME_VARIABLE
 from ..releases.lines import LEADER_WORKER_SET, RELEASES
 

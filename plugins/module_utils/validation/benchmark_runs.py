@@ -12,7 +12,7 @@ from ..benchmark import comparison, page
 from ..benchmark import result as perf_result
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL
-from ..plan.server import server_targets
+from ..plan.servers.server import server_targets
 from ..report import text
 from . import targets
 

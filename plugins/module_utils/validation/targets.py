@@ -11,7 +11,7 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.expected_behavior import expected_behavior
-from ..plan.server import server_targets
+from ..plan.servers.server import server_targets
 from ..releases.deployed import ENGINE_DEFAULTS
 from . import claims
 

@@ -16,7 +16,7 @@ import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from local_servers import serve
 
 Facts = dict[str, t.Any]

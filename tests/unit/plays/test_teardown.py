@@ -13,9 +13,9 @@ import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import chosen as rights_options
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.rights_file import objects
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import chosen as rights_options
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import objects
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.pod_spec import SERVICE_LABEL
 from local_servers import serve
 from teardown_api import CONTROLLER, HOOKS, KINDS, NAMESPACES, RECORD, ROOT, Api, labels
 

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 Facts = dict[str, t.Any]
-# By module, the option that has the Secret, and for those whose servers have it, what these come from: plan/server.py, plan/adapters.py, targets.py.
+# By module, the option that has the Secret, and for those whose servers have it, what these come from: plan/servers/server.py, plan/engines/adapters.py,
+# targets.py.
 ASKING = {
     "vllm_perf": ("api_key_secret", ""),
     "picker_conformance": ("model_api_key_secret", ""),

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.warmup_job import PROGRAM
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.warmup_job import PROGRAM
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, TEMPLATES, bundled, render
 from contract.gateway_cases import CASES, STANDALONE, file_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import applyset
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.record import wanted
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.record import wanted
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import with_secrets
 
 Facts = dict[str, t.Any]

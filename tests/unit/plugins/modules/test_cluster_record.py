@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import HOME_LABEL, PART_OF
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import applyset
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.record import wanted
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.record import wanted
 from ansible_collections.llm_d.inference.plugins.modules import cluster_record
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import with_secrets
 from own_api_server import ApiServer, api_server

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import warmup_program
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import warmup_job
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers import warmup_job
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, definitions, render
 from engine_servers import CachingEngine, LoraServer, keyed
 from local_servers import JSON, answers, closed_port, port_for_a_program, serve

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import reference
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, explain, plan, problems, redacted
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.checks.validate_services import LONGEST_NAME, SUFFIXES
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.room import requested
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Problem

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.canary import canary
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.record import with_services
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.record import with_services
 from contract.gateway_cases import objects
 
 Facts = dict[str, t.Any]

@@ -1,0 +1,309 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan needs of the cluster, for the checks of the package preflight. Pure."""
+
+from __future__ import annotations
+
+from ...common.images import split_host
+from ...common.objects import Facts
+from ...k8s.crds import address
+from ...releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM, controllers
+from ...releases.lines import MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
+from ..engines.weights import BUCKET_KEYS, model_uri
+from ..observability.monitoring import VARIABLE as MONITORING
+from ..observability.monitoring import crds as monitoring_crds
+from ..parts.charts import provider_facts
+from ..parts.tracing import collector_service
+from ..servers.caches import classes_of_caches
+from .images import needed
+from .rbac import permissions
+from .record import VARIABLE as PRUNE
+
+
+def needs(planned: Facts, user: Facts) -> Facts:
+    """The needs of a plan as preflight/report.py takes them."""
+    gateway, pods = planned["gateway"], _pods(planned)
+    crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
+    minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
+    if gateway["gateway_api"]:
+        minimum["gateway_api"] = GATEWAY_API["minimum"]
+    if gateway["pool"]:
+        minimum["inference_extension"] = INFERENCE_EXTENSION_MINIMUM
+    return {
+        "platform": planned["platform"],
+        "scope": planned["scope"],
+        "namespace": planned["namespace"],
+        "namespaces": sorted({planned["namespace"], planned["scheduler_namespace"], gateway["namespace"], gateway["routes_namespace"]}),
+        "made": _made(planned),
+        "labels": planned["labels"],
+        "adopt": user["llm_d_adopt"],
+        "removes_services": user[PRUNE]["services"],
+        "projects": planned["prerequisites"]["projects"],
+        "run_as_user": user["llm_d_run_as_user"],
+        "minimum": minimum,
+        "installs": {
+            "gateway_api": crds.get("gateway-api", False),
+            "inference_extension": crds.get("inference-extension", False),
+            "controller": gateway["install"],
+            "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
+        },
+        "rewrites": sorted({f"inferencemodelrewrites.{each['rewrites']['api_version'].partition('/')[0]}" for each in planned["services"] if each["rewrites"]}),
+        "provider_crd": gateway["crds"]["probe"],
+        "monitors": _monitors(planned, user),
+        "issues": planned["gateway"]["create"] and bool(planned["gateway"]["annotations"]),
+        "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
+        "collector": collector_service(user),
+        "gateway": _gateway(gateway, user),
+        "pods": pods,
+        "resources": [pod for pod in pods if pod["namespace"] == planned["namespace"]],  # that its quotas and limits count
+        "node_autoscaler": user["llm_d_preflight"]["node_autoscaler"],
+        "secrets": _secrets(planned, user),
+        "claims": _claims(planned, user),
+        "storage_classes": _storage_classes(planned, user),
+        "autoscaling": _autoscaling(planned),
+        "leader_worker_set": _leader_worker_set(planned, crds),
+        "gpu_operator": _gpu_operator(planned["gpus"], user),
+        "charts": _charts(planned),
+        "objectives": _objectives(planned, user),
+        "definitions": [
+            {**{key: bundle[key] for key in ("name", "version", "probe")}, "sources": [address(source) for source in bundle["sources"]]}
+            for bundle in planned["prerequisites"]["crds"]
+        ],
+        "helm": user["llm_d_helm"],
+        "wait": user["llm_d_preflight"]["wait"],  # seconds
+        "registries": _registries(planned, user),
+        # One with <system> is the driver's, whose tag depends on the nodes.
+        "images": {
+            "names": [name for name in needed(planned)["images"] if "<" not in name],
+            "severity": user["llm_d_preflight"]["images"],
+            "pull_secrets": list(user["llm_d_image_pull_secrets"]),
+        },
+        "rights": permissions(planned, user),
+    }
+
+
+def _objectives(planned: Facts, user: Facts) -> Facts | None:
+    """{brings: kinds that the CRDs to install serve in the newer group}; None for endpoint pickers that read the older group only."""
+    if not RELEASES[user["llm_d_release"]]["newer_group"]:
+        return None
+    sources = [address(source) for bundle in planned["prerequisites"]["crds"] for source in bundle["sources"]]
+    return {"brings": [kind for kind in OBJECTIVE_KINDS if any(f"{NEWER_GROUP}_{kind}" in source for source in sources)]}
+
+
+def _gateway(gateway: Facts, user: Facts) -> Facts:
+    """Needs of the gateway, its class and its controller."""
+    facts = provider_facts(user)
+    planned = (
+        "provider",
+        "gateway_api",
+        "pool",
+        "create",
+        "name",
+        "namespace",
+        "class_name",
+        "create_class",
+        "controller_name",
+        "service_type",
+        "pool_version",
+        "pool_group",
+        "backend",
+        "controller",
+        "version",
+    )
+    extension = {key: value for key, value in (gateway["extension"] or {}).items() if key != "crds"}
+    return {
+        **{key: gateway[key] for key in planned},
+        "controllers": [
+            {**each, **({"image": gateway["controller_image"], "version": gateway["version"]} if each == gateway["controller"] else extension)}
+            for each in gateway["controllers"]
+        ],
+        "rivals": _rivals(gateway),
+        "minimum": facts["minimum"],
+        "below": facts["below"],
+        "route": bool(gateway["openshift_route"]),
+        "asked": user["llm_d_gateway"]["version"],
+        "releases": [chart["release_name"] for chart in gateway["charts"]],
+    }
+
+
+def _rivals(gateway: Facts) -> list[Facts]:
+    """Providers that install the same controller as ours, with or without the controller that extends it: {provider, extension: {namespace, name} or None}.
+
+    One Helm release has the values of one of them, so instances of both cannot share a cluster.
+    """
+    if not gateway["install"] or not gateway["controller"]:
+        return []
+    return [
+        {"provider": name, "extension": {"namespace": row["extension"]["namespace"], **row["extension"]["controller"]} if row["extension"] else None}
+        for name, row in GATEWAY_PROVIDERS.items()
+        if gateway["controller"] in controllers(row) and bool(row["extension"]) != bool(gateway["extension"])
+    ]
+
+
+def _made(planned: Facts) -> list[str]:
+    """Namespaces that we create if they do not exist."""
+    gpus = planned["gpus"]
+    return [item["name"] for item in planned["prerequisites"]["namespaces"] + (gpus["namespaces"] if gpus["active"] else [])]
+
+
+def _monitors(planned: Facts, user: Facts) -> list[Facts]:
+    """CRDs of Prometheus and Perses objects in the plan: {crd, what: they are for, option: of the user's file, operator, instead: what to write}."""
+    found = [(crd, what, f"{MONITORING}.{option}") for crd, what, option in monitoring_crds(planned["services"])]
+    if planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"]:
+        found.append(("servicemonitors.monitoring.coreos.com", "GPUs are to be scraped", "llm_d_gpus.metrics"))
+    return [_monitor(*row) for row in found]
+
+
+def _monitor(crd: str, what: str, option: str) -> Facts:
+    block, _dot, name = option.partition(".")
+    instead = "take 'perses' out of dashboards" if name == "dashboards" else f"write '{name}: false'"
+    return {"crd": crd, "what": what, "option": option, "operator": "Perses" if name == "dashboards" else "Prometheus", "instead": f"{instead} under {block}"}
+
+
+def _charts(planned: Facts) -> list[Facts]:
+    """Every chart that may have to be installed: {name, ref, brings: the key of the facts that says whether it is installed}."""
+    groups, gpus = planned["prerequisites"]["leader_worker_set"], planned["gpus"]
+    found = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
+    found += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
+    found += [(gpus["chart"], "gpu_operator")] if gpus["active"] and gpus["chart"] else []
+    return [{"name": chart["release_name"], "ref": chart["repo"] or chart["ref"], "brings": brings} for chart, brings in found]
+
+
+def _registries(planned: Facts, user: Facts) -> list[str]:
+    """Registry hosts of the images."""
+    return sorted({split_host(name)[0] for name in needed(planned)["images"]})
+
+
+def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
+    """Needs of the GPU operator; None without an operator that is configured by a policy."""
+    if not gpus["active"] or not gpus["ready"]:
+        return None
+    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
+    asked["named"] = bool(user["llm_d_gpus"]["version"])
+    return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **asked}
+
+
+def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
+    """Needs of the LeaderWorkerSet controller; None where it is not needed."""
+    groups = planned["prerequisites"]["leader_worker_set"]
+    if not groups:
+        return None
+    return {
+        **{key: groups[key] for key in ("install", "version", "minimum", "crd", "controller")},
+        "brings_crd": crds.get("leader-worker-set", False),
+    }
+
+
+def _autoscaling(planned: Facts) -> Facts:
+    """{API group that our autoscalers need: names of the services that use it}."""
+    found: dict[str, list[str]] = {}
+    for service in planned["services"]:
+        for group in sorted({group for server in service["servers"] if server["autoscaling"] for group in server["autoscaling"]["asks"]}):
+            found.setdefault(group, []).append(service["name"])
+    return found
+
+
+def _labels(server: Facts) -> Facts:
+    """Node labels that a pod needs: its node selector, and the product of its affinity."""
+    labels = dict(server.get("node_selector") or {})
+    node = server.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    for term in node.get("nodeSelectorTerms", []):
+        labels.update({match["key"]: match["values"][0] for match in term["matchExpressions"]})
+    return labels
+
+
+def _pods(planned: Facts) -> list[Facts]:
+    """Every pod that we create: {name, service, server: whether it is a model server, namespace, replicas: pods, nodes: pods of a replica, option, labels,
+    tolerations, containers}.
+
+    option: of the user's file, for its resources; containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
+    """
+    found = []
+    for service in planned["services"]:
+        parts = [(server, "resources") for server in service["servers"]]
+        parts += [(service["scheduler"], "scheduler.resources"), (service["cache_server"], "cache.shared.resources"), (service["warmup_job"], "resources")]
+        for part, option in parts:
+            if not part:
+                continue
+            sidecars = [
+                _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always") for each in part["init_containers"]
+            ]
+            found.append(
+                {
+                    "name": part["name"],
+                    "service": service["name"],
+                    "server": part in service["servers"],
+                    "namespace": part.get("namespace", planned["namespace"]),
+                    "replicas": part["replicas"] * part.get("nodes", 1),
+                    "nodes": part.get("nodes", 1),
+                    "option": f"{option} of {service['name']}",
+                    "labels": _labels(part),
+                    "tolerations": part.get("tolerations") or [],
+                    "containers": [_container(part["name"], part.get("resources"), True), *sidecars],
+                }
+            )
+    return found
+
+
+def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
+    stated = {part: {key: str(value) for key, value in (resources or {}).get(part, {}).items()} for part in ("requests", "limits")}
+    return {"name": name, "sums": sums, **stated}
+
+
+def _secrets(planned: Facts, user: Facts) -> list[Facts]:
+    """Secrets that have to exist: {name, namespace, key, path: in the user's file}."""
+    home, pickers = planned["namespace"], planned["scheduler_namespace"]
+    made = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
+    if planned["scope"] == "prerequisites":
+        return []
+    found = [
+        {"name": name, "namespace": place, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
+        for place in dict.fromkeys((home, pickers))
+        for index, name in enumerate(user["llm_d_image_pull_secrets"])
+    ]
+    for index, service in enumerate(user["llm_d_model_services"]):
+        if service["model"]["token_secret"]:
+            model, path = service["model"], f"llm_d_model_services[{index}].model.token_secret"
+            # A tokenizer beside the endpoint picker loads the model's as well.
+            asking = [home, *([pickers] if _refers(planned["services"][index]["scheduler"], model["token_secret"]) else [])]
+            found += [{"name": model["token_secret"], "namespace": place, "key": model["token_key"], "path": path} for place in dict.fromkeys(asking)]
+        if service["engine"]["api_key_secret"]:
+            path = f"llm_d_model_services[{index}].engine.api_key_secret"
+            found.append({"name": service["engine"]["api_key_secret"], "namespace": home, "key": service["engine"]["api_key_secret_key"], "path": path})
+        shared = (service["cache"] or {}).get("shared")
+        if shared and shared["password_secret"]:
+            path = f"llm_d_model_services[{index}].cache.shared.password_secret"
+            found.append({"name": shared["password_secret"], "namespace": home, "key": shared["password_key"], "path": path})
+        if service["model"]["bucket_secret"]:
+            path = f"llm_d_model_services[{index}].model.bucket_secret"
+            found += [{"name": service["model"]["bucket_secret"], "namespace": home, "key": key, "path": path} for key in BUCKET_KEYS]
+    for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
+        if listener["tls_secret"]:
+            found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
+    return [wanted for wanted in found if (wanted["name"], wanted["namespace"]) not in made]
+
+
+def _refers(picker: Facts, secret: str) -> bool:
+    """Whether a sidecar of an endpoint picker has a value from a Secret."""
+    sources = [item.get("valueFrom", {}) for each in picker["init_containers"] for item in each.get("env", [])]
+    return secret in [source.get("secretKeyRef", {}).get("name") for source in sources]
+
+
+def _claims(planned: Facts, user: Facts) -> list[Facts]:
+    """PersistentVolumeClaims that have to exist: {name, path: in the user's file}."""
+    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
+    claims = [model_uri(service["model"]).claim for service in services]
+    return [{"name": claim, "path": f"llm_d_model_services[{index}].model.uri"} for index, claim in enumerate(claims) if claim]
+
+
+def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:
+    """Storage classes of the claims that we create: {class_name: None for the default one, path: in the user's file}."""
+    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
+    found = []
+    for index, service in enumerate(services):
+        place = f"llm_d_model_services[{index}]"
+        asked = [(f"{place}.storage", service["storage"])] if service["storage"]["claim"] else []
+        asked += classes_of_caches(service, f"{place}.cache")
+        found += [{"class_name": settings["class_name"], "path": f"{path}.class_name"} for path, settings in asked]
+    return found

@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of an instance in the cluster, by which what the user's file no longer asks for is found and pruned. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...common.labels import RESTORES, has_labels, is_ours
+from ...common.objects import Facts
+from ...k8s.applyset import MEMBER, identifier, identity, reference
+from ...releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, variants
+from ...releases.lines import LEADER_WORKER_SET
+from ..engines import aliases
+from ..gateways.endpoint_picker import events_service
+from ..gateways.gateway import GROUP
+from ..observability import alerts, dashboards, monitoring
+from ..observability.autoscaling import KINDS as AUTOSCALERS
+from ..parts.charts import chart_namespace, hook_objects
+from ..parts.names import scheduler_namespace
+from ..parts.pod_spec import SERVICE_LABEL, labels_in
+from ..servers.cache_server import NETWORK_POLICY
+from ..servers.warmup_job import API_VERSION as BATCH
+from ..servers.warmup_job import KIND as CRON_JOB
+from ..servers.warmup_job import SUFFIX as WARMUP
+
+VARIABLE = "llm_d_prune"
+SUFFIX = "-record"  # of the name of the record
+RESTORE_SUFFIX = "-compare"  # of the name of that ConfigMap
+# Every kind that a member may have with any configuration, in the order of creation. They are deleted in reverse order: what sends requests to the servers or
+# changes their number goes first, what pods refer to last. Secrets are recorded by their names: no account has to list them.
+_SECRET, _CLASS = ("v1", "Secret"), (f"{GROUP}/v1", "GatewayClass")
+_KINDS: tuple[tuple[str, str], ...] = tuple(
+    dict.fromkeys(
+        [
+            ("v1", "PersistentVolumeClaim"),
+            ("v1", "ServiceAccount"),
+            ("rbac.authorization.k8s.io/v1", "Role"),
+            ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+            ("v1", "ConfigMap"),
+            ("v1", "Service"),
+            NETWORK_POLICY,
+            (BATCH, CRON_JOB),
+            ("apps/v1", "Deployment"),
+            (LEADER_WORKER_SET["api_version"], LEADER_WORKER_SET["kind"]),
+            *(kind for facts in GATEWAY_PROVIDERS.values() for kind in facts["parameters"]),
+            (f"{GROUP}/v1", "Gateway"),
+            (f"{GROUP}/v1beta1", "ReferenceGrant"),
+            ("route.openshift.io/v1", "Route"),
+            *((f"{group}/{version}", "InferencePool") for version, group in POOL_GROUPS.items()),
+            *((version, aliases.KIND) for version in aliases.API_VERSIONS),
+            *(kind for facts in GATEWAY_PROVIDERS.values() for kind in facts["policies"]),
+            (monitoring.API_VERSION, monitoring.KIND),
+            (alerts.API_VERSION, alerts.KIND),
+            dashboards.PERSES,
+            *((kind["api_version"], kind["kind"]) for kind in AUTOSCALERS.values()),
+            (f"{GROUP}/v1", "HTTPRoute"),
+        ]
+    )
+)
+
+
+def record(user: Facts, gateway: Facts, charts: t.Sequence[Facts], labels: Facts, secrets: t.Sequence[Facts]) -> Facts:
+    """The record and its rules, as the module cluster_record takes them. With scope prerequisites it has another name, and none of the other file's objects.
+
+    charts: the planned ones; secrets: those that older versions made, and that the file does not ask for. services: names of those whose objects may go, None
+    for all; alone: whether what belongs to no service stays; home: of objects that are ours by it, empty where they are another file's.
+    """
+    scope, home = user["llm_d_scope"], user["llm_d_namespace"]
+    name = f"{user['llm_d_instance']}{'-prerequisites' if scope == 'prerequisites' else ''}{SUFFIX}"
+    kinds = [*([] if scope == "namespace" else [_CLASS]), _SECRET, *([] if scope == "prerequisites" else _KINDS)]
+    return {
+        "name": name,
+        "namespace": home,
+        "id": identifier(name, home),
+        "labels": labels,
+        "home": "" if scope == "prerequisites" else home,
+        "kinds": [list(kind) for kind in kinds],
+        # Those of before are in the record.
+        "namespaces": list(dict.fromkeys((home, gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)))),
+        "secrets": [[item["metadata"]["namespace"], item["metadata"]["name"]] for item in secrets],
+        "service_label": SERVICE_LABEL,
+        "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
+        "claims": user[VARIABLE]["claims"],
+        "releases": [[chart["namespace"], chart["release_name"]] for chart in charts],
+        "controllers": [] if scope == "namespace" else _controllers(),
+        "alone": False,
+    }
+
+
+def _controllers() -> list[Facts]:
+    """The controllers that we can install, once for each of their Helm releases, in the order of installation.
+
+    {release_name, namespace, hook_objects; name: the controllerName of its classes, or the API group that it serves; class_name: of our Gateway; classes: those
+    that it creates itself, with the controllerName of each; mesh: labels, each of which says that it serves the pods of a namespace; kinds: what it serves}.
+    """
+    served = [{key: LEADER_WORKER_SET[key] for key in ("api_version", "kind")}]
+    groups = {"name": LEADER_WORKER_SET["group"], "class_name": None, "classes": {}, "mesh": {}, "kinds": served, "hook_objects": []}
+    found = [{**groups, "release_name": LEADER_WORKER_SET["release_name"], "namespace": LEADER_WORKER_SET["namespace"]}]
+    for row in [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]:
+        serves = {"name": row["controller_name"], "class_name": row["class_name"], "classes": row["default_classes"], "mesh": row["mesh"], "kinds": []}
+        for chart in row["charts"]:
+            place = chart_namespace(row, chart)
+            found.append({**serves, "release_name": chart["release_name"], "namespace": place, "hook_objects": hook_objects(chart, place)})
+    return list({(row["namespace"], row["release_name"]): row for row in found}.values())
+
+
+def marked(item: Facts, record: Facts) -> Facts:
+    """The metadata of a definition or of its head, with the label of members where it is one."""
+    metadata: Facts = item["metadata"]
+    if [item["apiVersion"], item["kind"]] not in record["kinds"] or not is_ours(item, record["labels"], record["home"]):
+        return metadata
+    return {**metadata, "labels": {**metadata["labels"], MEMBER: record["id"]}}
+
+
+def restore_point(service: str, namespace: str, labels: dict[str, str]) -> Facts:
+    """The ConfigMap in which a comparison of a service keeps what it has to restore, without its data. It is in the cluster: no other cluster, instance or
+    service can be restored from it, and a run of site.yml deletes it. labels: of the instance, so that a run for this service alone does not."""
+    metadata = {"name": f"{service}{RESTORE_SUFFIX}", "namespace": namespace, "labels": {**labels, RESTORES: service}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
+    """References to all objects that another scheduler configuration of this service may change, create or prune."""
+    name = service["name"]
+    kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
+    kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill"))]
+    kinds += monitoring.switched(name, user[monitoring.VARIABLE])
+    kinds += [("v1", "ConfigMap", f"{name}{WARMUP}")] if (service["warmup"] or {}).get("schedule") else []  # it names the servers
+    places = dict.fromkeys((f"{name}-epp", events_service(service)), scheduler_namespace(user))
+    home = user["llm_d_namespace"]
+    heads = [(version, kind, {"name": each, "namespace": places.get(each) or home}) for version, kind, each in kinds]
+    marks = {place: labels_in(place, home, {}) for place in (home, scheduler_namespace(user))}
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": {**head, **({"labels": marks[head["namespace"]]} if marks[head["namespace"]] else {})}}
+        for version, kind, head in heads
+    ]
+
+
+def owned(definitions: t.Iterable[Facts], labels: dict[str, str]) -> list[Facts]:
+    """References to the namespaced definitions that bear the labels of an instance."""
+    return [reference(item) for item in definitions if item["metadata"].get("namespace") and has_labels(item, labels)]
+
+
+def wanted(definitions: t.Iterable[Facts]) -> list[list[str]]:
+    """[group, kind, namespace, name] of each member: in large plans, no more than that is handed to a module."""
+    return [list(identity(item)) for item in definitions if MEMBER in (item["metadata"].get("labels") or {})]
+
+
+def with_services(plan: Facts, *names: str) -> Facts:
+    """The plan of some of its services alone: the others are neither applied nor pruned."""
+    return {
+        **plan,
+        "services": [service for service in plan["services"] if service["name"] in names],
+        "adapters": [entry for entry in plan["adapters"] if entry["name"] in names],
+        "restore_points": [],  # a comparison of one of them goes on
+        "warmups": [warmup for warmup in plan["warmups"] if warmup["name"] in names],
+        "record": {**plan["record"], "services": list(names), "alone": True},
+    }

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is ours in the namespaces that a teardown deletes, and the permissions to look at the rest. Pure."""
+
+from __future__ import annotations
+
+from ...common.objects import Facts
+from ...k8s.applyset import reference
+from ...releases.charts import CHART_LEAVES
+from ...releases.gateways import GATEWAY_PROVIDERS
+from ...releases.lines import LEADER_WORKER_SET
+from ..gateways.gateway import CERT_MANAGER, default_name
+from ..parts.names import name_suffix
+
+
+def contents(planned: Facts, user: Facts) -> Facts:
+    """The options of the module namespace_contents, but for the namespaces."""
+    charts, home = _charts(planned), planned["namespace"]
+    secrets = [*planned["secrets"]["present"], *planned["secrets"]["prune"]]
+    return {
+        "labels": planned["labels"],
+        "home": home,
+        # What is deployed with the other half of the permissions goes with them.
+        "tenants": list(dict.fromkeys((home, planned["scheduler_namespace"]))) if planned["scope"] == "prerequisites" else [],
+        "releases": [{key: chart[key] for key in ("release_name", "namespace")} for chart in charts],
+        "marks": [*_left_by_charts(charts), *_proxies(planned["gateway"], user), *_certificates(planned["gateway"]), *_operators(planned["gpus"])],
+        "going": [*map(reference, secrets), *_claims(planned)],
+    }
+
+
+def rights(planned: Facts) -> list[Facts]:
+    """Permissions to find out what would be deleted with a namespace or lose its controller, as attributes of an access review. Without them both stay."""
+    gpus, found = planned["gpus"], planned["record"]["controllers"]
+    names = [*planned["prerequisites"]["namespaces"], *(gpus["namespaces"] if gpus["active"] else [])]
+    users = [{"verb": "list", "group": LEADER_WORKER_SET["group"], "resource": LEADER_WORKER_SET["crd"].partition(".")[0], "namespace": ""}] if found else []
+    return [*users, *({"verb": "list", "group": "*", "resource": "*", "namespace": name} for name in dict.fromkeys(each["name"] for each in names))]
+
+
+def _charts(planned: Facts) -> list[Facts]:
+    """The charts that we may have installed, now or earlier, each once."""
+    gpus = planned["gpus"]
+    found = [*planned["record"]["controllers"], *([gpus["chart"]] if gpus["active"] and gpus["chart"] else [])]
+    return list({(chart["release_name"], chart["namespace"]): chart for chart in found}.values())
+
+
+def _left_by_charts(charts: list[Facts]) -> list[Facts]:
+    return [{"namespace": chart["namespace"], **left} for chart in charts for left in CHART_LEAVES.get(chart["release_name"], ())]
+
+
+def _proxies(gateway: Facts, user: Facts) -> list[Facts]:
+    """Proxies of our Gateway in the namespace of their controller, also of a provider that we had before; elsewhere the Gateway owns them."""
+    found = []
+    for provider, row in GATEWAY_PROVIDERS.items():
+        name = gateway["name"] if provider == gateway["provider"] else (user["llm_d_gateway"]["name"] or default_name(provider)) + name_suffix(user)
+        if row["proxy_namespace"] == "controller":
+            labels = row["owning_labels"]
+            found.append({"namespace": row["namespace"], "labels": {labels["name"]: name, labels["namespace"]: gateway["namespace"]}})
+    return found
+
+
+def _certificates(gateway: Facts) -> list[Facts]:
+    """Secrets that cert-manager makes for listeners of our Gateway, and leaves."""
+    secrets = [listener["tls_secret"] for listener in gateway["listeners"] if gateway["annotations"] and listener["tls_secret"]]
+    return [{"namespace": each["namespace"], "kind": "Secret", "name": each["name"], "annotation": f"{CERT_MANAGER}/certificate-name"} for each in secrets]
+
+
+def _operators(gpus: Facts) -> list[Facts]:
+    """What OLM makes of our Subscriptions and labels by them, and the records of nodes that Node Feature Discovery keeps."""
+    found = [{"namespace": each["namespace"], "labels": {f"operators.coreos.com/{each['name']}.{each['namespace']}": ""}} for each in gpus["subscriptions"]]
+    return found + [{"namespace": each["name"], "kind": "NodeFeature"} for each in gpus["namespaces"]]
+
+
+def _claims(planned: Facts) -> list[Facts]:
+    """The claims that are deleted with their servers."""
+    owners = [each for service in planned["services"] for each in (service, service["cache_server"]) if each]
+    names = [each["claim"]["name"] for each in owners if each["claim"] and each["claim"]["delete"]]
+    return [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": planned["namespace"]}} for name in names]

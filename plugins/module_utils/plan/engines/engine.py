@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that become a flag or an environment variable of an engine, and mistakes in them. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+
+from ...common.flags import flags_of, whole_names
+from ...common.objects import Facts
+from ...releases import sglang, vllm
+from ...releases.deployed import CONTEXT, ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, SHARED, TRITON_OPTIONS, TUNING, has, with_option
+from ...releases.engines import ENGINES
+from ...releases.lines import ACCELERATORS
+from ...releases.pairs import others, paired
+from ...schema.fields import Problem
+from ..parts.references import image
+from .weights import model_uri, served_name
+
+# Tokens in a KV-cache block of a simulator, and of vLLM where the endpoint picker has to know the size: the usual one of GPUs. On CPUs vLLM has
+# multiples of 32 only.
+_BLOCK, _BLOCK_ON_CPU = 16, 32
+
+
+_RANKS = ("data-parallel-size-local", "dpl", "data-parallel-size", "dp")
+_RANKS_LISTEN = {"data-parallel-multi-port-external-lb", "dpm"}
+
+
+def vendor(service: Facts) -> str:
+    """The vendor of the accelerators that the servers run on."""
+    return str(service["accelerator"]["vendor"] or ENGINE_DEFAULTS[service["engine"]["type"]]["vendor"])
+
+
+def engine_image(service: Facts, user: Facts) -> str:
+    """The image of the model servers: the user's, else the one for their accelerators that goes with the release line."""
+    engine = service["engine"]
+    tested = ENGINE_DEFAULTS[engine["type"]]
+    default = paired(tested["images"].get(vendor(service), tested["image"]), engine["type"], user["llm_d_release"], tested["image"])
+    return str(engine["image"] or image(user, engine["type"], default))
+
+
+def other_pair(service: Facts, user: Facts, release: Facts, gateway: Facts) -> str:
+    """How vLLM and the inference extension of a service differ from those that upstream tested its release line with; empty where they do not."""
+    ours = gateway["pool"] and user["llm_d_crd_sources"]["inference_extension"] is None
+    return others(user["llm_d_release"], vllm_version(service, user), release["crds_version"] if ours else None)
+
+
+def vllm_version(service: Facts, user: Facts) -> str | None:
+    """The version of vLLM that serves: the option, else what the tag of the image says; None where neither does, and for other engines."""
+    engine = service["engine"]
+    if engine["type"] != "vllm":
+        return None
+    return str(engine["version"]) if engine["version"] else vllm.version_of(engine_image(service, user))
+
+
+def spelled_out(service: Facts, user: Facts) -> list[str]:
+    """engine.args as the engine reads them, so that all that looks for an option finds it however it is written."""
+    engine = service["engine"]
+    if engine["type"] == "vllm":
+        return vllm.spelled_out(engine["args"], vllm_version(service, user))
+    if engine["type"] == "sglang":
+        return sglang.spelled_out(engine["args"], sglang.version_of(engine_image(service, user)))
+    if engine["type"] == "triton":
+        return whole_names(engine["args"], TRITON_OPTIONS)
+    if engine["type"] == "tgi":  # -p9000
+        return [re.sub(r"\A-p=?(?=\d)", "--port=", argument) for argument in engine["args"]]
+    return list(engine["args"])
+
+
+def block_size(service: Facts) -> int | None:
+    """Tokens in a KV-cache block; None where vLLM decides."""
+    engine = service["engine"]
+    return t.cast("int | None", engine["block_size"] or (_BLOCK if engine["type"] == "simulator" else None))
+
+
+def usual_block_size(service: Facts) -> int:
+    """Tokens in a KV-cache block where somebody else has to know the number and the user has not set it."""
+    return block_size(service) or (_BLOCK_ON_CPU if vendor(service) == "none" else _BLOCK)
+
+
+def max_model_len(service: Facts) -> int | None:
+    """Tokens of the longest prompt with its answer, as the file has them; None where the engine takes what the model has."""
+    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
+    said = next((theirs[flag] for flag in ENGINE_DEFAULTS[engine["type"]]["flags"].get("max_model_len", ()) if theirs.get(flag)), None)
+    return t.cast("int | None", engine["max_model_len"]) or (vllm.number_of(said) if said else None)
+
+
+def ranks(service: Facts) -> int:
+    """How many data-parallel ranks of a server listen on a port of their own, one after the other; 1 where all are behind one port."""
+    engine = service["engine"]
+    theirs = flags_of(engine["args"])
+    if engine["type"] == "simulator":
+        given = theirs.get("data-parallel-size")
+    else:  # https://github.com/vllm-project/vllm/pull/40841; without the flag vLLM itself chooses the rank behind its one port
+        given = next((theirs[flag] for flag in _RANKS if theirs.get(flag)), None) if _RANKS_LISTEN & theirs.keys() else None
+    return int(given) if given and given.isdecimal() and len(given) < 5 else 1
+
+
+def dividing(service: Facts) -> dict[str, str | None]:
+    """The flags of the user, with their values, by which the accelerators of a server of one node are divided."""
+    engine, theirs = service["engine"]["type"], flags_of(service["engine"]["args"])
+    options = ("tensor", "pipeline") if SHARED.get(engine) in theirs else ("tensor", "pipeline", "data")
+    words = [word for option in options for word in ENGINE_DEFAULTS[engine]["flags"].get(option, ())]
+    return {word: theirs[word] for word in (*words, *CONTEXT.get(engine, ())) if word in theirs}
+
+
+def arguments(engine: Facts, values: Facts) -> list[str]:
+    """The flags for the values that are set. values: by option, in the order of OPTIONS in releases/deployed.py."""
+    flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
+    found = [_flag(flags[option], value, values) for option, value in values.items() if value is not None and option in flags]
+    return [flag for flag in found if flag] + _level(engine, "--")
+
+
+def _flag(names: tuple[str, ...], value: t.Any, values: Facts) -> str:
+    if not isinstance(value, bool):
+        return f"--{names[0]}={value}" if names[0] else str(value)
+    name = names[0 if value else 1]
+    return f"--{name}{values.get('tensor') or 1}" if name.endswith("=") else f"--{name}" if name else ""
+
+
+def _level(engine: Facts, start: str) -> list[str]:
+    """The log level as `name=value`, if it is set and the engine's name for it begins so."""
+    name, words = ENGINE_DEFAULTS[engine["type"]]["level"]
+    return [f"{name}={words[LEVELS.index(engine['log_level'])]}"] if engine["log_level"] and name.startswith("--") == (start == "--") else []
+
+
+def environment(engine: Facts, values: Facts) -> list[Facts]:
+    """The environment variables of the engine: those that it always has, its log level, its configuration file."""
+    facts = ENGINE_DEFAULTS[engine["type"]]
+    found = dict(facts["env"]) | dict(item.split("=", 1) for item in _level(engine, ""))
+    if facts["file"]:
+        found |= {FILE_VARIABLE: _file(facts, values), NAME_VARIABLE: values["served_name"]}
+    return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def _file(facts: Facts, values: Facts) -> str:
+    """The configuration file of an engine, in JSON."""
+    text: Facts = dict(facts["settings"])
+    for option, key in facts["file"].items():
+        if values.get(option) is not None:
+            head, _dot, rest = key.partition(".")
+            text |= {head: {**text.get(head, {}), rest: values[option]} if rest else values[option]}
+    return json.dumps(text, separators=(",", ":"))
+
+
+def engine_problems(service: Facts, path: str, tested: bool) -> list[Problem]:
+    """Options that the engine does not have, and options that engine.args or engine.env set again. tested: whether the image is ours."""
+    return [*_simulator(service, path), *_unknown(service, path), *_vendor(service, path, tested), *_name(service, path), *_twice(service, path)]
+
+
+def engine_warnings(service: Facts, roles: t.Collection[str]) -> list[str]:
+    """What users should know of the servers that they chose. roles: those of the scheduler, none where it does not tell servers apart."""
+    name = service["engine"]["type"]
+    facts = ENGINE_DEFAULTS[name]
+    said = [facts["warning"]] if facts["warning"] else []
+    if service["warmup"] and not facts["cached_tokens"]:
+        said.append(f"{ENGINES[name].title} does not say how many tokens of a prompt were cached, so nobody sees whether the warm-up took hold")
+    scaled = service["autoscaling"] or (service["prefill"] or {}).get("autoscaling")
+    if service["model"]["adapters_at_runtime"] and scaled and not (service["warmup"] or {}).get("schedule"):
+        said.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
+    if "prefill" not in roles and (service["prefill"]["replicas"] is not None or service["prefill"]["autoscaling"]):
+        settings = service["scheduler"]
+        own = any(settings[option] for option in ("scorers", "filters", "picker", "disaggregation", "plugins", "profiles", "document"))
+        which = "your scheduler" if own and not settings["preset"] else f"scheduler preset {settings['preset'] or 'default'}"
+        said.append(f"prefill is not used, since {which} has no prefill servers (preset: disaggregated has)")
+    return [f"{service['name']}: {text}." for text in said]
+
+
+def _simulator(service: Facts, path: str) -> list[Problem]:
+    engine = service["engine"]
+    simulator = engine["simulator"]
+    if engine["type"] != "simulator":
+        if simulator is None:
+            return []
+        return [Problem(f"{path}.engine.simulator", simulator, f"is not for an engine of type {engine['type']}.", "Take it out, or write 'type: simulator'.")]
+    both = [option for option in ("prefill_overhead", "prefill_time_per_token") if simulator and simulator[option]]
+    if simulator and simulator["time_to_first_token"] and both:
+        return [
+            Problem(
+                f"{path}.engine.simulator.time_to_first_token",
+                simulator["time_to_first_token"],
+                f"would make the simulator ignore {' and '.join(both)}.",
+                f"Take out either time_to_first_token or {' and '.join(both)}.",
+            )
+        ]
+    return []
+
+
+def _unknown(service: Facts, path: str) -> list[Problem]:
+    """Options of engine that this engine does not have, or that are of no use here."""
+    engine = service["engine"]
+    name = engine["type"]
+    found = []
+    for option, place in OPTIONS.items():
+        part, _dot, word = place.partition(".")
+        if part == "engine" and engine[word] is not None and not has(name, option):
+            found.append(
+                Problem(f"{path}.{place}", engine[word], f"is no option of {ENGINES[name].title}.", f"Take it out, or write type: {with_option(option)}.")
+            )
+    value = engine["gpu_memory_utilization"]
+    if value is not None and name != "simulator" and not ACCELERATORS[vendor(service)]["resource"]:
+        why = "is of no use: there is no accelerator whose memory it could divide."
+        found.append(Problem(f"{path}.engine.gpu_memory_utilization", value, why, "Take it out."))
+    return found
+
+
+def _vendor(service: Facts, path: str, tested: bool) -> list[Problem]:
+    """Accelerators for which there is no tested image."""
+    name, brand = service["engine"]["type"], vendor(service)
+    facts = ENGINE_DEFAULTS[name]
+    if name == "simulator" or not tested or brand in (facts["vendor"], *facts["images"]):
+        return []
+    why = f"has no tested image of {ENGINES[name].title}, only {facts['vendor']} has."
+    return [Problem(f"{path}.accelerator.vendor", brand, why, f"Write the image under engine.image, vendor: {facts['vendor']}, or 'type: vllm'.")]
+
+
+def _name(service: Facts, path: str) -> list[Problem]:
+    """Names of models that an engine without an option for them cannot answer to."""
+    model, name = service["model"], service["engine"]["type"]
+    served = served_name(model)
+    if not served or not model["uri"] or has(name, "served_name"):
+        return []
+    place, title = f"{path}.model.served_name", ENGINES[name].title
+    if "model" in ENGINE_DEFAULTS[name]["file"]:
+        why = f"'{served}' is the name of a folder with {title}, which cannot have a slash."
+        return [Problem(place, served, why, f"Write a name without one, such as {served.rpartition('/')[2]}.")] if "/" in served else []
+    why = f"{title} has no option for it, and lists the model as {model_uri(model).location}."
+    return [Problem(place, served, why, f"Write served_name: {model_uri(model).location}.")] if served != model_uri(model).location else []
+
+
+def _twice(service: Facts, path: str) -> list[Problem]:
+    """Options that an argument or a variable of the user sets too: only one of the two would take effect."""
+    engine = service["engine"]
+    facts = ENGINE_DEFAULTS[engine["type"]]
+    level = facts["level"][0]
+    flags = {option: facts["flags"].get(option, ()) for option in TUNING if engine[option] is not None}
+    if engine["log_level"]:
+        flags["log_level"] = (level.lstrip("-"),)
+    found = []
+    for index, argument in enumerate(engine["args"]):
+        for option, names in flags.items():
+            if argument.startswith("-") and next(iter(flags_of([argument])), "") in names:
+                found.append(_said(f"{path}.engine.args[{index}]", argument, option, engine[option]))
+    if engine["log_level"] and level in engine["env"]:
+        found.append(_said(f"{path}.engine.env.{level}", None, "log_level", engine["log_level"]))
+    if engine["type"] == "tgi":
+        found += _by_variables(service, path)
+    if facts["file"] and FILE_VARIABLE in engine["env"]:
+        why = "has the options of this file for the engine, which would not take effect."
+        found.append(Problem(f"{path}.engine.env.{FILE_VARIABLE}", None, why, "Take it out, and write the options under engine."))
+    return found
+
+
+def _by_variables(service: Facts, path: str) -> list[Problem]:
+    """Variables by which TGI would have other options than the plan: it takes each argument from a variable of its name, too."""
+    found, env = [], service["engine"]["env"]
+    for option, names in ENGINE_DEFAULTS["tgi"]["flags"].items():
+        variable = names[0].upper().replace("-", "_")
+        part, _dot, word = OPTIONS[option].partition(".")
+        set_to = service[part][word]
+        if variable in env and set_to is not None and env[variable] != str(set_to):
+            why = f"is --{names[0]} for {ENGINES['tgi'].title}, and says something else than {OPTIONS[option]}, which is {set_to}."
+            found.append(Problem(f"{path}.engine.env.{variable}", None, why, f"Take it out, and write it under {OPTIONS[option]}."))
+    return found
+
+
+def _said(place: str, value: t.Any, option: str, set_to: t.Any) -> Problem:
+    shown = str(set_to).lower() if isinstance(set_to, bool) else set_to
+    return Problem(place, value, f"is what engine.{option} says, which is {shown} here.", f"Take it out, or take out engine.{option}.")

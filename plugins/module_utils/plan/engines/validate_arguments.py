@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments of the user that contradict an option of the file, whatever the scheduler. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...common.flags import flags_of, place_of
+from ...common.objects import Facts
+from ...releases.deployed import ENGINE_DEFAULTS, OPTIONS, SHARED, WHOLE
+from ...releases.gateways import POOL_PORTS
+from ...releases.vllm import number_of
+from ...schema.fields import Problem
+from .draining import drain_problems
+from .engine import block_size, dividing, ranks, vendor
+from .multi_node import PARALLEL_FLAGS
+from .weights import served_name
+
+# Flags of the endpoint picker that the plan derives, and the option that sets the same.
+OWN_FLAGS = {
+    "pool-name": "",
+    "pool-namespace": "llm_d_namespace",
+    "pool-group": "llm_d_release",
+    "config-file": "scheduler.document",
+    "config-text": "scheduler.document",
+    "grpc-port": "",
+    "grpc-health-port": "",
+    "metrics-port": "",
+    "secure-serving": "",
+    **dict.fromkeys(("endpoint-selector", "endpoint-target-ports"), ""),
+    **dict.fromkeys(("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme"), ""),  # without them it looks where servers are
+    "v": "scheduler.verbosity",
+}
+LEADERS = "ha-enable-leader-election"
+TOKENS = "metrics-endpoint-auth"
+FALSE = ("0", "f", "F", "false", "False", "FALSE")  # as Go reads it: https://pkg.go.dev/strconv#ParseBool
+
+
+def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """Arguments of the model server and of the endpoint picker that contradict an option, whatever the scheduler."""
+    return [
+        *_engine_arguments(service, path),
+        *_parallel(service, path),
+        *_ports(service, path),
+        *_picker_arguments(service, path, user),
+        *drain_problems(service, path, user),
+    ]
+
+
+def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
+    """(path, value) of everything in the user's file that turns off the prefix cache."""
+    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
+    found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
+    for flag in ("no-enable-prefix-caching", "disable-prefix-caching", "disable-radix-cache", "enable-prefix-caching", "enable-kvcache"):
+        if flag in theirs and (flag.startswith(("no-", "disable-")) or str(theirs[flag]).lower() == "false"):
+            found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
+    return found
+
+
+def _engine_arguments(service: Facts, path: str) -> list[Problem]:
+    engine, model = service["engine"], service["model"]
+    values = {
+        "port": engine["port"],
+        "block_size": block_size(service),
+        "max_model_len": engine["max_model_len"],
+        "max_num_seqs": engine["max_num_seqs"],
+        "served_name": served_name(model),
+        "revision": model["revision"],
+    }
+    flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
+    theirs = flags_of(engine["args"])
+    found = []
+    if engine["type"] == "vllm" and "model" in theirs and service["accelerator"]["nodes"] == 1:
+        why = "the model is the first argument of `vllm serve` already, and versions differ in which of two they take."
+        found.append(Problem(place_of(engine["args"], "model", f"{path}.engine.args"), theirs["model"], why, "Take it out, and write model.uri."))
+    elif engine["type"] not in WHOLE:
+        again = [name for name in flags["model"] if name in theirs]
+        found += [Problem(place_of(engine["args"], name, f"{path}.engine.args"), theirs[name], "is what model.uri says.", "Take it out.") for name in again]
+    for word, value in values.items():
+        for flag in flags.get(word, ()) if value is not None else ():
+            said = theirs.get(flag)
+            number = number_of(said) if said is not None and isinstance(value, int) else None
+            if said is None or value in (said, number):
+                continue
+            why = f"--{flag}={said} contradicts {OPTIONS[word]}, which is {value}: the endpoint picker, the Services and the model servers all go by that."
+            legal = said if isinstance(value, str) else number
+            fix = f"Take it out and write {OPTIONS[word]}: {legal}." if legal is not None else f"Take it out, or take out {OPTIONS[word]}."
+            found.append(Problem(place_of(engine["args"], flag, f"{path}.engine.args"), f"--{flag}={said}", why, fix))
+    return found
+
+
+def _parallel(service: Facts, path: str) -> list[Problem]:
+    """Parallelism flags whose product is not the number of accelerators of one replica."""
+    if service["engine"]["type"] == "simulator" or vendor(service) == "none":
+        return []
+    arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
+    theirs = flags_of(arguments)
+    if service["accelerator"]["nodes"] > 1:
+        fix = "Take it out; see accelerator.per_replica, accelerator.nodes and accelerator.across_nodes."
+        return [
+            Problem(place_of(arguments, flag, f"{path}.engine.args"), theirs[flag], f"--{flag} follows from the rest of the plan for several nodes.", fix)
+            for flag in PARALLEL_FLAGS
+            if flag in theirs
+        ]
+    shared = SHARED.get(service["engine"]["type"], "")
+    if shared in theirs and service["accelerator"]["data"] > 1:
+        why = f"is divided from the accelerators of tensor parallelism, which engines with --{shared} share."
+        return [Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, "Take it out, and write --dp-size in engine.args.")]
+    given = {word: str(value) for word, value in dividing(service).items() if value is not None}
+    if not given or not all(value.isdigit() for value in given.values()):
+        return []
+    total = 1
+    for value in given.values():
+        total *= int(value)
+    if total == wanted:
+        return []
+    shown = " ".join(f"{'--' if len(flag) > 2 else '-'}{flag}={value}" for flag, value in given.items())
+    return [
+        Problem(
+            place_of(arguments, next(iter(given)), f"{path}.engine.args"),
+            shown,
+            f"{shown} needs {total} accelerators, and one replica has {wanted} (accelerator.per_replica).",
+            f"Write accelerator.per_replica: {total}, or take the argument out: the engine is told to use all of them by tensor parallelism.",
+        )
+    ]
+
+
+def _ports(service: Facts, path: str) -> list[Problem]:
+    """More ranks with a port each than a pool has ports."""
+    count = ranks(service)
+    if count <= POOL_PORTS:
+        return []
+    why = f"has {count} ranks with a port each, and an InferencePool takes {POOL_PORTS} ports."
+    return [Problem(f"{path}.engine.args", service["engine"]["args"], why, f"Write {POOL_PORTS} ranks or fewer, and more replicas.")]
+
+
+def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
+    arguments = service["scheduler"]["args"]
+    theirs, where = flags_of(arguments), f"{path}.scheduler.args"
+    found = [
+        Problem(
+            place_of(arguments, flag, where),
+            theirs[flag],
+            f"--{flag} follows from the rest of the plan.",
+            f"Take it out; write {option} instead." if option else "Take it out.",
+        )
+        for flag, option in OWN_FLAGS.items()
+        if flag in theirs
+    ]
+    if LEADERS in theirs and theirs[LEADERS] not in FALSE:
+        found.append(
+            Problem(
+                place_of(arguments, LEADERS, where),
+                theirs[LEADERS],
+                "with leader election only the leader is ready: the new endpoint picker of a rollout would wait for ever for the old one to go.",
+                "Take it out: with scheduler.replicas above 1 all of them answer.",
+            )
+        )
+    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] not in FALSE:
+        found.append(
+            Problem(
+                place_of(arguments, TOKENS, where),
+                theirs[TOKENS],
+                "an endpoint picker that checks tokens needs permissions for the whole cluster, and so does what scrapes it: we grant neither.",
+                "Take it out, or write 'scrape: false' under llm_d_monitoring and set up tokens, permissions and scraping yourself.",
+            )
+        )
+    return found

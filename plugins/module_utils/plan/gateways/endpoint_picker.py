@@ -1,0 +1,227 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The endpoint picker of one service and its InferencePool, derived from one completed element of llm_d_model_services. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ...common.flags import flags_of
+from ...common.objects import Facts
+from ...epp.catalog.plugins import reads
+from ...epp.catalog.release_lines import LINE_FLAGS
+from ...epp.config.build import Built, build
+from ...epp.config.resolve import Findings, known_options
+from ...epp.document import parse_config
+from ...epp.explain.summary import preset, summary
+from ...epp.rules.check import EXPERIMENTAL
+from ...releases.deployed import picker_signals
+from ...releases.engines import REQUIRED
+from ...releases.gateways import POOL_PORTS
+from ..engines.api_keys import api_key_warnings
+from ..engines.draining import picker_drain
+from ..engines.engine import block_size, engine_warnings, max_model_len, other_pair, ranks, usual_block_size
+from ..engines.server_arguments import served_arguments
+from ..engines.sidecars import picker_sidecars
+from ..engines.weights import model_uri, served_name
+from ..parts.names import scheduler_namespace
+from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
+from ..parts.references import image
+from ..parts.tracing import picker_environment, picker_flag
+from .standalone import sidecar
+
+CONFIG_DIR = "/config"
+CONFIG_KEY = "config.yaml"
+NAME_LABEL = "app.kubernetes.io/name"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
+PORTS = {"health": 9003, "metrics": 9090}
+SEED = "PYTHONHASHSEED"
+_IN_FLIGHT = {"inflight", "uncached"}
+
+
+def configuration(service: Facts, release: str) -> Built:
+    """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems.
+
+    Paths of problems are relative to the scheduler block; `server_args`, `server_env` and `epp_args` stand for the user's engine.args, engine.env
+    and scheduler.args.
+    """
+    settings, engine = service["scheduler"], service["engine"]
+    stated = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
+    experimental = [] if stated else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
+    context = {
+        "engine": engine["type"],
+        "model": served_name(service["model"]),
+        "tokenizer": model_uri(service["model"]).location if engine["type"] == "vllm" else None,
+        "max_model_len": max_model_len(service),
+        "block_size": block_size(service),
+        "usual_block_size": usual_block_size(service),
+        "hash_seed": engine["env"].get(SEED),
+        "port": engine["port"],
+        "epp_service": ".".join([events_service(service), *([settings["namespace"]] if settings.get("namespace") else [])]),
+        "epp_args": settings["args"] and settings["args"] + experimental,
+    }
+
+    def servers(asked: Facts) -> Facts:
+        """The final command line of the servers: derived, required, and the user's own."""
+        env = {item["name"]: item.get("value") for item in asked["env"]}
+        return {"server_args": served_arguments(service, asked), "server_env": {**env, **engine["env"]}}
+
+    return build(_deciding(settings), release, context, servers)
+
+
+def _deciding(settings: Facts) -> Facts:
+    """The options of a scheduler block that say how the endpoint picker decides; an empty mapping or list is none."""
+    return {key: value for key, value in known_options(settings, Findings()).items() if value not in ({}, []) or settings[key] is True}
+
+
+def events_service(service: Facts) -> str:
+    """Name of the Service to which model servers send KV events, where they connect to the endpoint picker."""
+    return f"{service['name']}-events"
+
+
+def pods_service(service: Facts) -> str:
+    """Name of the Service without an address of its own, which stands for the pods of the endpoint picker."""
+    return f"{service['name']}-epp-pods"
+
+
+def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
+    """The InferencePool: pods, ports and failure mode. proxied: whether a routing sidecar listens in place of the server.
+
+    Ranks with a port each are for gateways that go to any address of a pod; others go to those of a Service.
+    """
+    port = service["engine"]["port"]
+    several = gateway["connection"] == "pool" and gateway["pool_version"] == "v1" and not proxied
+    return {
+        "name": service["name"],
+        "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
+        "group": gateway["pool_group"],
+        "version": gateway["pool_version"],
+        "exists": gateway["pool"],
+        "selector": pool_selector(service),
+        "target_ports": [port + rank for rank in range(min(ranks(service), POOL_PORTS) if several else 1)],
+        "picker": pods_service(service) if gateway["picker_by_name"] else f"{service['name']}-epp",
+        "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
+    }
+
+
+def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, labels: Facts, built: Built) -> Facts:
+    """The Deployment, Service, Role and configuration of the endpoint picker."""
+    settings = service["scheduler"]
+    name = f"{service['name']}-epp"
+    selector = {NAME_LABEL: "endpoint-picker", INSTANCE_LABEL: name}
+    required = built.requires["epp"]
+    sidecars, volumes, mounts = picker_sidecars(service, user, release, built.requires["sidecars"])
+    config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}
+    namespace = scheduler_namespace(user)
+    own_labels = {**labels_in(namespace, user["llm_d_namespace"], labels), **selector}
+    proxy = sidecar(service, user, gateway, own_labels, selector, settings["grpc_port"])
+    pair = other_pair(service, user, release, gateway)
+    return {
+        "name": name,
+        "namespace": namespace,
+        "service_account": name,
+        "replicas": settings["replicas"],
+        "selector": selector,
+        "labels": own_labels,
+        # Of the Role and its binding, which are where the servers are.
+        "role_labels": {**labels, **selector},
+        "image": settings["image"] or image(user, "epp", release["epp_image"]),
+        "image_pull_policy": user["llm_d_image_pull_policy"],
+        "args": _arguments(service, user, release, gateway, required["args"]),
+        "env": _environment(service, picker_environment(user, release, name) + required["env"]),
+        "init_containers": sidecars + ([proxy["container"]] if proxy else []),
+        "proxy": proxy,
+        "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes, *([proxy["volume"]] if proxy else [])],
+        "volume_mounts": [config, *mounts],
+        "event_ports": list(required["ports"]),
+        "events_service": events_service(service),
+        "publish_not_ready": required["publish_not_ready"],
+        "config": built.text,
+        "decides": [preset(_deciding(settings)), *summary(built.document, release["name"])],
+        "config_dir": CONFIG_DIR,
+        "config_key": CONFIG_KEY,
+        "config_file": f"{CONFIG_DIR}/{CONFIG_KEY}",
+        "checksum": hashlib.sha256(built.text.encode()).hexdigest(),
+        "ports": {"grpc": settings["grpc_port"], **PORTS},
+        "probes": _probes(),
+        "rules": _rules(release, gateway),
+        "resources": {part: amounts for part, amounts in (settings["resources"] or release["resources"]).items() if amounts},
+        "pod_security": pod_security(user),
+        "container_security": container_security(read_only=True),
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+        **picker_drain(service),
+        # Metrics that every server has to export for the configured decisions.
+        "signals": [
+            *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),
+            *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else []),
+        ],
+        "notes": [
+            *built.notes,
+            *_each_by_itself(built.document, release["name"], settings["replicas"]),
+            *engine_warnings(service, built.requires["roles"]),
+            *api_key_warnings(service, user, built.document),
+            *filter(None, [pair]),
+        ],
+        "other_pair": pair,
+    }
+
+
+def _each_by_itself(document: Facts, release: str, replicas: int) -> list[str]:
+    """What each of several endpoint pickers, all of which are active, counts of its own requests only."""
+    plugins = parse_config(document, release).plugins
+    counting = sorted({item.type for item in plugins if item.plugin is not None and _IN_FLIGHT & set(reads(item.plugin, release, item.parameters))})
+    if replicas < 2 or not counting:
+        return []
+    return [
+        f"scheduler.replicas is {replicas}: each of them counts only what it has in flight itself, so that to {', '.join(counting)} a saturated server looks "
+        f"{replicas} times less loaded. Write 1."
+    ]
+
+
+def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, required: list[str]) -> list[str]:
+    """The command line of the endpoint picker. A boolean needs its '=': Go's flag package ignores a separate `false`."""
+    own = service["scheduler"]["args"]
+    ours = [
+        *_whom(service, user, gateway),
+        f"--config-file={CONFIG_DIR}/{CONFIG_KEY}",
+        f"--grpc-port={service['scheduler']['grpc_port']}",
+        f"--grpc-health-port={PORTS['health']}",
+        f"--metrics-port={PORTS['metrics']}",
+        f"--secure-serving={'true' if gateway['secure_ext_proc'] else 'false'}",
+        "--metrics-endpoint-auth=false",  # it needs cluster-wide permissions for token reviews
+        picker_flag(user),
+        "--zap-encoder=json",
+        f"--v={service['scheduler']['verbosity']}",
+        *required,
+    ]
+    theirs = flags_of(own)
+    return [*(argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs), *own]
+
+
+def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
+    """The servers to choose from: those of an InferencePool, or those with the pool's labels where there is no pool."""
+    if not gateway["pool"]:
+        labels = ",".join(f"{key}={value}" for key, value in pool_selector(service).items())
+        return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
+    return [f"--pool-name={service['name']}", f"--pool-namespace={user['llm_d_namespace']}", f"--pool-group={gateway['pool_group']}"]
+
+
+def _rules(release: Facts, gateway: Facts) -> list[Facts]:
+    """The rules of the endpoint picker's Role, with InferencePools in the API group that the gateway reads."""
+    return [{**rule, "apiGroups": [gateway["pool_group"]]} if "inferencepools" in rule["resources"] else rule for rule in release["rules"]]
+
+
+def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
+    own = [{"name": name, "value": value} for name, value in service["scheduler"]["env"].items()]
+    return later_wins([{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, *required, *own])
+
+
+def _probes() -> Facts:
+    """The health service is ready only once the InferencePool has been read: the startup probe covers that time."""
+    check = {"grpc": {"port": PORTS["health"], "service": "envoy.service.ext_proc.v3.ExternalProcessor"}}
+    return {
+        "startup": {**check, "periodSeconds": 1, "failureThreshold": 120, "timeoutSeconds": 2},
+        "readiness": {**check, "periodSeconds": 2, "failureThreshold": 3, "timeoutSeconds": 2},
+        "liveness": {**check, "periodSeconds": 10, "failureThreshold": 5, "timeoutSeconds": 2},
+    }

@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Policies of a gateway provider for one service, by which its proxy asks the endpoint picker and follows its choice. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ...common.objects import Facts
+from ...releases.deployed import ENGINE_DEFAULTS
+from ...releases.gateways import GATEWAY_PROVIDERS
+from ..parts.names import scheduler_namespace
+from ..parts.pod_spec import front, labels_in
+
+DOMAIN = "svc.cluster.local"
+GKE_TIMEOUT = 300  # seconds, the value of llm-d's charts
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_FALLBACKS = {
+    "LEAST_REQUEST": ("least_request", "LeastRequest"),
+    "ROUND_ROBIN": ("round_robin", "RoundRobin"),
+    "RANDOM": ("random", "Random"),
+    "SESSION": ("ring_hash", "RingHash"),
+}
+_ENVOY_GATEWAY_BALANCERS = {"LEAST_REQUEST": "LeastRequest", "ROUND_ROBIN": "RoundRobin", "RANDOM": "Random"}
+MANY = 40000  # connections or requests: no limit in practice
+_POLICIES = "type.googleapis.com/envoy.extensions.load_balancing_policies"
+_EXT_PROC = "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3"
+
+
+def service_policies(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labels: Facts) -> Facts:
+    """{rules: DestinationRules, filter: EnvoyFilter or None, traffic: what _backend_traffic returns or None, gke: policies or None}."""
+    rules, kind = [], GATEWAY_PROVIDERS[gateway["provider"]]["traffic"]
+    if kind == "destination_rule":
+        rules = _tls_rule(service, user, gateway, labels) + _service_rule(service, user, gateway, labels)
+    by_hand = gateway["connection"] == "ext_proc" and gateway["provider"] in ("istio", "openshift")
+    return {
+        "rules": rules,
+        "filter": _filter(service, user, gateway, failure_mode, labels) if by_hand else None,
+        "traffic": _backend_traffic(gateway) if kind == "backend_traffic_policy" else None,
+        "gke": _gke(service, gateway) if gateway["provider"] == "gke" else None,
+    }
+
+
+def seconds(duration: str) -> int:
+    """A Gateway API duration in whole seconds, rounded up."""
+    total = sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)(ms|[hms])", duration))
+    return -(-int(total * 1000) // 1000)
+
+
+def _tls_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> list[Facts]:
+    """TLS to the endpoint picker without verification: its certificate is self-signed."""
+    if not gateway["secure_ext_proc"]:
+        return []
+    name = f"{service['name']}-epp"
+    return [
+        {
+            "name": name,
+            "namespace": scheduler_namespace(user),
+            "labels": labels_in(scheduler_namespace(user), user["llm_d_namespace"], labels),
+            "host": f"{name}.{scheduler_namespace(user)}.{DOMAIN}",
+            "policy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
+        }
+    ]
+
+
+def _service_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> list[Facts]:
+    asked = gateway["traffic"]
+    if not asked:
+        return []
+    balancer: Facts = {"simple": asked["load_balancing"]}
+    if asked["session_cookie"]:
+        balancer = {"consistentHash": {"httpCookie": {"name": asked["session_cookie"], "ttl": "0s"}}}
+    elif asked["session_header"]:
+        balancer = {"consistentHash": {"httpHeaderName": asked["session_header"]}}
+    policy: Facts = {"loadBalancer": balancer}
+    pool: Facts = {}
+    if asked["max_connections"]:
+        pool["tcp"] = {"maxConnections": asked["max_connections"]}
+    if asked["max_requests"]:
+        pool["http"] = {"http2MaxRequests": asked["max_requests"]}
+    if pool:
+        policy["connectionPool"] = pool
+    home = user["llm_d_namespace"]
+    return [{"name": service["name"], "namespace": home, "labels": labels, "host": f"{front(service)['name']}.{home}.{DOMAIN}", "policy": policy}]
+
+
+def _backend_traffic(gateway: Facts) -> Facts:
+    """{loadBalancer, circuitBreaker} of a BackendTrafficPolicy: the choice of the endpoint picker, and else the policy of the file; and {picker}, the
+    settings of the connection to the endpoint picker, which holds a stream for each in-flight request.
+
+    Envoy refuses what is beyond a limit of a cluster, and its own of 1024 is below what a few servers hold at a time.
+    """
+    asked = gateway["traffic"] or {}
+    balancer: Facts = {"type": _ENVOY_GATEWAY_BALANCERS[asked.get("load_balancing") or "LEAST_REQUEST"]}
+    if asked.get("session_cookie"):
+        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Cookie", "cookie": {"name": asked["session_cookie"]}}}
+    elif asked.get("session_header"):
+        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Headers", "headers": [{"name": asked["session_header"]}]}}
+    requests = asked.get("max_requests") or MANY
+
+    def limits(connections: int, parallel: int) -> Facts:
+        return {"maxConnections": connections, "maxParallelRequests": parallel, "maxPendingRequests": parallel}
+
+    return {
+        "picker": {"circuitBreaker": limits(MANY, MANY)},
+        "loadBalancer": {**balancer, "endpointOverride": {"extractFrom": [{"header": gateway["ext_proc"]["destination_header"]}]}},
+        "circuitBreaker": limits(asked.get("max_connections") or MANY, requests),
+    }
+
+
+def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labels: Facts) -> Facts:
+    """An EnvoyFilter of three patches: the ext_proc filter, its activation on our route only, and a load-balancing policy that follows the choice.
+
+    The filter is disabled until a route enables it: one gateway serves several endpoint pickers. The choice is read from the endpoint picker's
+    metadata, which clients cannot write, and is limited to the addresses of the Service, so that this is no open proxy.
+    """
+    home, name = user["llm_d_namespace"], f"{service['name']}-epp"
+    filter_name = f"llm-d.ext-proc.{home}.{service['name']}"
+    rule = gateway["traffic"] or {}
+    fallback = "SESSION" if rule.get("session_cookie") or rule.get("session_header") else rule.get("load_balancing") or "LEAST_REQUEST"
+    return {
+        "name": name if gateway["namespace"] == home else f"{home}-{name}",
+        "namespace": gateway["namespace"],
+        "labels": labels_in(gateway["namespace"], home, labels),
+        "workload": {"gateway.networking.k8s.io/gateway-name": gateway["name"]},
+        "http_filter": {
+            "name": filter_name,
+            "disabled": True,
+            "typed_config": processor(f"{name}.{scheduler_namespace(user)}", service["scheduler"]["grpc_port"], gateway, failure_mode),
+        },
+        "route": f"{gateway['routes_namespace']}.{service['route']['name'] or service['name']}.0",
+        "per_route": {filter_name: {"@type": f"{_EXT_PROC}.ExtProcPerRoute", "overrides": {}}},
+        "service": f"{front(service)['name']}.{home}.{DOMAIN}",
+        "port": front(service)["port"],
+        "load_balancing": obeying(gateway["ext_proc"]["destination_header"], fallback),
+    }
+
+
+def processor(picker: str, port: int, gateway: Facts, failure_mode: str) -> Facts:
+    """The configuration of Envoy's ext_proc filter; `picker` is NAME.NAMESPACE of the endpoint picker's Service."""
+    body = gateway["ext_proc"]["body_mode"]
+    return {
+        "@type": f"{_EXT_PROC}.ExternalProcessor",
+        "grpc_service": {"envoy_grpc": {"cluster_name": f"outbound|{port}||{picker}.{DOMAIN}"}, "timeout": "10s"},
+        "failure_mode_allow": failure_mode == "FailOpen",
+        "message_timeout": gateway["ext_proc"]["message_timeout"],
+        "processing_mode": {
+            "request_header_mode": "SEND",
+            "response_header_mode": "SEND",
+            "request_body_mode": body,
+            "response_body_mode": body,
+            "request_trailer_mode": "SEND",
+            "response_trailer_mode": "SEND",
+        },
+        "metadata_options": {"forwarding_namespaces": {"untyped": ["envoy.lb"]}, "receiving_namespaces": {"untyped": ["envoy.lb"]}},
+    }
+
+
+def obeying(key: str, fallback: str) -> Facts:
+    """A load-balancing policy that selects the server named in the metadata if the cluster has it, else by the fallback policy."""
+    name, message = _FALLBACKS[fallback]
+    return {
+        "policies": [
+            {
+                "typed_extension_config": {
+                    "name": "envoy.load_balancing_policies.override_host",
+                    "typed_config": {
+                        "@type": f"{_POLICIES}.override_host.v3.OverrideHost",
+                        "override_host_sources": [{"metadata": {"key": "envoy.lb", "path": [{"key": key}]}}],
+                        "fallback_policy": {
+                            "policies": [
+                                {
+                                    "typed_extension_config": {
+                                        "name": f"envoy.load_balancing_policies.{name}",
+                                        "typed_config": {"@type": f"{_POLICIES}.{name}.v3.{message}"},
+                                    }
+                                }
+                            ]
+                        },
+                    },
+                }
+            }
+        ]
+    }
+
+
+def _gke(service: Facts, gateway: Facts) -> Facts:
+    limit = seconds(service["route"]["timeouts"]["request"])
+    return {
+        "health_path": ENGINE_DEFAULTS[service["engine"]["type"]]["health"],
+        "health_port": service["engine"]["port"],
+        "period": 2,
+        "check_timeout": 2,
+        "timeout": limit or GKE_TIMEOUT,
+    }

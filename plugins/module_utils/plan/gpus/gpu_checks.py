@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of the GPUs of each pool (a pod for each resource, DCGM's metrics), and what shows that others use an operator. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from ...common.objects import Facts
+from ...releases.lines import ACCELERATORS
+from ..parts.pod_spec import container_security, pod_security
+from ..parts.references import image
+
+GPU = "nvidia.com/gpu"
+EXPORTER = "app=nvidia-dcgm-exporter"
+LONGEST = 63  # characters: a name of a pod is its host name, too
+IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
+
+
+def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Facts:
+    """{pods, metrics}: options of module gpu_checks. facts: the row of the operator in releases/gpus.py; pools: as planned; labels: of our objects."""
+    settings = user["llm_d_gpus"]
+    if facts["vendor"] != "nvidia":
+        return {"pods": [], "metrics": None}
+    found: Facts = {"pods": [], "metrics": None}
+    for pool, given in zip(pools, settings["pools"], strict=True):
+        for expected in pool["expected"] if settings["checks"]["pods"] else []:
+            pod = _pod(user, pool, given["node_selector"], expected["resource"], labels)
+            found["pods"].append({"pool": pool["name"], "resource": expected["resource"], "labels": given["node_selector"], "pod": pod})
+    if settings["checks"]["metrics"] and facts["namespace"] and pools:
+        asked = [{"selector": pool["selector"], "cut": bool(pool["state_label"])} for pool in pools]
+        # An adopted operator can be in any namespace.
+        found["metrics"] = {"namespace": facts["namespace"] if settings["install"] else None, "selector": EXPORTER, "pools": asked}
+    return found
+
+
+def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
+    """{resources, namespaces, features}: options of module gpu_use, which finds other users of an operator before it is removed."""
+    whole = ACCELERATORS[facts["vendor"]]["resource"]
+    return {
+        "resources": [whole, "nvidia.com/mig-"] if whole == GPU else [whole],
+        "namespaces": list(dict.fromkeys([*(item["namespace"] for item in subscriptions), facts["namespace"]])),
+        "features": settings["node_feature_discovery"] and settings["operator"] in ("nvidia_olm", "nvidia_helm"),
+    }
+
+
+def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: Facts) -> Facts:
+    """A pod with one container that requests one of the resource, on the pool's nodes, under restricted pod security."""
+    name = _name(f"gpu-test-{pool['name']}-{resource.partition('/')[2]}")
+    container = {
+        "name": "test",
+        "image": image(user, "gpu_test", IMAGE),
+        "imagePullPolicy": user["llm_d_image_pull_policy"],
+        "resources": {"limits": {resource: "1"}},
+        "securityContext": container_security(read_only=False),
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "imagePullSecrets": [{"name": each} for each in user["llm_d_image_pull_secrets"]],
+        "nodeSelector": node_selector,
+        "tolerations": [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}],
+        "securityContext": pod_security(user),
+        "containers": [container],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": user["llm_d_namespace"], "labels": labels}, "spec": spec}
+
+
+def _name(wanted: str) -> str:
+    """The name of a pod: what Kubernetes does not allow in it becomes '-', and a long one ends with a checksum, so that no two are the same."""
+    name = re.sub(r"[^a-z0-9-]", "-", wanted.lower()).rstrip("-")
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 9].rstrip('-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:8]}"

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs of a cluster: the operator, node pools and how their GPUs are shared, as the role gpu_operator applies it. Pure."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ...common.objects import Facts
+from ...releases.gpus import DRIVER_THERE, OPERATORS
+from ...releases.lines import ACCELERATORS
+from .gpu_checks import GPU, checks, use
+from .gpu_operators import (
+    BLOCK,
+    DEVICE_CONFIG,
+    MIG_CONFIG,
+    approval,
+    chart_images,
+    gaudi_policy,
+    installed,
+    nvidia_chart,
+    nvidia_policy,
+    operator_namespaces,
+    ready_reference,
+    subscriptions,
+)
+
+
+def gpus(user: Facts, owner: Facts) -> Facts:
+    """The operator, its configuration, and the node pools with the labels and allocatable resources of their nodes. owner: labels of our objects."""
+    settings = user[BLOCK]
+    facts = OPERATORS[settings["operator"]]
+    shared = [pool for pool in settings["pools"] if pool["sharing"] in ("time_slicing", "mps")]
+    cut = [pool for pool in settings["pools"] if pool["sharing"] == "mig"]
+    strategy = mig_strategy(cut)
+    driver = settings["driver"] if settings["driver"] is not None else user["llm_d_platform"] not in DRIVER_THERE
+    configured = settings["install"] and settings["operator"] in ("nvidia_olm", "nvidia_helm")
+    wanted = [name for name, used in ((DEVICE_CONFIG, shared), (MIG_CONFIG, cut)) if used]
+    return {
+        "operator": settings["operator"],
+        "install": settings["install"] and settings["operator"] != "none",
+        # Only an administrator installs operators and labels nodes.
+        "active": user["llm_d_scope"] != "namespace" and (settings["operator"] != "none" or bool(settings["pools"])),
+        "namespace": facts["namespace"],
+        "subscriptions": (subscribed := subscriptions(settings, facts)),
+        "installed": installed(settings, facts),
+        "approval": approval(settings, facts),
+        "namespaces": operator_namespaces(settings, facts, owner),
+        "node_feature_discovery": settings["node_feature_discovery"] and settings["operator"] == "nvidia_olm",
+        "chart": (chart := nvidia_chart(user, facts, strategy, driver, bool(shared), bool(cut))),
+        "images": chart_images(user, facts["chart"], driver)[0] if chart else [],
+        "cluster_policy": nvidia_policy(strategy, driver, settings["metrics"], bool(shared), bool(cut)) if settings["operator"] == "nvidia_olm" else None,
+        "gaudi_policy": gaudi_policy(user),
+        "ready": ready_reference(settings, facts),
+        "mig_strategy": strategy,
+        "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
+        "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
+        # To prune: configurations that no pool uses any more.
+        "prune": [_config_map(name, facts) for name in (DEVICE_CONFIG, MIG_CONFIG) if configured and name not in wanted],
+        "pools": (pools := [_pool(pool, strategy, configured, ACCELERATORS[facts["vendor"]]["resource"]) for pool in settings["pools"]]),
+        "checks": checks(user, facts, pools, owner),
+        "use": use(settings, facts, subscribed),
+    }
+
+
+def mig_strategy(pools: t.Sequence[Facts]) -> str:
+    """The MIG strategy of the whole cluster: none, single (all slices of a node are equal and count as nvidia.com/gpu) or mixed."""
+    if not pools:
+        return "none"
+    return "single" if all(len(pool["profiles"] or {}) == 1 for pool in pools) else "mixed"
+
+
+def _config_map(name: str, facts: Facts) -> Facts:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": facts["namespace"]}}
+
+
+def _pool(pool: Facts, strategy: str, configured: bool, whole: str | None) -> Facts:
+    """Labels for the nodes of a pool, and their expected allocatable resources. whole: the resource of an accelerator that is not partitioned."""
+    expected = []
+    number = pool["gpus_per_node"]
+    cut = pool["sharing"] == "mig"
+    if cut:
+        for name, count in (pool["profiles"] or {}).items():
+            resource = GPU if strategy == "single" else f"nvidia.com/mig-{name}"
+            expected.append({"resource": resource, "count": number * count if number else None})
+    else:
+        expected.append({"resource": whole, "count": number * (pool["replicas"] or 1) if number else None})
+    # None: the label is removed. `corrected` is only for nodes that have the label: they were partitioned before.
+    labels = {
+        "nvidia.com/device-plugin.config": pool["name"] if pool["sharing"] in ("time_slicing", "mps") else None,
+        **({"nvidia.com/mig.config": pool["name"]} if cut else {}),
+    }
+    return {
+        "name": pool["name"],
+        "selector": ",".join(f"{key}={value}" for key, value in pool["node_selector"].items()),
+        "labels": labels if configured else {},
+        "corrected": {"nvidia.com/mig.config": "all-disabled"} if configured and not cut else {},
+        "expected": expected,
+        "state_label": "nvidia.com/mig.config.state" if cut else None,
+    }
+
+
+def _device_configs(pools: t.Sequence[Facts], strategy: str) -> Facts:
+    """The device plugin's configurations by name: one for each pool that shares GPUs, and the default for all other nodes."""
+    found = {"default": _yaml({"version": "v1", "flags": {"migStrategy": strategy}})}
+    for pool in pools:
+        if pool["sharing"] not in ("time_slicing", "mps"):
+            continue
+        resources = [{"name": GPU, "replicas": pool["replicas"]}]
+        if pool["sharing"] == "time_slicing":  # otherwise a pod that requests two gets the same GPU twice
+            sharing: Facts = {"timeSlicing": {"failRequestsGreaterThanOne": True, "resources": resources}}
+        else:
+            sharing = {"mps": {"resources": resources}}
+        found[pool["name"]] = _yaml({"version": "v1", "flags": {"migStrategy": strategy}, "sharing": sharing})
+    return found
+
+
+def _mig_configs(pools: t.Sequence[Facts]) -> str:
+    configs: Facts = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
+    configs.update({pool["name"]: [{"devices": "all", "mig-enabled": True, "mig-devices": dict(pool["profiles"])}] for pool in pools})
+    return _yaml({"version": "v1", "mig-configs": configs})
+
+
+def _yaml(document: Facts) -> str:
+    return json.dumps(document, indent=2) + "\n"  # JSON is YAML

@@ -1,0 +1,233 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model servers of one service: how many, their pods and their routes, derived from one completed element of llm_d_model_services. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...common.objects import Facts
+from ...epp.catalog.presets import ROLE_LABEL, SIDECAR_SERVER_PORT
+from ...releases.deployed import ENGINE_DEFAULTS
+from ...releases.lines import ACCELERATORS
+from ..engines.api_keys import api_key_secret
+from ..engines.draining import server_drain
+from ..engines.engine import engine_image, vendor
+from ..engines.multi_node import to_workload
+from ..engines.server_arguments import as_written, served_arguments, server_environment
+from ..engines.weights import access_mode, volumes
+from ..gateways.sharing import PIN, part, part_name, prefix, rules
+from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
+from ..parts.tracing import server_requirements
+from .caches import cache_volumes, with_caches, with_memory
+
+# The model server's container port behind a routing sidecar.
+ENGINE_PORT_NAME = "engine"
+# Of the HTTPRoute past the endpoint picker.
+DIRECT_SUFFIX = "-direct"
+
+
+def startup_timeout(service: Facts) -> int:
+    """Seconds that a server may take to load its model."""
+    return int(service["engine"]["startup_timeout"] or ENGINE_DEFAULTS[service["engine"]["type"]]["startup_timeout"])
+
+
+def server_targets(planned: Facts, namespace: str) -> Facts:
+    """The planned servers of one role as an element of the option `replicas` of the health and warm-up modules.
+
+    count: how many have to be there; at least 1 where an autoscaler sets the number.
+    """
+    selector = ",".join(f"{key}={value}" for key, value in planned["selector"].items())
+    key = {"api_key_secret": planned["api_key_secret"]} if planned["api_key_secret"] else {}
+    return {
+        "namespace": namespace,
+        "label_selector": selector,
+        "port": str(planned["port"]),
+        "count": 1 if planned["autoscaling"] else planned["replicas"],
+        **key,
+    }
+
+
+def role_settings(service: Facts, role: str) -> Facts:
+    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
+    return service if role == "decode" else t.cast(Facts, service[role])
+
+
+def min_replicas(service: Facts, role: str) -> int:
+    """The number of servers of a role; with autoscaling, the smallest."""
+    settings = role_settings(service, role)
+    if settings["autoscaling"]:
+        return int(settings["autoscaling"]["min"])
+    return 1 if settings["replicas"] is None else int(settings["replicas"])
+
+
+def max_replicas(service: Facts, role: str) -> int:
+    """The largest number of servers of a role. An external autoscaler may always add a second one."""
+    scaling = role_settings(service, role)["autoscaling"]
+    if not scaling:
+        return min_replicas(service, role)
+    return max(2, scaling["min"]) if scaling["provider"] == "external" else int(scaling["max"] or scaling["min"])
+
+
+def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: str = "decode", proxy: Facts | None = None) -> Facts:
+    """The workload of the model servers of one role: a Deployment, or a LeaderWorkerSet with its `worker` where a server spans several nodes.
+
+    required: what the scheduler configuration requires (epp/config/requirements.py). proxy: the container of the routing sidecar in front of the
+    servers; then they listen on `engine_port`, and the pod still on `port`.
+    """
+    engine = service["engine"]
+    asked = with_caches(service, required.get("vllm", {}))
+    traced = server_requirements(service, user, f"{service['name']}-{role}")
+    draining = server_drain(service, user, role)
+    asked = {**asked, **{key: [*asked.get(key, []), *traced[key]] for key in traced}}
+    asked["args"] = [*asked.get("args", []), *draining.pop("args")]
+    port = SIDECAR_SERVER_PORT if proxy else engine["port"]
+    port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
+    selector = {**pool_selector(service), ROLE_LABEL: role}
+    pod = {
+        "selector": selector,
+        "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
+        "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)],
+        "env": server_environment(service, list(asked.get("env", []))),
+    }
+    pod_volumes, mounts = (ours + more for ours, more in zip(volumes(service), cache_volumes(service), strict=True))
+    planned = {
+        "name": f"{service['name']}-{role}",
+        "role": role,
+        "service_account": service["service_account"] or service["name"],
+        # Our own service account has them; one of the user's own stays as it is.
+        "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
+        "replicas": min_replicas(service, role),
+        **pod,
+        "image": engine_image(service, user),
+        "image_pull_policy": user["llm_d_image_pull_policy"],
+        "port": engine["port"],
+        "engine_port": port,
+        "container_ports": [
+            {"name": port_name, "containerPort": port},
+            *({"name": item["name"], "containerPort": item["port"]} for item in asked.get("ports", [])),
+        ],
+        "init_containers": [proxy] if proxy else [],
+        "health_path": ENGINE_DEFAULTS[engine["type"]]["health"],
+        "metrics_path": ENGINE_DEFAULTS[engine["type"]]["metrics"],
+        "probes": _probes(service, port_name),
+        "progress_deadline": startup_timeout(service) + 60,
+        "resources": _resources(service),
+        "pod_security": pod_security(user),
+        "container_security": container_security(read_only=engine["type"] == "simulator"),
+        "node_selector": service["node_selector"],
+        "affinity": _affinity(service),
+        "tolerations": [{key: value for key, value in item.items() if value is not None} for item in service["tolerations"]],
+        "volumes": pod_volumes,
+        "volume_mounts": mounts,
+        "strategy": _strategy(service),
+        "api_key_secret": api_key_secret(service, user["llm_d_namespace"]),
+        **draining,
+    }
+    workload, worker = to_workload(service, pod)
+    made, others = {**planned, **workload}, {**planned, **worker} if worker else None
+    return {**_written(service, made), "worker": _written(service, others) if others else None}
+
+
+def _written(service: Facts, planned: Facts) -> Facts:
+    return {**planned, "written_args": as_written(service, planned["args"])}
+
+
+def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:
+    """The Service of the servers of one role: as the file has it for decode, named like its workload for prefill. planned: these servers."""
+    role = planned["role"]
+    named = front(service) if role == "decode" else {"name": planned["name"], "port": planned["port"]}
+    return {
+        **named,
+        "labels": labels if role == "decode" else {**labels, ROLE_LABEL: role},
+        "port_name": PORT_NAME,
+        "selector": planned["selector"],
+        # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.
+        "target_port": planned["port"],
+    }
+
+
+def routes(service: Facts, sharing: t.Mapping[str, Facts], gateway: Facts, home: str, labels: Facts) -> list[Facts]:
+    """The HTTPRoutes of a service, each of which is `picked` by its endpoint picker but for that of route.direct_path, whose backend is the Service.
+
+    sharing: the services that share requests with others. The first route is its own. After that of direct_path are its parts of routes whose weights
+    name it, where those are told apart by request IDs.
+    """
+    backends = {each["name"]: _backend(each, gateway) for each in (service, *sharing.values())}
+    found = [_route(service, gateway, home, labels, backends)]
+    if service["route"]["direct_path"]:
+        past = {**service, "route": {**service["route"], "path": service["route"]["direct_path"], "weights": {}}}
+        direct = _route(past, {**gateway, "backend": "Service"}, home, labels, {service["name"]: _backend(service, {"backend": "Service"})})
+        found.append({**direct, "name": direct["name"] + DIRECT_SUFFIX, "picked": False})
+    for owner in sharing.values() if gateway["weights"] == "request_id" else []:
+        if owner["name"] != service["name"] and service["name"] in owner["route"]["weights"]:
+            shared = _route({**service, "route": {**owner["route"], "weights": {}}}, gateway, home, labels, backends)
+            mine = [*shared["headers"], part(owner["name"], owner["route"]["weights"], service["name"])]
+            found.append({**shared, "name": part_name(owner["name"], service["name"]), "rules": [{**shared["rules"][0], "headers": mine}]})
+    return found
+
+
+def _backend(service: Facts, gateway: Facts) -> Facts:
+    if gateway["backend"] == "InferencePool":
+        return {"group": gateway["pool_group"], "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
+    return {"group": "", "kind": "Service", **front(service)}
+
+
+def _route(service: Facts, gateway: Facts, home: str, labels: Facts, backends: t.Mapping[str, Facts]) -> Facts:
+    path = prefix(service, "path")
+    headers = [{"name": name, "value": value} for name, value in service["route"]["headers"].items()]
+    return {
+        "name": service["route"]["name"] or service["name"],
+        "namespace": gateway["routes_namespace"],
+        "labels": labels_in(gateway["routes_namespace"], home, labels),
+        "exists": gateway["gateway_api"],
+        "path": path,
+        "strip_prefix": path != "/",
+        "hostnames": service["route"]["hostnames"],
+        "headers": headers,
+        "pin": {PIN: service["name"]} if service["route"]["weights"] else {},
+        "backend": backends[service["name"]],
+        "picked": True,
+        "rules": rules(service, headers, gateway["weights"], backends),
+        "timeouts": service["route"]["timeouts"] if gateway["route_timeouts"] else {},
+    }
+
+
+def _accelerators(service: Facts) -> Facts:
+    resource = service["accelerator"]["resource"] or ACCELERATORS[vendor(service)]["resource"]
+    one_pod = service["accelerator"]["per_replica"] // service["accelerator"]["nodes"]
+    return {resource: one_pod} if resource and vendor(service) != "none" else {}
+
+
+def _resources(service: Facts) -> Facts:
+    given = service["resources"] or {"requests": ENGINE_DEFAULTS[service["engine"]["type"]]["requests"], "limits": None}
+    given = with_memory(service, {part: given[part] or {} for part in ("requests", "limits")})
+    accelerators = _accelerators(service)
+    parts = {part: {**given[part], **accelerators} for part in ("requests", "limits")}
+    return {part: amounts for part, amounts in parts.items() if amounts}
+
+
+def _affinity(service: Facts) -> Facts:
+    product = service["accelerator"]["product"]
+    if not product:
+        return {}
+    match = {"key": ACCELERATORS[vendor(service)]["product_label"], "operator": "In", "values": [product]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
+
+
+def _probes(service: Facts, port_name: str) -> Facts:
+    facts = ENGINE_DEFAULTS[service["engine"]["type"]]
+    check, period = {"httpGet": {"path": facts["health"], "port": port_name}}, facts["startup_period"]
+    return {
+        "startup": {**check, "periodSeconds": period, "failureThreshold": -(-startup_timeout(service) // period), "timeoutSeconds": 5},
+        "readiness": {**check, "periodSeconds": 5, "failureThreshold": 2, "timeoutSeconds": 5},
+        "liveness": {**check, "periodSeconds": 10, "failureThreshold": 6, "timeoutSeconds": 5},
+    }
+
+
+def _strategy(service: Facts) -> Facts:
+    # A surge pod needs a spare accelerator, which is rare, and cannot mount a volume of another node: the rollout would never finish.
+    alone = _accelerators(service) or (access_mode(service) or "").startswith("ReadWriteOnce")
+    surge, unavailable = (0, 1) if alone else ("25%", 0)
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}

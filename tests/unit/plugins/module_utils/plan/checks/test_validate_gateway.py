@@ -1,0 +1,370 @@
+"""A mistake in llm_d_gateway is refused where it stands, with what to write instead; what is right is planned."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.checks.validate_gateway import version_parts
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateways.gateway_policies import seconds
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+
+Facts = dict[str, t.Any]
+CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
+OPENSHIFT = {"llm_d_platform": "openshift"}
+_CA = {"name": "ca"}
+_SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+TABLE: list[tuple[str, Facts, Facts, str, str]] = [
+    ("google elsewhere", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
+    ("openshift elsewhere", {"provider": "openshift"}, {}, "llm_d_gateway.provider", "Write 'llm_d_platform: openshift'"),
+    ("a chart of istiod that is none", {"provider": "istio"}, {"llm_d_charts": {"istio": "istiod"}}, "llm_d_charts.istio", "a folder, an archive (.tgz)"),
+    ("an old istio", {"provider": "istio", "version": "1.27.3"}, {}, "llm_d_gateway.version", "istio 1.27.3 is too old"),
+    ("a version of google's", {"provider": "gke", "version": "1.0.0"}, {"llm_d_platform": "gke"}, "llm_d_gateway.version", "no version of its own"),
+    ("kgateway 2.3", {"provider": "kgateway", "version": "2.3.0"}, {}, "llm_d_gateway.version", "Write 'provider: agentgateway'"),
+    ("kgateway 2.2.0", {"provider": "kgateway", "version": "2.2.0"}, {}, "llm_d_gateway.version", "Write 2.2.1."),
+    ("kgateway's envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
+    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "Write mirror:5000/agentgateway:tag with"),
+    ("kgateway's agent", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
+    ("a global class", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
+    ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
+    ("istio's class on openshift", {"provider": "openshift", "class_name": "istio"}, OPENSHIFT, "llm_d_gateway.class_name", "openshift-default"),
+    ("nobody's gateway", {"provider": "none"}, {}, "llm_d_gateway.name", "Write the name of your Gateway"),
+    ("envoy and a pool", {"connection": "pool"}, {}, "llm_d_gateway.connection", "it does 'ext_proc'"),
+    ("agentgateway by hand", {"provider": "agentgateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
+    ("a stranger by hand", {"provider": "none", "name": "x", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "'connection: pool'"),
+    ("agentgateway without tls", {"provider": "agentgateway", "picker_tls": False}, {}, "llm_d_gateway.picker_tls", "always asks over TLS"),
+    ("an old pool for istio", {"provider": "istio", "pool_version": "v1alpha2"}, {}, "llm_d_gateway.pool_version", "v1 is what it reads"),
+    (
+        "an old pool of a new line",
+        {"provider": "openshift", "pool_version": "v1alpha2"},
+        {**OPENSHIFT, "llm_d_release": "router-0.10"},
+        "llm_d_release",
+        "Write scheduler-0.7",
+    ),
+    ("no certificate", {"listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.tls_secret", "kubernetes.io/tls"),
+    ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
+    ("an issuer without a host", {"certificate_issuer": _CA, "listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.hostname", "issues a certificate"),
+    (
+        "an issuer for a Secret elsewhere",
+        {"certificate_issuer": _CA, "listener": {"protocol": "HTTPS", "hostname": "a.example.com", "tls_secret": "x", "tls_secret_namespace": "certificates"}},
+        {},
+        "llm_d_gateway.listener.tls_secret_namespace",
+        "the Gateway's own namespace. Take it out.",
+    ),
+    ("an issuer for no listener", {"certificate_issuer": _CA}, {}, "llm_d_gateway.certificate_issuer", "no listener speaks HTTPS"),
+    (
+        "an issuer for a Gateway of others",
+        {"certificate_issuer": _CA, "create": False, "listener": {"protocol": "HTTPS", "hostname": "a.example.com"}},
+        {},
+        "llm_d_gateway.certificate_issuer",
+        "this file creates none",
+    ),
+    ("an issuer of no kind", {"certificate_issuer": {"name": "ca", "kind": "CA"}}, {}, "llm_d_gateway.certificate_issuer.kind", "ClusterIssuer"),
+    ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
+    ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
+    (
+        "two protocols on one port",
+        {"listeners": [{"name": "b", "hostname": "b.example.com", "protocol": "HTTPS", "tls_secret": "x"}]},
+        {},
+        "llm_d_gateway.listeners[0].protocol",
+        "llm_d_gateway.listener speaks HTTP on port 80, and a port speaks one protocol. Write HTTP, or another port.",
+    ),
+    ("a host name that is none", {"listener": {"hostname": "https://chat"}}, {}, "llm_d_gateway.listener.hostname", "chat.example.com"),
+    (
+        "a host that no listener answers to",
+        {"listener": {"hostname": "*.example.com"}, "listeners": [{"name": "b", "port": 81, "hostname": "llm.example.org"}]},
+        {"llm_d_model_services": [{**_SIM, "route": {"hostnames": ["chat.example.com", "example.com"]}}]},
+        "llm_d_model_services[0].route.hostnames[1]",
+        "no listener of the gateway answers to 'example.com'. Write a host of *.example.com or llm.example.org",
+    ),
+    ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
+    (
+        "tls of no gateway",
+        {"provider": "standalone", "listener": {"protocol": "HTTPS", "tls_secret": "x"}},
+        {},
+        "llm_d_gateway.listener.protocol",
+        "Write HTTP",
+    ),
+    (
+        "a path of no gateway",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/a"}}]},
+        "llm_d_model_services[0].route.path",
+        "an address of its own",
+    ),
+    ("a Route elsewhere", {"openshift_route": {"enabled": True}}, {}, "llm_d_gateway.openshift_route.enabled", "there are no Routes on 'kubernetes'"),
+    (
+        "edge of https",
+        {"provider": "openshift", "listener": {"protocol": "HTTPS", "tls_secret": "x"}, "openshift_route": {"enabled": True, "termination": "edge"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.termination",
+        "Write passthrough",
+    ),
+    (
+        "a Route of another host",
+        {"provider": "openshift", "listener": {"hostname": "a.example.com"}, "openshift_route": {"enabled": True, "hostname": "b.example.com"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.hostname",
+        "answers to: a.example.com. Write a.example.com",
+    ),
+    (
+        "a Route without a host",
+        {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.hostname",
+        "is missing, and '*.example.com' of the listener is no single host name, which a Route has. Write one, such as chat.example.com.",
+    ),
+    (
+        "a Route of all hosts",
+        {"provider": "openshift", "openshift_route": {"enabled": True, "hostname": "*.example.com"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.hostname",
+        "'*.example.com' is no single host name, which a Route has. Write one, such as chat.example.com.",
+    ),
+    (
+        "a Route of a host that no service has",
+        {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True, "hostname": "b.example.com"}},
+        {**OPENSHIFT, "llm_d_model_services": [{**_SIM, "route": {"hostnames": ["a.example.com"]}}]},
+        "llm_d_gateway.openshift_route.hostname",
+        "no model service answers to 'b.example.com'. Write a host of a.example.com",
+    ),
+    (
+        "a Route of any host over services with hosts",
+        {"provider": "openshift", "openshift_route": {"enabled": True}},
+        {**OPENSHIFT, "llm_d_model_services": [{**_SIM, "route": {"hostnames": ["a.example.com", "b.example.com"]}}]},
+        "llm_d_gateway.openshift_route.hostname",
+        "OpenShift would choose one, and each model service has its own hostnames. Write a host of a.example.com or b.example.com",
+    ),
+    (
+        "headers without a route",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"headers": {"a": "b"}}}]},
+        "llm_d_model_services[0].route.headers",
+        "has an address of its own",
+    ),
+    ("limits nobody reads", {"provider": "envoy_ai_gateway", "traffic": {}}, {}, "llm_d_gateway.traffic", "is for envoy_gateway"),
+    (
+        "a session twice",
+        {"provider": "istio", "connection": "ext_proc", "traffic": {"session_cookie": "a", "session_header": "b"}},
+        {},
+        "llm_d_gateway.traffic.session_header",
+        "Take out one of the two",
+    ),
+    (
+        "routes beside pools",
+        {"provider": "envoy_ai_gateway", "routes_namespace": "routes"},
+        {},
+        "llm_d_gateway.routes_namespace",
+        "no Gateway would accept the pools",
+    ),
+    ("envoy gateway before its extension", {"provider": "envoy_ai_gateway", "version": "1.8.0"}, {}, "llm_d_gateway.version", "Write 1.8.1 or newer"),
+    (
+        "a digest for the AI gateway",
+        {"provider": "envoy_ai_gateway"},
+        {"llm_d_images": {"ai_gateway": f"r/a@sha256:{'0' * 64}"}},
+        "llm_d_images.ai_gateway",
+        "tag",
+    ),
+    ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
+    (
+        "a digest for agentgateway",
+        {"provider": "agentgateway"},
+        {"llm_d_images": {"proxy": f"r/a@sha256:{'0' * 64}"}},
+        "llm_d_images.proxy",
+        "registry/repository:tag",
+    ),
+    (
+        "fail-open standalone",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"failure_mode": "FailOpen"}}]},
+        "llm_d_model_services[0].scheduler.failure_mode",
+        "Write FailClose",
+    ),
+]
+
+
+@pytest.mark.parametrize(("gateway", "more", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_a_mistake_names_its_place_and_what_to_write(gateway: Facts, more: Facts, path: str, words: str) -> None:
+    found = problems({"llm_d_charts": CHARTS, "llm_d_gateway": gateway, **more})
+    assert [problem.path for problem in found] == [path], [str(problem) for problem in found]
+    assert words in str(found[0])
+
+
+@pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
+def test_every_provider_can_be_planned(provider: str) -> None:
+    facts = GATEWAY_PROVIDERS[provider]
+    platform = (facts["platforms"] or ["kubernetes"])[0]
+    name = "mine" if provider == "none" else None
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": platform, "llm_d_gateway": {"provider": provider, "name": name}})["gateway"]
+    assert planned["provider"] == provider and planned["install"] is bool(facts["charts"])
+    extended = ["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else []
+    assert [chart["namespace"] for chart in planned["charts"]] == extended + [facts["namespace"]] * (len(facts["charts"]) - len(extended))
+
+
+@pytest.mark.parametrize("platform", ["openshift", "gke"])
+def test_what_the_platform_brings_is_not_written(platform: str) -> None:
+    crds = plan({"llm_d_platform": platform, "llm_d_gateway": {"provider": platform}})["prerequisites"]["crds"]
+    assert [bundle["name"] for bundle in crds] == ["inference-extension"]
+
+
+def test_a_namespace_only_plan_touches_nothing_outside() -> None:
+    planned = plan({"llm_d_scope": "namespace"})
+    assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
+    assert not any(planned["prerequisites"].values())
+    assert not planned["gateway"]["create_class"] and not planned["record"]["controllers"]
+    assert not [kind for _version, kind in planned["record"]["kinds"] if kind == "GatewayClass"]
+
+
+def test_a_project_is_requested_and_not_created() -> None:
+    user = {"llm_d_platform": "openshift", "llm_d_scope": "namespace", "llm_d_request_project": True, "llm_d_gateway": {"provider": "openshift"}}
+    assert {key: value for key, value in plan(user)["prerequisites"].items() if value} == {"projects": ["llm-d"]}
+    assert [str(problem) for problem in problems({**user, "llm_d_platform": "kubernetes", "llm_d_gateway": {"provider": "standalone"}})] == [
+        "llm_d_request_project: there are no projects on 'kubernetes'. Take it out, or write 'llm_d_platform: openshift'."
+    ]
+
+
+def test_a_new_provider_has_a_gateway_of_its_own() -> None:
+    names = [
+        plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]["name"] for provider in ("envoy_gateway", "istio", "agentgateway")
+    ]
+    assert names == ["llm-d-gateway", "llm-d-gateway-istio", "llm-d-gateway-agentgateway"]
+
+
+def test_istio_is_told_of_pools_and_where_it_runs() -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": "openshift", "llm_d_image_registry": "mirror:5000", "llm_d_gateway": {"provider": "istio"}})
+    base, istiod = planned["gateway"]["charts"]
+    assert istiod["values"]["pilot"]["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
+    assert istiod["values"]["pilot"]["image"] == "mirror:5000/istio/pilot:1.30.8" and istiod["values"]["global"]["platform"] == "openshift"
+    assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
+
+
+def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_elses() -> None:
+    """kgateway's agentgateway and agentgateway itself bear one name: the new one serves every Gateway of the class."""
+    user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
+    planned = plan(user)
+    assert planned["record"]["releases"] == [["agentgateway-system", "agentgateway"]]
+    back = plan({**user, "llm_d_gateway": {"provider": "kgateway"}})
+    assert back["record"]["releases"] == planned["record"]["releases"], "the new one has replaced it"
+    away = plan({**user, "llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway"}})
+    assert away["record"]["releases"] == [["kgateway-system", "kgateway"]]
+    rows = [row for row in away["record"]["controllers"] if row["release_name"] == "agentgateway"]
+    assert [(row["namespace"], row["name"], list(row["classes"])) for row in rows] == [
+        ("agentgateway-system", "agentgateway.dev/agentgateway", ["agentgateway"])
+    ]
+    assert plan({**user, "llm_d_scope": "namespace"})["record"]["controllers"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "version", "probe", "image", "namespace"),
+    [
+        (None, "agentgateway", "2.2.1", "agentgatewayparameters.agentgateway.dev", "cr.agentgateway.dev/controller:v2.2.1", "agentgateway-system"),
+        ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "cr.kgateway.dev/kgateway-dev/kgateway:v2.1.2", "kgateway-system"),
+    ],
+)
+def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release: str, version: str, probe: str, image: str, namespace: str) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": name}})
+    chart = planned["gateway"]["chart"]
+    assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]) == (
+        release,
+        f"v{version}",
+        {"kind": "Deployment", "name": release, "namespace": namespace},
+    )
+    assert chart["namespace"] == namespace and "{registry}/{repository}:{tag}".format(**chart["values"]["controller"]["image"]) == image
+    bundle = planned["prerequisites"]["crds"][-1]
+    assert (bundle["version"], bundle["probe"]) == (version, probe)
+    assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
+    assert planned["record"]["releases"] == [[namespace, release]]
+    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["record"]
+    assert (namespace, release) in {(row["namespace"], row["release_name"]) for row in other["controllers"]} and [namespace, release] not in other["releases"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "releases"),
+    [
+        ("envoy_gateway", [["envoy-gateway-system", "envoy-gateway"]]),
+        ("envoy_ai_gateway", [["envoy-ai-gateway-system", "ai-gateway"], ["envoy-gateway-system", "envoy-gateway"]]),
+        ("istio", [["istio-system", "istio-base"], ["istio-system", "istiod"]]),
+    ],
+)
+def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_next(provider: str, releases: list[list[str]]) -> None:
+    record = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]
+    assert record["releases"] == releases
+    named = {row["release_name"]: row["name"] for row in record["controllers"]}
+    assert named["ai-gateway"] == named["envoy-gateway"] and set(named) >= {"istio-base", "istiod", "agentgateway", "kgateway", "lws"}
+
+
+def test_without_charts_of_ones_own_upstreams_are_installed() -> None:
+    user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": "/b"}}
+    assert problems(user) == []
+    assert [(chart["ref"], chart["repo"], chart["version"]) for chart in plan(user)["gateway"]["charts"]] == [
+        ("/b", None, "1.30.8"),
+        ("oci://ghcr.io/istio/release/charts/istiod", None, "1.30.8"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "version", "tag", "images"),
+    [
+        ("istio", "1.30.1", "1.30.1", ["docker.io/istio/pilot:1.30.1", "docker.io/istio/proxyv2:1.30.1"]),
+        ("agentgateway", "1.5.0", "v1.5.0", ["cr.agentgateway.dev/controller:v1.5.0", "cr.agentgateway.dev/agentgateway:v1.5.0"]),
+        ("envoy_gateway", "1.8.0", "v1.8.0", ["docker.io/envoyproxy/gateway:v1.8.0", "docker.io/envoyproxy/envoy:distroless-v1.39.6"]),
+    ],
+)
+def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, tag: str, images: list[str]) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
+    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == tag
+    assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
+
+
+def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_where_images_are() -> None:
+    adopted = {"llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway", "install": False}}
+    assert plan(adopted)["gateway"]["parameters"] is None
+    mirrored = plan({**adopted, "llm_d_image_registry": "mirror:5000"})["gateway"]
+    assert mirrored["parameters"]["kind"] == "GatewayParameters" and mirrored["parameters_image"]["registry"] == "mirror:5000/kgateway-dev"
+    assert plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway"}})["gateway"]["parameters"] is None
+
+
+def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": "agentgateway"}})
+    image = planned["gateway"]["chart"]["values"]["proxy"]["image"]
+    assert image == {"registry": "mirror:5000/x", "repository": "agentgateway", "tag": "v1.7.0"}
+
+
+@pytest.mark.parametrize(("text", "whole"), [("0s", 0), ("90s", 90), ("1h30m", 5400), ("1ms", 1), ("1500ms", 2)])
+def test_durations(text: str, whole: int) -> None:
+    assert seconds(text) == whole
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    assert version_parts("v1.28.6") < version_parts("1.29.0-rc.1") < version_parts("1.29.2+x") < version_parts("1.30")
+
+
+@pytest.mark.parametrize(
+    ("listener", "route"),
+    [(None, "chat.example.com"), ("*.example.com", "a.b.example.com"), ("chat.example.com", "*.example.com"), ("*.b.example.com", "*.example.com")],
+)
+def test_a_host_that_a_listener_answers_to_is_planned(listener: str | None, route: str) -> None:
+    service = {**_SIM, "route": {"hostnames": [route]}}
+    assert not problems({"llm_d_charts": CHARTS, "llm_d_gateway": {"listener": {"hostname": listener}}, "llm_d_model_services": [service]})
+
+
+@pytest.mark.parametrize(
+    ("gateway", "route", "hosts", "published"),
+    [
+        ({"listener": {"hostname": "a.example.com"}}, {}, [[]], "a.example.com"),
+        ({"listener": {"hostname": "a.example.com"}, "create": False, "name": "theirs"}, {}, [[]], "a.example.com"),
+        ({"listener": {"hostname": "a.example.com"}, "create": False, "name": "theirs"}, {"hostname": "b.example.org"}, [[]], "b.example.org"),
+        ({"listener": {"hostname": "*.example.com"}}, {"hostname": "a.example.com"}, [["*.example.com"]], "a.example.com"),
+        ({}, {"hostname": "a.example.com"}, [["b.example.com"], ["a.example.com"]], "a.example.com"),
+        ({}, {"hostname": "a.example.com"}, [["b.example.com"], []], "a.example.com"),
+        ({}, {}, [["b.example.com"], []], None),
+        ({}, {}, [], None),
+    ],
+)
+def test_a_route_of_a_host_that_is_answered_is_planned(gateway: Facts, route: Facts, hosts: list[list[str]], published: str | None) -> None:
+    services = [{**_SIM, "name": f"s{number}", "route": {"hostnames": each}} for number, each in enumerate(hosts)]
+    given = {"provider": "openshift", **gateway, "openshift_route": {"enabled": True, **route}}
+    assert plan({**OPENSHIFT, "llm_d_gateway": given, "llm_d_model_services": services})["gateway"]["openshift_route"]["hostname"] == published

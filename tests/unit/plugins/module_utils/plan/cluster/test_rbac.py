@@ -1,0 +1,183 @@
+"""The two halves of a deployment, each with its own rights, and the Roles that grant them."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import chosen, objects, roles
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
+
+Facts = dict[str, t.Any]
+CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
+SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+
+
+def made(provider: str, scope: str, **more: t.Any) -> Facts:
+    facts = GATEWAY_PROVIDERS[provider]
+    user = {
+        "llm_d_charts": CHARTS,
+        "llm_d_platform": (facts["platforms"] or ["kubernetes"])[0],
+        "llm_d_gateway": {"provider": provider, "name": "mine" if provider == "none" else None, "service_type": facts["service_types"][0]},
+        "llm_d_model_services": [SIM],
+        "llm_d_scope": scope,
+        **more,
+    }
+    return plan(user)
+
+
+def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
+    return made(provider, scope, **more)["preflight"]["rights"]
+
+
+def test_the_file_in_the_documentation_is_the_one_that_is_written(root: Path) -> None:
+    text = (root / "docs/platforms.md").read_text(encoding="utf-8")
+    printed = list(yaml.safe_load_all(re.search(r"```yaml\n(apiVersion: v1\nkind: ServiceAccount.*?)```", text, re.DOTALL).group(1)))
+    user = yaml.safe_load((root / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
+    known = {name: value for name, value in user.items() if "{{" not in str(value)}
+    assert objects(plan({**known, "llm_d_scope": "namespace"}), chosen({})[0]) == printed
+
+
+@pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
+def test_the_halves_share_no_right_and_are_the_whole(provider: str) -> None:
+    half, rest, whole = ({tuple(sorted(right.items())) for right in rights(provider, scope)} for scope in ("prerequisites", "namespace", "cluster"))
+    assert half | rest == whole and not half & rest
+    assert all(dict(right).get("namespace") for right in rest)
+    namespaces = {GATEWAY_PROVIDERS[provider]["namespace"], *(["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else [])}
+    assert {dict(right).get("namespace") for right in half} <= {None, "", *namespaces}, "an administrator's half is the controller's namespace"
+
+
+def asked(found: list[Facts], resource: str, namespace: str = "") -> set[str]:
+    return {right["verb"] for right in found if right["resource"] == resource and (right.get("namespace") or "") == namespace}
+
+
+@pytest.mark.parametrize("scope", ["cluster", "namespace", "prerequisites"])
+def test_pod_monitors_are_written_where_they_are_asked_for(scope: str) -> None:
+    scraped = rights("standalone", scope, llm_d_monitoring={"scrape": True})
+    theirs = [right for right in scraped if right.get("group") == "monitoring.coreos.com"]
+    verbs = set() if scope == "prerequisites" else {"get", "list", "create", "patch", "delete"}
+    assert asked(scraped, "podmonitors", "llm-d") == verbs and len(theirs) == len(verbs), "in the namespace, this one kind, and no other right"
+    assert [right for right in scraped if right not in theirs] == rights("standalone", scope)
+
+
+def test_alerts_and_dashboards_are_written_where_they_are_asked_for() -> None:
+    found = rights("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
+    written = {"get", "list", "create", "patch", "delete"}
+    assert asked(found, "prometheusrules", "llm-d") == asked(found, "persesdashboards", "llm-d") == written
+    more = {(right.get("group"), right["resource"]) for right in found if right not in rights("standalone", "namespace")}
+    assert more == {("monitoring.coreos.com", "prometheusrules"), ("perses.dev", "persesdashboards")}
+
+
+def test_a_chart_is_asked_for_where_it_is_installed() -> None:
+    written = {"get", "list", "create", "patch", "delete"}
+    found = rights("istio", "prerequisites")
+    for resource, namespace in (("deployments", "istio-system"), ("clusterroles", ""), ("validatingwebhookconfigurations", "")):
+        assert asked(found, resource, namespace) == written
+    assert asked(found, "secrets", "istio-system") == {"get", "list", "create", "update", "delete"} and asked(found, "gateways") == {"list"}
+    rest, adopted = rights("istio", "namespace"), rights("istio", "cluster", llm_d_gateway={"provider": "istio", "install": False})
+    for other in (rest, adopted):
+        assert not asked(other, "clusterroles") and not asked(other, "deployments", "istio-system") and not asked(other, "secrets", "istio-system")
+
+
+def test_a_gpu_operator_is_asked_for_as_it_is_brought() -> None:
+    written = {"get", "list", "create", "patch", "delete"}
+    pools = [{"name": "a", "node_selector": {"gpu": "a"}, "sharing": "time_slicing", "replicas": 2}]
+    helm = rights("standalone", "prerequisites", llm_d_gpus={"operator": "nvidia_helm", "pools": pools})
+    assert asked(helm, "daemonsets", "gpu-operator") == written and asked(helm, "clusterpolicies") == written
+    assert not asked(helm, "subscriptions", "gpu-operator")
+    assert asked(helm, "configmaps", "gpu-operator") == written and asked(helm, "nodes") == {"get", "list", "patch"}
+    olm = rights("standalone", "prerequisites", llm_d_platform="openshift", llm_d_run_as_user=0, llm_d_gpus={"operator": "nvidia_olm", "approval": "Manual"})
+    place = "nvidia-gpu-operator"
+    assert asked(olm, "subscriptions", place) == written == asked(olm, "clusterpolicies") and asked(olm, "installplans", place) == {"get", "list", "patch"}
+    assert not asked(olm, "daemonsets", place) and not asked(olm, "nodes")
+    assert not asked(rights("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
+
+
+@pytest.mark.parametrize("operator", ["nvidia_olm", "nvidia_helm", "amd", "gaudi"])
+def test_every_object_of_a_gpu_operator_is_asked_for(root: Path, operator: str) -> None:
+    pools = [{"name": "a", "node_selector": {"gpu": "a"}, **({"sharing": "mps", "replicas": 2} if operator.startswith("nvidia") else {})}]
+    openshift = {} if operator == "nvidia_helm" else {"llm_d_platform": "openshift", "llm_d_run_as_user": 0}
+    charts = {"gpu_operator": "/charts/gpu-operator"}
+    settings = {"operator": operator, "pools": pools, "gaudi": {"registry": "intel.example.com"}}
+    planned = plan({"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_charts": charts, "llm_d_gpus": settings, **openshift})
+    found = planned["preflight"]["rights"]
+    made = [item for name in ("operator", "policy") for item in render(root / f"roles/gpu_operator/templates/{name}.yml.j2", planned)]
+    plurals = {"ClusterPolicy": "clusterpolicies", "NodeFeatureDiscovery": "nodefeaturediscoveries"}
+    for item in made:
+        resource = plurals.get(item["kind"], f"{item['kind'].lower()}s")
+        if item["kind"] != "Namespace":
+            group = item["apiVersion"].rpartition("/")[0]
+            verbs = asked([right for right in found if right.get("group", "") == group], resource, item["metadata"].get("namespace", ""))
+            assert verbs >= {"get", "list", "create", "patch", "delete"}, f"{item['kind']} {item['metadata']['name']}"
+    assert asked(found, "pods") == {"list"}, "the look at who else uses it"
+    assert ("list" in asked(found, "subscriptions")) == (operator != "nvidia_helm")
+
+
+@pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
+def test_an_administrator_prepares_and_serves_nothing(provider: str) -> None:
+    facts = GATEWAY_PROVIDERS[provider]
+    user = {
+        "llm_d_charts": CHARTS,
+        "llm_d_platform": (facts["platforms"] or ["kubernetes"])[0],
+        "llm_d_gateway": {"provider": provider, "name": "mine" if provider == "none" else None, "service_type": facts["service_types"][0]},
+        "llm_d_model_services": [{**SIM, "model": {"uri": "hf://o/m", "token_secret": "theirs"}, "engine": {}}],
+        "llm_d_image_pull_secrets": ["theirs"],
+    }
+    half, whole, rest = (plan({**user, "llm_d_scope": scope}) for scope in ("prerequisites", "cluster", "namespace"))
+    assert half["services"] == [] and not half["gateway"]["create"] and not half["gateway"]["grants"]
+    assert half["prerequisites"] == whole["prerequisites"] and half["gateway"]["charts"] == whole["gateway"]["charts"]
+    assert half["gateway"]["create_class"] == whole["gateway"]["create_class"] and not rest["gateway"]["create_class"]
+    for demand in ("secrets", "pods", "claims", "resources"):
+        assert half["preflight"][demand] == []
+    assert rest["services"] == whole["services"]
+
+
+def test_gpus_are_the_administrators() -> None:
+    user = {"llm_d_charts": CHARTS, "llm_d_gpus": {"operator": "nvidia_helm"}}
+    assert [plan({**user, "llm_d_scope": scope})["gpus"]["active"] for scope in ("prerequisites", "namespace", "cluster")] == [True, False, True]
+
+
+def test_a_project_is_requested_by_who_works_in_it() -> None:
+    user = {"llm_d_platform": "openshift", "llm_d_request_project": True, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
+    half, rest = (plan({**user, "llm_d_scope": scope})["prerequisites"] for scope in ("prerequisites", "namespace"))
+    assert (half["projects"], half["namespaces"]) == ([], []) and rest["projects"] == ["llm-d"]
+
+
+def test_kinds_elsewhere_are_granted_elsewhere() -> None:
+    gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
+    planned = made("istio", "namespace", llm_d_gateway=gateway)
+    found = roles(planned, planned["preflight"]["rights"])
+    places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in found}
+    assert "httproutes" in places["routes"] and {"gateways", "envoyfilters"} <= places["edge"] and "referencegrants" in places["llm-d"]
+    assert "deployments" not in places["edge"] | places["routes"]
+
+
+def test_only_our_own_secrets_are_opened() -> None:
+    planned = made("standalone", "namespace", llm_d_model_token="hf_x")
+    (role,) = [item for item in objects(planned, chosen({})[0]) if item["kind"] == "Role"]
+    found = role["rules"]
+    assert [rule for rule in found if "secrets" in rule["resources"]] == [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["llm-d-model-token"], "verbs": ["get", "patch", "delete"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    ]
+
+
+def test_what_a_teardown_deletes_can_be_listed_and_no_deployment_asks_for_that() -> None:
+    user = {"llm_d_charts": CHARTS, "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_scheduler_namespace": "pickers"}
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]}
+    for scope in ("prerequisites", "cluster"):
+        planned = plan({**user, "llm_d_scope": scope})
+        granted = [role for role in objects(planned, chosen({})[0]) if "rules" in role]
+        roles = {role["metadata"].get("namespace", ""): role["rules"] for role in granted}
+        deleted = {"llm-d", "pickers", "envoy-gateway-system", "gpu-operator"}
+        assert {place for place, rules in roles.items() if everything in rules} == deleted
+        users = [rule for rule in roles[""] if "leaderworkersets" in rule["resources"]]
+        assert [rule["verbs"] for rule in users] == [["list"]], "others may need the controller that we installed"
+        assert "*" not in {right["resource"] for right in planned["preflight"]["rights"]}
+    assert plan({**user, "llm_d_scope": "namespace"})["removal"]["rights"] == []

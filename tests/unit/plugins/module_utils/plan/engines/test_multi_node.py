@@ -1,0 +1,236 @@
+"""Servers that span several nodes: the plan agrees with itself, and asks for LeaderWorkerSet where it needs it and nowhere else."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.engines.multi_node import LONGEST_NAME
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import security_services, servers
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from hypothesis import given
+from hypothesis import strategies as st
+from property_tests import examples
+from pruned import pruned
+
+Facts = dict[str, t.Any]
+CHARTS = {"envoy_gateway": "/c/eg", "leader_worker_set": "/c/lws"}
+GROUP = "leaderworkerset.x-k8s.io"
+LEADER_WORKER_SET = ("LeaderWorkerSet", "big-decode")
+DEPLOYMENT = ("Deployment", "big-decode")
+
+
+def big(**more: t.Any) -> Facts:
+    return {"name": "big", "model": {"uri": "hf://org/big"}, "replicas": 2, "accelerator": {"per_replica": 16, "nodes": 2}, **more}
+
+
+def spanning(**accelerator: t.Any) -> Facts:
+    return big(accelerator={"per_replica": 16, "nodes": 2, **accelerator})
+
+
+def simulated(**accelerator: t.Any) -> Facts:
+    return {"name": "big", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "accelerator": {"nodes": 2, **accelerator}}
+
+
+def file_of(*services: Facts, **more: t.Any) -> Facts:
+    return {"llm_d_charts": CHARTS, "llm_d_model_services": list(services), **more}
+
+
+def flags(arguments: list[str]) -> dict[str, str]:
+    return dict((argument.split("=", 1) + [""])[:2] for argument in arguments)
+
+
+@examples(60)
+@given(st.integers(2, 16), st.integers(1, 8), st.integers(0, 5), st.sampled_from(["pipeline", "expert", None]))
+def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, replicas: int, way: str | None) -> None:
+    count = nodes * local
+    if count > 64:
+        return
+    made = file_of(big(replicas=replicas, accelerator={"per_replica": count, "nodes": nodes, "across_nodes": way}))
+    assert not problems(made)
+    planned = plan(made)
+    server = planned["services"][0]["server"]
+    worker = server["worker"]
+    assert (server["kind"], server["nodes"], server["replicas"]) == ("LeaderWorkerSet", nodes, replicas)
+    assert server["resources"]["limits"]["nvidia.com/gpu"] == worker["resources"]["limits"]["nvidia.com/gpu"] == local
+    said = flags(server["args"])
+    sizes = [int(said.get(f"--{kind}-parallel-size", 1)) for kind in ("tensor", "pipeline", "data")]
+    assert sizes[0] * sizes[1] * sizes[2] == count
+    if way == "expert":
+        assert sizes == [1, 1, count] and int(said["--data-parallel-size-local"]) == local and "--enable-expert-parallel" in said
+    else:
+        assert sizes[:2] == [local, nodes]
+    for same in ("image", "env", "resources", "volumes", "volume_mounts", "node_selector", "affinity", "tolerations", "pod_security", "drain_seconds"):
+        assert server[same] == worker[same]
+    for selector in (planned["services"][0]["pool"]["selector"], planned["services"][0]["service"]["selector"], server["selector"]):
+        assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
+    assert worker["selector"].items() <= worker["labels"].items() and not worker["selector"].items() <= server["labels"].items()
+    needed = next(item for item in planned["preflight"]["resources"] if item["name"] == "big-decode")
+    assert (needed["replicas"], needed["nodes"], needed["containers"][0]["limits"]["nvidia.com/gpu"]) == (replicas * nodes, nodes, str(local))
+
+
+def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
+    planned = plan(file_of(simulated()))
+    service = planned["services"][0]
+    server, worker = service["server"], service["server"]["worker"]
+    assert (server["kind"], server["nodes"], server["command"], worker["command"]) == ("LeaderWorkerSet", 2, None, None)
+    assert server["args"] == worker["args"] == plan(file_of(simulated(nodes=1)))["services"][0]["server"]["args"]
+    assert not [item for item in server["env"] if item["name"].startswith(("VLLM", "RAY"))] and server["env"] == worker["env"]
+    assert server["probes"] and not worker["probes"] and "limits" not in server["resources"]
+    assert not [name for pod in planned["preflight"]["resources"] for each in pod["containers"] for name in each["requests"] if "/" in name]
+    for selector in (service["pool"]["selector"], service["service"]["selector"], server["selector"]):
+        assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
+    assert planned["prerequisites"]["leader_worker_set"]["install"]
+    shared = plan(file_of(simulated(vendor="nvidia", per_replica=4)))["services"][0]["server"]
+    assert shared["resources"]["limits"] == shared["worker"]["resources"]["limits"] == {"nvidia.com/gpu": 2}
+
+
+def test_the_model_stands_first_and_without_its_flag() -> None:
+    """`vllm serve` of some versions refuses --model."""
+    for way in ("pipeline", "expert"):
+        server = plan(file_of(spanning(across_nodes=way)))["services"][0]["server"]
+        assert server["args"][0] == "org/big" and "--model" not in flags(server["args"])
+    alone = plan(file_of(big(accelerator={"per_replica": 2})))["services"][0]["server"]
+    assert alone["command"] == ["vllm", "serve"] and alone["worker"] is None
+    assert alone["args"][0] == "org/big" and "--model" not in flags(alone["args"])
+
+
+def test_a_users_own_environment_wins() -> None:
+    env = plan(file_of({**big(), "engine": {"env": {"VLLM_HOST_IP": "10.1.1.1"}}}))["services"][0]["server"]["env"]
+    assert [item["value"] for item in env if item["name"] == "VLLM_HOST_IP"] == ["10.1.1.1"]
+    names = [item["name"] for item in plan(file_of(big()))["services"][0]["server"]["env"]]
+    assert names.index("POD_IP") < names.index("VLLM_HOST_IP"), "a value may refer only to what stands before it"
+
+
+@pytest.mark.parametrize(
+    ("service", "place", "words"),
+    [
+        (spanning(per_replica=15), "accelerator.per_replica", "cannot be laid on 2 nodes in equal parts. Write a multiple of 2, such as 16."),
+        (spanning(per_replica=1), "accelerator.per_replica", "such as 2"),
+        (big(accelerator={"across_nodes": "expert"}), "accelerator.across_nodes", "is for servers of several nodes"),
+        (
+            big(engine={"image": "acme/vllm-cpu:1"}, accelerator={"vendor": "none", "nodes": 2}),
+            "accelerator.nodes",
+            "there are no accelerators that could lie on several nodes",
+        ),
+        (simulated(across_nodes="expert"), "accelerator.across_nodes", "the simulator has no model that could lie on several nodes"),
+        (simulated(vendor="nvidia", per_replica=3), "accelerator.per_replica", "such as 4"),
+        (big(name="n" * (LONGEST_NAME + 1)), "name", f"Write a name of at most {LONGEST_NAME} characters"),
+        (big(engine={"args": ["--seed=1", "-tp", "4"]}), "engine.args[1]", "--tensor-parallel-size follows from the rest of the plan"),
+        (big(engine={"args": ["--data-parallel-size=2"]}), "engine.args[0]", "follows from the rest of the plan"),
+        (big(engine={"args": ["--model=other"]}), "engine.args[0]", "follows from the rest of the plan"),
+        (big(scheduler={"preset": "precise_prefix"}), "scheduler", "asks the servers for KV events"),
+        (big(scheduler={"preset": "disaggregated"}), "scheduler", "transfers between prefill and decode"),
+        (
+            big(replicas=1, model={"uri": "pvc://models/big"}, storage={"access_mode": "ReadWriteOnce"}),
+            "storage.access_mode",
+            "2 servers cannot share a ReadWriteOnce volume",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_to_write(service: Facts, place: str, words: str) -> None:
+    found = problems(file_of(service))
+    assert [problem.path for problem in found] == [f"llm_d_model_services[0].{place}"] and words in str(found[0])
+
+
+def test_the_longest_name_fits_all_labels_of_its_pods() -> None:
+    """Kubernetes labels the pods of a StatefulSet with its name and a hash of up to ten; a worker's StatefulSet is called after its leader."""
+    server = plan(file_of(big(name="n" * LONGEST_NAME)))["services"][0]["server"]
+    assert len(f"{server['name']}-999-0123456789") == 63
+
+
+def test_another_number_of_nodes_leaves_nothing_behind() -> None:
+    one, several = file_of(big(accelerator={})), file_of(big())
+    assert DEPLOYMENT in [(kind, name) for _version, kind, _namespace, name in pruned(definitions(plan(one)), plan(several))]
+    assert LEADER_WORKER_SET in [(kind, name) for _version, kind, _namespace, name in pruned(definitions(plan(several)), plan(one))]
+
+
+def test_leaders_are_asked_for_their_health_and_all_pods_are_looked_at() -> None:
+    planned = plan(file_of(big()))
+    server = planned["services"][0]["server"]
+    selector = servers(planned)[0]["replicas"]
+    assert selector["count"] == 2 and "llm-d.ai/inference-serving=true" in selector["label_selector"]
+    assert server["worker"]["selector"] in security_services(planned)[0]["selectors"]
+
+
+# LeaderWorkerSet in the cluster
+
+
+def prerequisites(*services: Facts, **more: t.Any) -> Facts:
+    return plan(file_of(*services, **more))["prerequisites"]
+
+
+def test_it_is_installed_where_a_service_needs_it_and_nowhere_else() -> None:
+    without = prerequisites(big(accelerator={}))
+    assert without["leader_worker_set"] is None and not [bundle for bundle in without["crds"] if bundle["name"] == "leader-worker-set"]
+    assert "lws-system" not in [item["name"] for item in without["namespaces"]]
+    needed = prerequisites(big())
+    assert needed["leader_worker_set"]["install"] and needed["leader_worker_set"]["chart"]["ref"] == "/c/lws"
+    assert [bundle["probe"] for bundle in needed["crds"] if bundle["name"] == "leader-worker-set"] == [f"leaderworkersets.{GROUP}"]
+    assert "lws-system" in [item["name"] for item in needed["namespaces"]]
+    asked = prerequisites(llm_d_leader_worker_set={"install": True})
+    assert asked["leader_worker_set"]["install"], "an administrator may want it before anyone needs it"
+    adopted = prerequisites(big(), llm_d_leader_worker_set={"install": False})
+    assert adopted["leader_worker_set"]["chart"] is None and adopted["namespaces"] == without["namespaces"] and adopted["crds"] == without["crds"]
+
+
+def test_an_administrator_installs_it_for_the_rest() -> None:
+    half, rest = (plan(file_of(big(), llm_d_scope=scope)) for scope in ("prerequisites", "namespace"))
+    assert half["prerequisites"] == plan(file_of(big()))["prerequisites"]
+    assert not rest["prerequisites"]["leader_worker_set"]["install"]
+    assert rest["preflight"]["leader_worker_set"]["install"] is False and rest["services"] == plan(file_of(big()))["services"]
+    assert rest["record"]["controllers"] == rest["record"]["releases"] == []
+
+
+def test_the_operator_of_openshift_is_left_to_its_catalogue() -> None:
+    openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
+    found = prerequisites(big(), **openshift)["leader_worker_set"]
+    assert not found["install"] and found["controller"]["namespace"] == "openshift-lws-operator"
+    ours = prerequisites(big(), **openshift, llm_d_leader_worker_set={"install": True})["leader_worker_set"]
+    assert ours["install"] and ours["controller"]["namespace"] == ours["chart"]["namespace"] == "lws-system"
+
+
+def test_what_is_wanted_no_more_is_retired_and_what_is_of_use_is_not() -> None:
+    def kept(*services: Facts, **more: t.Any) -> bool:
+        return ["lws-system", "lws"] in plan(file_of(*services, **more))["record"]["releases"]
+
+    assert kept(big()) and kept(llm_d_leader_worker_set={"install": True})
+    assert not kept(big(accelerator={})) and not kept(big(), llm_d_leader_worker_set={"install": False})
+    (row,) = [row for row in plan(file_of())["record"]["controllers"] if row["release_name"] == "lws"]
+    assert row["namespace"] == "lws-system" and row["kinds"] == [{"api_version": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}]
+
+
+def test_a_version_of_ones_own_is_in_all_that_is_fetched() -> None:
+    found = prerequisites(big(), llm_d_leader_worker_set={"version": "v0.10.0"})
+    groups = found["leader_worker_set"]
+    assert groups["chart"]["version"] == "0.10.0" and groups["chart"]["values"]["image"]["manager"]["tag"] == "v0.10.0"
+    bundle = next(each for each in found["crds"] if each["name"] == "leader-worker-set")
+    assert bundle["version"] == "0.10.0" and all("/v0.10.0/" in source for source in bundle["sources"])
+    own = prerequisites(big(), llm_d_crd_sources={"leader_worker_set": ["/mirror/lws"]})
+    assert [each["sources"] for each in own["crds"] if each["name"] == "leader-worker-set"] == [["/mirror/lws"]]
+
+
+def test_a_version_that_will_not_do_is_refused() -> None:
+    found = problems({"llm_d_model_services": [big()], "llm_d_leader_worker_set": {"version": "0.8.0"}})
+    assert [problem.path for problem in found] == ["llm_d_leader_worker_set.version"] and "Write 0.9.0 or newer." in str(found[0])
+
+
+def test_without_a_chart_of_ones_own_upstreams_is_installed() -> None:
+    user = {"llm_d_model_services": [big()]}
+    assert problems(user) == []
+    chart = plan(user)["prerequisites"]["leader_worker_set"]["chart"]
+    assert (chart["ref"], chart["repo"], chart["version"]) == ("oci://registry.k8s.io/lws/charts/lws", None, "0.11.0")
+    assert chart["values"]["image"]["manager"]["repository"] == "registry.k8s.io/lws/lws"
+    adopted = {**user, "llm_d_leader_worker_set": {"install": False}}
+    assert not problems(adopted) and plan(adopted)["prerequisites"]["leader_worker_set"]["chart"] is None
+
+
+def test_rights_are_asked_for_where_they_are_used() -> None:
+    def asked(service: Facts, scope: str) -> set[tuple[str, str | None]]:
+        found = plan(file_of(service, llm_d_scope=scope))["preflight"]["rights"]
+        return {(right["verb"], right.get("namespace")) for right in found if right["resource"] in ("leaderworkersets", "statefulsets")}
+
+    assert asked(big(accelerator={}), "cluster") == set()
+    assert asked(big(), "namespace") == {(verb, "llm-d") for verb in ("get", "list", "create", "patch", "delete")}
+    assert asked(big(), "prerequisites") == {(verb, "lws-system") for verb in ("get", "create", "patch")}
