@@ -6,7 +6,9 @@ import json
 import typing as t
 
 import plays
-from stack import INVENTORY, MODEL, NAMESPACE, SIM, Stack, call, until
+import pytest
+from stack import INVENTORY, MODEL, NAMESPACE, SIM, Stack, call, sim, until
+from steady_load import Report, SteadyLoad
 
 GATEWAY = ("gateway.networking.k8s.io/v1", "Gateway")
 OTHER: dict[str, t.Any] = {
@@ -39,6 +41,57 @@ def test_each_serves_and_goes_by_itself(stack: Stack) -> None:
     until(lambda: "other-gateway" not in stack.named(*GATEWAY), 60, "the gateway of the second is gone")
     assert not [name for name in stack.named("apps/v1", "Deployment") if name.startswith("another")]
     assert answers(urls["llm-d-gateway"]).startswith("sim-")
+    assert "changed=0 " in stack.serves(SIM)
+
+
+RATE = 50.0
+# The second has a Gateway of its own, or routes on that of the first.
+GUEST = {"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "llm-d-gateway", "create": False}
+TOGETHER: dict[str, dict[str, t.Any]] = {
+    "a gateway each": OTHER,
+    "one gateway": {**OTHER, "llm_d_gateway": GUEST, "llm_d_model_services": [{**SIM, "name": "another", "route": {"path": "/other"}}]},
+}
+
+
+def whole(report: Report) -> None:
+    print(f"\n{report}")
+    assert not report.lost and report.sent > 100 and set(report.statuses) == {200}
+
+
+@pytest.mark.parametrize("together", TOGETHER)
+def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stack, together: str) -> None:
+    """In one cluster and one namespace, under 50 requests a second with streams among them, none of which is lost."""
+    other = TOGETHER[together]
+    (service,) = other["llm_d_model_services"]
+    stack.serves(SIM)
+    first = address(stack, "llm-d-gateway")
+    with SteadyLoad(first, MODEL, RATE) as load:
+        plays.well(INVENTORY, "site.yml", stack.artifacts, **other)
+        changed = {**other, "llm_d_model_services": [{**service, "engine": {**service["engine"], "max_num_seqs": 7}}]}
+        plays.well(INVENTORY, "site.yml", stack.artifacts, **changed)
+    whole(load.report)
+    second = f"{address(stack, other['llm_d_gateway']['name'])}{service.get('route', {}).get('path', '')}"
+    with SteadyLoad(second, MODEL, RATE) as load:
+        stack.serves(sim(engine={"max_num_seqs": 7}))
+        stack.serves(SIM)
+    whole(load.report)
+    with SteadyLoad(first, MODEL, RATE) as load:
+        plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **other)
+    whole(load.report)
+    assert not [name for name in stack.named("apps/v1", "Deployment") if name.startswith("another")]
+    assert "other-record" not in stack.named("v1", "ConfigMap") and "llm-d-record" in stack.named("v1", "ConfigMap")
+    plays.well(INVENTORY, "site.yml", stack.artifacts, **other)
+    if together == "one gateway":
+        given = json.dumps({"llm_d_artifacts_dir": str(stack.artifacts), "llm_d_model_services": [SIM]})
+        done = plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", given)
+        assert done.returncode and "HTTPRoute llm-d/another of instance other leads through" in " ".join(done.stdout.split()), done.stdout[-3000:]
+    else:
+        with SteadyLoad(second, MODEL, RATE) as load:
+            plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, llm_d_model_services=[SIM])
+        whole(load.report)
+    assert answers(second).startswith("another-")
+    stack.serves(SIM)
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **other)
     assert "changed=0 " in stack.serves(SIM)
 
 

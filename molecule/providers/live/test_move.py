@@ -1,4 +1,7 @@
-"""Another provider on the running stack: check mode shows the move, the new gateway serves, the old one goes, and back again. Needs `make site` first."""
+"""Another provider on the running stack: check mode shows the move, the new gateway serves, the old one goes, and back again. Needs `make site` first.
+
+Clients move from the old address to the new one between two runs: the first deploys the new gateway beside the old one, the second prunes the old one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from pathlib import Path
 import plays
 import pytest
 from kubernetes import client, config
+from steady_load import SteadyLoad
 
+RATE, MODEL = 50.0, "llm-d/simulated-8b"
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 LOCAL = "inventories/local"
 STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
@@ -39,6 +44,19 @@ def gateway_objects() -> list[str]:
     return sorted(name for name in found if name in ("llm-d-gateway", "sim", "envoy-gateway"))
 
 
+def moved(artifacts: Path, old: str, **given: t.Any) -> str:
+    """The address after a move away from another one: neither loses a request, the old one until the run that prunes it."""
+    with SteadyLoad(old, MODEL, RATE) as before:
+        verdict = plays.site(LOCAL, artifacts, "--skip-tags", "record", **given)[0]
+    with SteadyLoad(verdict["endpoint"], MODEL, RATE) as after:
+        assert plays.site(LOCAL, artifacts, **given)[0]["ok"]
+    print(f"\nold: {before.report}\nnew: {after.report}")
+    assert verdict["ok"] and verdict["endpoint"] != old
+    for report in (before.report, after.report):
+        assert not report.lost and report.sent > 100 and set(report.statuses) == {200}
+    return str(verdict["endpoint"])
+
+
 def test_check_mode_shows_the_move_and_makes_none(artifacts: Path) -> None:
     out = plays.well(LOCAL, "site.yml", artifacts, "--check", "--diff", **STANDALONE)
     gone, come = (re.findall(rf"^\{sign}+ *kind: *(\w+)$", out, re.MULTILINE) for sign in "-+")
@@ -48,10 +66,8 @@ def test_check_mode_shows_the_move_and_makes_none(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_to_another_provider(artifacts: Path) -> None:
-    before = plays.site(LOCAL, artifacts)[0]
-    moved = plays.site(LOCAL, artifacts, **STANDALONE)[0]
-    assert moved["ok"] and gateway_objects() == []
-    assert moved["endpoint"] != before["endpoint"]
+    moved(artifacts, plays.site(LOCAL, artifacts)[0]["endpoint"], **STANDALONE)
+    assert gateway_objects() == []
 
 
 def test_presets_are_compared_without_a_gateway(artifacts: Path) -> None:
@@ -69,6 +85,6 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
-    back = plays.site(LOCAL, artifacts)[0]
-    assert back["ok"] and gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
+    moved(artifacts, plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"])
+    assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
     assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts)

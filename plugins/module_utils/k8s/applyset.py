@@ -83,11 +83,12 @@ def parent(record: Facts, has: Extent) -> Facts:
 def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> tuple[list[Facts], list[Facts]]:
     """(references to the members among these objects that are not wanted, in the order of creation; to those that stay all the same).
 
-    A member has our labels and is of our file; what another object owns is not one, since it goes with its owner. found: {apiVersion, kind, metadata}.
+    A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner.
+    found: {apiVersion, kind, metadata}.
     """
     order = {(version.rpartition("/")[0], kind): number for number, (version, kind) in enumerate(record["kinds"])}
     members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record)]
-    rest = [item for item in members if identity(item) not in wanted and item["metadata"]["name"] != record["name"]]
+    rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
     gone = [item for item in rest if _goes(item, record)]
     return [reference(item) for item in gone], [reference(item) for item in rest if item not in gone]

@@ -166,6 +166,15 @@ def test_what_is_not_ours_stays(run: t.Any, there: ApiServer) -> None:
     assert keys(run(file_of(SIM, CHAT, **KEY))) == {("ConfigMap", "llm-d", "ours")}
 
 
+def test_the_record_of_an_administrator_stays(run: t.Any, there: ApiServer) -> None:
+    """That of scope prerequisites, in the same namespace and with the same labels; nor does it prune what the other account has deployed."""
+    run(file_of(SIM, CHAT, **KEY), False)
+    before = objects(there)
+    assert run(file_of(llm_d_scope="prerequisites"))["surplus"] == []
+    assert objects(there) - before == {("ConfigMap", "llm-d", "llm-d-prerequisites-record")}
+    assert run(file_of(SIM, CHAT, llm_d_scope="namespace", **KEY))["surplus"] == []
+
+
 def test_what_has_lost_our_labels_stays(run: t.Any, there: ApiServer) -> None:
     run(file_of(SIM, CHAT, **KEY), False)
     lost = next(item for item in with_secrets(plan(file_of(CHAT))) if item["kind"] == "Deployment" and item["metadata"]["name"] == "chat-decode")
