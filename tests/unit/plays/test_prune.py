@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role record at the end of site.yml: what the file no longer asks for goes, but in check mode and where tags leave something out."""
+
+from __future__ import annotations
+
+import json
+
+import plays
+import pytest
+import yaml
+from local_servers import serve
+from teardown_api import NAMESPACES, Api, labels
+
+RECORD = f"{NAMESPACES}/llm-d/configmaps/llm-d-record"
+OURS, THEIRS = (f"/apis/apps/v1/namespaces/llm-d/deployments/{name}" for name in ("old-decode", "theirs"))
+
+
+@pytest.fixture(name="api")
+def _api():
+    api = Api()
+    api.bare()
+    api.kept[OURS] = {"metadata": {"namespace": "llm-d", "name": "old-decode", "labels": labels("llm-d")}}
+    api.kept[THEIRS] = {"metadata": {"namespace": "llm-d", "name": "theirs", "labels": labels("other")}}
+    with serve(api.answer) as api.url:
+        yield api
+
+
+@pytest.fixture(name="site")
+def _site(api, tmp_path):
+    """Runs the two entries of the role in site.yml; gives the exit status and the output."""
+    plays.kubeconfig(tmp_path / "config", api.url)
+    roles = [{"role": "llm_d.inference.record"}, {"role": "llm_d.inference.record", "vars": {"record_state": "prune"}}]
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "roles": roles}]), encoding="utf-8")
+    file = {"llm_d_kubeconfig": f"{tmp_path}/config", "llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [], "llm_d_wait_timeout": 5}
+
+    def run(*arguments):
+        given = ["-i", "localhost,", "-c", "local", "-e", json.dumps({**file, "llm_d_artifacts_dir": f"{tmp_path}/artifacts"})]
+        done = plays.run(*given, *arguments, str(tmp_path / "play.yml"), no_proxy="*")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "goes"),
+    [
+        ([], True),
+        (["--skip-tags", "validation"], True),
+        (["--skip-tags", "molecule-notest,notest"], True),
+        (["--tags", "record"], False),
+        (["--tags", "record,model_service"], False),
+        (["--skip-tags", "model_service"], False),
+        (["--skip-tags", "gaie_scheduler_present"], False),
+        (["--check", "--diff"], False),
+    ],
+)
+def test_it_goes_where_all_of_the_file_was_applied(site, api, arguments, goes):
+    said = site(*arguments)
+    assert (OURS not in api.kept) == goes and THEIRS in api.kept, said
+    shown = "Deployment (1): old-decode" in said
+    assert shown == (goes or "--check" in arguments), said
+    assert (RECORD in api.kept) == ("--check" not in arguments)
+
+
+def test_a_second_run_changes_nothing(site, api):
+    site()
+    record = api.kept[RECORD]
+    assert "Deployment" not in record["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"]
+    assert record["data"] == {"secrets": "", "releases": ""} and "Deployment (1)" not in site() and api.kept[RECORD] == record
