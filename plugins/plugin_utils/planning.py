@@ -186,7 +186,7 @@ def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
     found = [values.place(document) for document in yaml.load_all(text, Loader=_Loader) if document]
     if values.placed != len(values.kept):
         raise ValueError(f"{path.name}: to_json has to be the whole value of a key or list item; {len(values.kept) - values.placed} of its uses are not.")
-    for item in found:
+    for item in [each for each in found if each.keys() >= set(_HEAD)]:
         item["metadata"] = marked({key: item[key] for key in _HEAD}, plan["record"])
     return found
 

@@ -93,6 +93,7 @@ DEFAULTS: dict[str, t.Any] = {
     "llm_d_insecure_charts": False,
     "llm_d_events": True,
     "llm_d_force_removal": False,
+    "llm_d_confirm": False,
     "llm_d_preflight.images": "warning",
     "llm_d_preflight.node_autoscaler": "detect",
     "llm_d_preflight.wait": 0,
