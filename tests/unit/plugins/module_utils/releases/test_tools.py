@@ -97,7 +97,7 @@ def test_no_requirement_allows_what_is_broken(root: Path) -> None:
     for path in sorted((root / "plugins").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         stated += [(path.name, line) for line in re.findall(r"^  - (kubernetes [<>=!][^\n]*)$", text, re.MULTILINE)]
-    assert len(stated) > 15 and alone
+    assert len(stated) > 10 and alone
     for name, version in alone:
         for where, line in stated:
             wanted = ",".join(re.findall(r"[<>=!]=? ?[0-9.]+", line.removeprefix(f"{name} ")))

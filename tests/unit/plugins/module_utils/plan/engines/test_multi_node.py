@@ -7,7 +7,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.engines.multi_node import LONGEST_NAME
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import security_services, servers
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.targets import security_services, servers
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from hypothesis import given
 from hypothesis import strategies as st
