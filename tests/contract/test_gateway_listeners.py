@@ -7,7 +7,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import targets
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.targets import services as asked
 
 from . import definitions_of_others as others
 from .gateway_cases import file_of, objects
@@ -63,7 +63,7 @@ def test_routes_bear_their_hosts_and_the_validation_asks_by_one_that_the_listene
     routes = {item["metadata"]["name"]: item for item in found if item["kind"] == "HTTPRoute"}
     assert not [problem for route in routes.values() for problem in others.problems(route)]
     assert {name: route["spec"]["hostnames"] for name, route in routes.items()} == {"llama": ["chat.example.com"], "sim": []}
-    assert {target["name"]: target["host_header"] for target in targets(planned)} == {"llama": "chat.example.com", "sim": "validation.example.com"}
+    assert {target["name"]: target["host_header"] for target in asked(planned)} == {"llama": "chat.example.com", "sim": "validation.example.com"}
 
 
 def test_the_definition_refuses_what_is_no_listener() -> None:

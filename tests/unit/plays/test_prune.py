@@ -33,7 +33,7 @@ def _site(api, tmp_path):
     plays.kubeconfig(tmp_path / "config", api.url)
     roles = [{"role": "llm_d.inference.record"}, {"role": "llm_d.inference.record", "vars": {"record_state": "prune"}}]
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "roles": roles}]), encoding="utf-8")
-    file = {"llm_d_kubeconfig": f"{tmp_path}/config", "llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [], "llm_d_wait_timeout": 5}
+    file = {"llm_d_kubeconfig": f"{tmp_path}/config", "llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": []}
 
     def run(*arguments):
         given = ["-i", "localhost,", "-c", "local", "-e", json.dumps({**file, "llm_d_artifacts_dir": f"{tmp_path}/artifacts"})]

@@ -100,7 +100,7 @@ def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monke
     assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(said) and gateway in api.kept, said
 
 
-@pytest.mark.parametrize("name", ["llm_d_confirm", "record_confirmed", "teardown_confirmed"])
+@pytest.mark.parametrize("name", ["llm_d_confirm", "teardown_confirmed"])
 def test_who_has_confirmed_it_is_not_asked(tmp_path, api, name):
     said = on_a_terminal(tmp_path, user={name: True})
     assert BEGUN in said and ASKS not in said
