@@ -16,59 +16,9 @@ description:
   - The suite creates two namespaces, C(inference-conformance-infra) and C(inference-conformance-app-backend), with two Gateways, five endpoint pickers and
     servers. They are deleted at the end, also when the run is interrupted, and before a run when one that was killed has left them.
   - A namespace that holds anything but the objects of the suite, which are in its program, and of ours stays, and what keeps it is returned.
-options:
-  path:
-    description: Folder for the results on the host of the task. It is created.
-    type: path
-    required: true
-  program:
-    description: The suite as a program.
-    type: path
-    required: true
-  gateway_class:
-    description: The GatewayClass to test.
-    type: str
-    required: true
-  arguments:
-    description: Further arguments of the suite.
-    type: list
-    elements: str
-    default: []
-  other_crds:
-    description: Whether the CRDs may be of other versions than the suite.
-    type: bool
-    default: false
-  wait:
-    description: Seconds for which the suite waits for a route's condition, and for an answer that it expects. Those of the suite if 0.
-    type: int
-    default: 0
-  provider:
-    description: The gateway provider, whose known failures the results name.
-    type: str
-    default: ""
-  provider_version:
-    description: Version of the provider's controller that serves pools.
-    type: str
-    default: ""
-  provider_controller:
-    description: Name of the provider's controller. Known failures are named where the class has this controller.
-    type: str
-    default: ""
-  placeholder:
-    description: Image of a pod that is created in the namespace of the suite's Gateways; none where empty.
-    type: str
-    default: ""
-  timeout:
-    description: Seconds after which the suite is ended.
-    type: int
-    default: 5400
-  remove:
-    description: Only deletes the suite's namespaces.
-    type: bool
-    default: false
 extends_documentation_fragment:
   - llm_d.inference.internal
-  - llm_d.inference.progress
+  - llm_d.inference.options.conformance_suite
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
@@ -156,26 +106,12 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.benchmark.execute import teller
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.validation.conformance import known_failures, notes, page
 from ..module_utils.validation.conformance_run import Conformance
-
-SPEC: dict[str, t.Any] = {
-    "path": {"type": "path", "required": True},
-    "program": {"type": "path", "required": True},
-    "gateway_class": {"type": "str", "required": True},
-    "arguments": {"type": "list", "elements": "str", "default": []},
-    "other_crds": {"type": "bool", "default": False},
-    "wait": {"type": "int", "default": 0},
-    "provider": {"type": "str", "default": ""},
-    "provider_version": {"type": "str", "default": ""},
-    "provider_controller": {"type": "str", "default": ""},
-    "placeholder": {"type": "str", "default": ""},
-    "timeout": {"type": "int", "default": 5400},
-    "remove": {"type": "bool", "default": False},
-    "progress_path": {"type": "path"},
-}
+from ..module_utils.validation.options import CONFORMANCE_SUITE
 
 
 def kubeconfig_of(module: t.Any, folder: str) -> str:
@@ -208,7 +144,7 @@ def flags(asked: t.Mapping[str, t.Any], folder: str) -> list[str]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={**auth_spec(), **argument_spec(CONFORMANCE_SUITE)}, supports_check_mode=True)
     asked = module.params
     folder = Path(asked["path"])
     try:

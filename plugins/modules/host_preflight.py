@@ -14,68 +14,6 @@ description:
   - Checks permissions, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
   - Reports all problems at once, each with its remedy.
   - Loads the kernel modules C(overlay) and C(br_netfilter) where they are not loaded and the kernel has them. Changes nothing else.
-options:
-  memory_mib:
-    description: Free memory that the cluster needs to start, in MiB.
-    type: int
-    required: true
-  disk_mib:
-    description: Free space that each of O(folders) needs, in MiB.
-    type: int
-    required: true
-  folders:
-    description: Folders that the cluster writes to.
-    type: list
-    elements: path
-    required: true
-  ports:
-    description: Ports that must be free, each as a list of address, port, V(tcp) or V(udp), and program.
-    type: list
-    elements: list
-    required: true
-  ranges:
-    description: Address ranges that must not overlap a route of this host.
-    type: list
-    elements: str
-    required: true
-  bridge:
-    description: Name of the cluster's own bridge, whose routes are ignored.
-    type: str
-    required: true
-  cni_bin:
-    description: Folder of the CNI plugins.
-    type: path
-    required: true
-  foreign_cni:
-    description: Folders in which another cluster would have its CNI configuration.
-    type: list
-    elements: path
-    default: [/etc/cni/net.d]
-  pidfile:
-    description: PID file of the supervisor. While its process runs, ports in use are the cluster's own.
-    type: path
-    required: true
-  requirements:
-    description: Python requirements of the cluster.
-    type: path
-    required: true
-  installed:
-    description: Copy of the requirements that were installed.
-    type: path
-    required: true
-  go_minimum:
-    description: Minimum version of Go.
-    type: str
-    required: true
-  go_candidates:
-    description: Names or paths of Go commands, in order of preference.
-    type: list
-    elements: str
-    required: true
-  go_package:
-    description: Python package that brings a Go compiler when the host has none.
-    type: str
-    required: true
 attributes:
   check_mode:
     description: Loads no kernel module; one that C(modprobe) would load counts as loaded.
@@ -83,6 +21,7 @@ attributes:
     platforms: linux
 extends_documentation_fragment:
   - llm_d.inference.internal
+  - llm_d.inference.options.host_preflight
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
@@ -141,8 +80,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster.go_build import find_go
 from ..module_utils.local_cluster.host_checks import Needs, missing_packages, problems
+from ..module_utils.local_cluster.options import HOST_PREFLIGHT
 
 
 def is_running(pidfile: str) -> bool:
@@ -155,25 +96,7 @@ def is_running(pidfile: str) -> bool:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "memory_mib": {"type": "int", "required": True},
-            "disk_mib": {"type": "int", "required": True},
-            "folders": {"type": "list", "elements": "path", "required": True},
-            "ports": {"type": "list", "elements": "list", "required": True},
-            "ranges": {"type": "list", "elements": "str", "required": True},
-            "bridge": {"type": "str", "required": True},
-            "cni_bin": {"type": "path", "required": True},
-            "foreign_cni": {"type": "list", "elements": "path", "default": ["/etc/cni/net.d"]},
-            "pidfile": {"type": "path", "required": True},
-            "requirements": {"type": "path", "required": True},
-            "installed": {"type": "path", "required": True},
-            "go_minimum": {"type": "str", "required": True},
-            "go_candidates": {"type": "list", "elements": "str", "required": True},
-            "go_package": {"type": "str", "required": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec(HOST_PREFLIGHT), supports_check_mode=True)
     # Commands such as nft are in sbin, which is not on a plain user's PATH.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
     options = module.params

@@ -14,42 +14,6 @@ description:
   - Finds processes, mounts, network namespaces, interfaces, nftables tables, iptables rules, cgroups and files of the local cluster.
   - Finds them by names and folders of this cluster; other container engines on the host are not touched.
   - With O(state=absent) removes them, and fails when something remains.
-options:
-  state:
-    description: V(listed) only finds, V(absent) also removes.
-    type: str
-    choices: [listed, absent]
-    default: listed
-  folders:
-    description: The cluster's own folders.
-    type: list
-    elements: path
-    required: true
-  cache:
-    description: Folder of the cluster's programs. It is not removed.
-    type: path
-    required: true
-  bridge:
-    description: Name of the cluster's bridge.
-    type: str
-    required: true
-  cgroup:
-    description: Name of the cluster's cgroup below the root.
-    type: str
-    required: true
-  network:
-    description: Name of the CNI network.
-    type: str
-    required: true
-  tables:
-    description: The nftables tables that the cluster's kube-proxy writes, each as C(family name).
-    type: list
-    elements: str
-    default: [ip kube-proxy, ip6 kube-proxy]
-  sysctl_backup:
-    description: File with the values of kernel settings before the cluster changed them.
-    type: path
-    required: true
 attributes:
   check_mode:
     description: Lists what would be removed.
@@ -59,6 +23,7 @@ attributes:
     platforms: linux
 extends_documentation_fragment:
   - llm_d.inference.internal
+  - llm_d.inference.options.host_residue
   - llm_d.inference.attributes
 """
 
@@ -93,25 +58,15 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster.host_residue import Residue
+from ..module_utils.local_cluster.options import HOST_RESIDUE
 
 ATTEMPTS = 5
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
-            "folders": {"type": "list", "elements": "path", "required": True},
-            "cache": {"type": "path", "required": True},
-            "bridge": {"type": "str", "required": True},
-            "cgroup": {"type": "str", "required": True},
-            "network": {"type": "str", "required": True},
-            "tables": {"type": "list", "elements": "str", "default": ["ip kube-proxy", "ip6 kube-proxy"]},
-            "sysctl_backup": {"type": "path", "required": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec(HOST_RESIDUE), supports_check_mode=True)
     options = dict(module.params)
     state = options.pop("state")
     residue = Residue(**options)

@@ -15,31 +15,6 @@ description:
     changes kernel settings after saving their values, and creates the cgroup of all pods.
   - Where iptables drops packets, as Docker configures it for forwarded ones, packets over the bridge are accepted.
   - M(llm_d.inference.host_residue) removes everything again.
-options:
-  bridge:
-    description: Name of the bridge.
-    type: str
-    required: true
-  address:
-    description: Address of the node on the bridge, with its prefix length.
-    type: str
-    required: true
-  service_range:
-    description: The address range of Services, routed to the bridge so that its packets do not leave this host.
-    type: str
-    required: true
-  sysctls:
-    description: Kernel settings to change.
-    type: dict
-    default: {}
-  sysctl_backup:
-    description: File for the previous values of the settings.
-    type: path
-    required: true
-  cgroup:
-    description: Name of the cgroup below the root, created in each hierarchy.
-    type: str
-    required: true
 attributes:
   check_mode:
     description: Returns what would be made.
@@ -47,6 +22,7 @@ attributes:
     platforms: linux
 extends_documentation_fragment:
   - llm_d.inference.internal
+  - llm_d.inference.options.local_network
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
@@ -77,8 +53,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster import host_firewall
 from ..module_utils.local_cluster.host_residue import cgroup_roots, sysctl_path
+from ..module_utils.local_cluster.options import LOCAL_NETWORK
 
 
 def bridge_state(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]]:
@@ -147,17 +125,7 @@ def make_cgroup(path: Path) -> None:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "bridge": {"type": "str", "required": True},
-            "address": {"type": "str", "required": True},
-            "service_range": {"type": "str", "required": True},
-            "sysctls": {"type": "dict", "default": {}},
-            "sysctl_backup": {"type": "path", "required": True},
-            "cgroup": {"type": "str", "required": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec(LOCAL_NETWORK), supports_check_mode=True)
     steps, sysctls = missing_commands(module), wanted_sysctls(module)
     backup = Path(module.params["sysctl_backup"])
     cgroups = [path for path in cgroup_roots(module.params["cgroup"]) if not path.is_dir()]

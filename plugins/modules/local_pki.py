@@ -14,66 +14,6 @@ description:
   - Manages a certificate authority, its certificates, signing keys and kubeconfigs in a folder.
   - Issues what is missing, expires within 30 days, or is requested with other names.
   - Meant for the cluster of the P(llm_d.inference.local_cluster#role) role on this host, not for production.
-options:
-  directory:
-    description: Folder for C(ca.crt), C(ca.key) and one C(.crt) and C(.key) for each certificate, readable by root only.
-    type: path
-    required: true
-  authority:
-    description: Common name of the authority.
-    type: str
-    required: true
-  certificates:
-    description: Certificates to issue, for client and server authentication.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      name:
-        description: Stem of the file names.
-        type: str
-        required: true
-      common_name:
-        description: Common name, which Kubernetes reads as the user.
-        type: str
-        required: true
-      organizations:
-        description: Organizations, which Kubernetes reads as the user's groups.
-        type: list
-        elements: str
-        default: []
-      alternatives:
-        description: DNS names and addresses for servers.
-        type: list
-        elements: str
-        default: []
-  keys:
-    description: Stems of signing keys to generate, without a certificate.
-    type: list
-    elements: str
-    default: []
-  kubeconfigs:
-    description: Kubeconfigs to write, with everything embedded.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      certificate:
-        description: Name of the certificate to authenticate with.
-        type: str
-        required: true
-      path:
-        description: File to write.
-        type: path
-        required: true
-  server:
-    description: Address of the API server, for the kubeconfigs.
-    type: str
-    required: true
-  cluster:
-    description: Name of the cluster and context in the kubeconfigs.
-    type: str
-    default: local
 requirements:
   - cryptography
 attributes:
@@ -81,6 +21,7 @@ attributes:
     description: Returns what would be issued.
 extends_documentation_fragment:
   - llm_d.inference.internal
+  - llm_d.inference.options.local_pki
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
@@ -111,29 +52,13 @@ issued:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster import pki
+from ..module_utils.local_cluster.options import LOCAL_PKI
 
 
 def main() -> None:
-    certificate = {
-        "name": {"type": "str", "required": True},
-        "common_name": {"type": "str", "required": True},
-        "organizations": {"type": "list", "elements": "str", "default": []},
-        "alternatives": {"type": "list", "elements": "str", "default": []},
-    }
-    kubeconfig = {"certificate": {"type": "str", "required": True}, "path": {"type": "path", "required": True}}
-    module = AnsibleModule(
-        argument_spec={
-            "directory": {"type": "path", "required": True},
-            "authority": {"type": "str", "required": True},
-            "certificates": {"type": "list", "elements": "dict", "default": [], "options": certificate},
-            "keys": {"type": "list", "elements": "str", "default": [], "no_log": False},
-            "kubeconfigs": {"type": "list", "elements": "dict", "default": [], "options": kubeconfig},
-            "server": {"type": "str", "required": True},
-            "cluster": {"type": "str", "default": "local"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec(LOCAL_PKI), supports_check_mode=True)
     if pki.MISSING:
         module.fail_json(msg=missing_required_lib(pki.MISSING))
     options, issue = module.params, not module.check_mode

@@ -13,66 +13,6 @@ author:
 description:
   - Makes images of one layer, or of one more layer on another image of the registry, from files of this host with C(crane), without a container engine.
   - An image is made again only when its inputs changed or the registry no longer has it.
-options:
-  registry:
-    description: Address of the registry, C(host:port), plain HTTP on this host.
-    type: str
-    required: true
-  crane:
-    description: The C(crane) program.
-    type: path
-    required: true
-  blobs:
-    description: Folder where the registry keeps its blobs. Those of an image that is made again are removed once no image has them.
-    type: path
-    required: true
-  stamps:
-    description: Folder that records the inputs of each image.
-    type: path
-    required: true
-  images:
-    description: The images.
-    type: list
-    elements: dict
-    required: true
-    suboptions:
-      name:
-        description: Repository and tag.
-        type: str
-        required: true
-      files:
-        description: Paths in the image, each with a file of this host; a pattern must match one file.
-        type: dict
-        required: true
-      entrypoint:
-        description: Program and arguments that a container starts.
-        type: list
-        elements: str
-        required: true
-      trees:
-        description: Folders in the image, each with a folder of this host, which is not needed once the image is made. Links to files are followed.
-        type: dict
-        default: {}
-      leave_out:
-        description: Patterns of names of files and folders in O(images[].trees) that are left out.
-        type: list
-        elements: str
-        default: []
-      inputs:
-        description: Files whose content says what is in O(images[].trees). The image is made again when one of them changes.
-        type: list
-        elements: str
-        default: []
-      python:
-        description: A virtual environment of this host, whose interpreter and standard library are added at their own paths.
-        type: path
-      libraries:
-        description: Whether to add the shared libraries that the files link to.
-        type: bool
-        default: false
-      base:
-        description: Another image of the registry, which must be there or come earlier in O(images). The layer is put on top of its layers.
-        type: str
 attributes:
   check_mode:
     description: Returns which images would be made.
@@ -80,6 +20,7 @@ attributes:
     platforms: linux
 extends_documentation_fragment:
   - llm_d.inference.internal
+  - llm_d.inference.options.oci_images
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
@@ -112,7 +53,9 @@ import subprocess
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster.oci_image import Image, Registry
+from ..module_utils.local_cluster.options import OCI_IMAGES
 
 
 def resolved(files: dict) -> dict:
@@ -121,27 +64,7 @@ def resolved(files: dict) -> dict:
 
 
 def main() -> None:
-    image = {
-        "name": {"type": "str", "required": True},
-        "files": {"type": "dict", "required": True},
-        "entrypoint": {"type": "list", "elements": "str", "required": True},
-        "trees": {"type": "dict", "default": {}},
-        "leave_out": {"type": "list", "elements": "str", "default": []},
-        "inputs": {"type": "list", "elements": "str", "default": []},
-        "python": {"type": "path"},
-        "libraries": {"type": "bool", "default": False},
-        "base": {"type": "str"},
-    }
-    module = AnsibleModule(
-        argument_spec={
-            "registry": {"type": "str", "required": True},
-            "crane": {"type": "path", "required": True},
-            "blobs": {"type": "path", "required": True},
-            "stamps": {"type": "path", "required": True},
-            "images": {"type": "list", "elements": "dict", "required": True, "options": image},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec(OCI_IMAGES), supports_check_mode=True)
     options = module.params
     images = [Image(**{**each, "files": resolved(each["files"]), "python": each["python"] or "", "base": each["base"] or ""}) for each in options["images"]]
     registry = Registry(options["registry"], options["crane"], options["blobs"], options["stamps"])

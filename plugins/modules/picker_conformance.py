@@ -16,109 +16,9 @@ description:
   - Writes C(endpoint_picker.md) into a folder.
   - No request reaches a model server, but those through the gateway.
   - Certificates of endpoint pickers are not verified, as gateways do not verify them.
-options:
-  path:
-    description: Folder for the results on the host of the task. It is created.
-    type: path
-    required: true
-  pool:
-    description: Name of the InferencePool.
-    type: str
-    required: true
-  namespace:
-    description: Its namespace.
-    type: str
-    required: true
-  model:
-    description: Name of the model that requests name.
-    type: str
-    required: true
-  picker_address:
-    description: C(HOST:PORT) of the endpoint picker. Without it, a port of one of its Pods is forwarded through the API server.
-    type: str
-    default: ""
-  health_address:
-    description: C(HOST:PORT) of its health service, as for O(picker_address).
-    type: str
-    default: ""
-  metrics_address:
-    description: C(HOST:PORT) of its metrics, as for O(picker_address).
-    type: str
-    default: ""
-  bound:
-    description: Seconds until the endpoint picker has to know of a change of a Pod.
-    type: float
-    default: 10
-  probe_image:
-    description:
-      - Image of a Pod that only waits, and that the pool selects. With it is checked that Pods that are not ready, terminate or are gone are left out.
-      - Requests of others can be sent to that Pod while it is ready, for some seconds, and nothing answers them.
-    type: str
-    default: ""
-  stop_picker:
-    description: Whether the Deployment of the endpoint picker may be scaled to 0 for some seconds, to see what the gateway does without it.
-    type: bool
-    default: false
-  url:
-    description: Address of the gateway, without C(/v1). That of O(gateway) by default.
-    type: str
-    default: ""
-  url_path:
-    description: Prefix of the path behind the address of O(gateway).
-    type: str
-    default: ""
-  host_header:
-    description: Host header of requests, where the gateway routes by host name.
-    type: str
-    default: ""
-  headers:
-    description: Other headers of requests, where the gateway routes by them.
-    type: dict
-    default: {}
-  model_api_key:
-    description: API key of the servers. It is never shown.
-    type: str
-    default: ""
-  model_api_key_secret:
-    description: The Secret that holds the API key, which is read from it and is no argument of the task. Instead of O(model_api_key).
-    type: dict
-    suboptions:
-      namespace:
-        description: Namespace of the Secret.
-        type: str
-        required: true
-      name:
-        description: Name of the Secret.
-        type: str
-        required: true
-      key:
-        description: Key of the Secret that holds the API key.
-        type: str
-        required: true
-  url_validate_certs:
-    description: Whether the gateway's certificate must be trusted.
-    type: bool
-    default: true
-  url_ca_path:
-    description: PEM file with the certificates of the authorities to trust.
-    type: path
-  only:
-    description: Name of the one check to make.
-    type: str
-    default: ""
-  skip:
-    description: Names of checks to leave out.
-    type: list
-    elements: str
-    default: []
-  remove:
-    description: Only deletes the Pods of O(probe_image) that a run that was killed has left.
-    type: bool
-    default: false
 extends_documentation_fragment:
   - llm_d.inference.internal
-  - llm_d.inference.gateway
-  - llm_d.inference.progress
+  - llm_d.inference.options.picker_conformance
   - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
@@ -177,46 +77,23 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.benchmark.execute import teller
+from ..module_utils.common import module_options
 from ..module_utils.common.interrupts import signals
 from ..module_utils.common.objects import Facts
 from ..module_utils.http.grpc import GrpcError
 from ..module_utils.inference import api_keys
-from ..module_utils.inference.endpoints import GATEWAY, wait_for_gateway
+from ..module_utils.inference.endpoints import wait_for_gateway
 from ..module_utils.inference.targets import route_headers
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.releases.gateways import POOL_GROUPS
 from ..module_utils.validation.conformance import page, summary
+from ..module_utils.validation.options import PICKER
 from ..module_utils.validation.picker_bench import PickerBench
 from ..module_utils.validation.picker_checks import CHECKS, run
 
 GROUPS = tuple(f"{group}/{version}" for version, group in POOL_GROUPS.items())
 GATEWAY_WAIT = 10.0  # seconds
-SPEC: dict[str, t.Any] = {
-    "path": {"type": "path", "required": True},
-    "pool": {"type": "str", "required": True},
-    "namespace": {"type": "str", "required": True},
-    "model": {"type": "str", "required": True},
-    "picker_address": {"type": "str", "default": ""},
-    "health_address": {"type": "str", "default": ""},
-    "metrics_address": {"type": "str", "default": ""},
-    "bound": {"type": "float", "default": 10},
-    "probe_image": {"type": "str", "default": ""},
-    "stop_picker": {"type": "bool", "default": False},
-    "url": {"type": "str", "default": ""},
-    "gateway": GATEWAY,
-    "url_path": {"type": "str", "default": ""},
-    "host_header": {"type": "str", "default": ""},
-    "headers": {"type": "dict", "default": {}},
-    "model_api_key": {"type": "str", "default": "", "no_log": True},
-    "model_api_key_secret": api_keys.SECRET,
-    "url_validate_certs": {"type": "bool", "default": True},
-    "url_ca_path": {"type": "path"},
-    "only": {"type": "str", "default": ""},
-    "skip": {"type": "list", "elements": "str", "default": []},
-    "remove": {"type": "bool", "default": False},
-    "progress_path": {"type": "path"},
-}
 
 
 def pool_of(cluster: t.Any, namespace: str, name: str) -> Facts:
@@ -275,7 +152,7 @@ def chosen(asked: Facts) -> list[t.Any]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={**auth_spec(), **module_options.argument_spec(PICKER)}, supports_check_mode=True)
     asked = module.params
     say = teller(asked["progress_path"]) or (lambda line: None)
     try:

@@ -75,7 +75,7 @@ options:
     default: 300
 extends_documentation_fragment:
   - llm_d.inference.attributes
-  - llm_d.inference.scheduler
+  - llm_d.inference.options.scorer_config
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1

@@ -24,268 +24,13 @@ description:
   - Prefixes are new in each run, so that no run depends on the caches of an earlier one. The number of requests and the time are bounded.
   - Other traffic at the same time breaks the exact counts, and can break V(sticky).
   - Fails for invalid options, and where the API server does not answer or does not accept the credentials.
-options:
-  plan:
-    description: What is deployed, from P(llm_d.inference.plan#lookup).
-    type: dict
-  checks:
-    description:
-      - What of O(plan) to check. V(objects), that all are ready, which is waited for; V(routing), with requests through the gateway.
-      - V(platform), the version of the cluster, its CRDs, the controller of the gateway, the permissions of this account, and the autoscalers.
-      - V(warmup), that every server has the prompts of a warm-up in its cache; V(servers), that every server by itself is healthy, has the planned adapters
-        and block size, and is scraped.
-      - V(schedulers), that endpoint pickers run the planned configuration, as their logs say; V(security), the permissions of their accounts, and the
-        privileges of all pods.
-      - V(monitoring), that the Prometheus of the plan has data for all alerts and dashboards.
-    type: list
-    elements: str
-    choices: [platform, objects, warmup, routing, schedulers, servers, monitoring, security]
-    default: [platform, objects, warmup, routing, schedulers, servers, monitoring, security]
-  services:
-    description: Model services to send requests to, whoever has deployed them.
-    type: list
-    elements: dict
-    suboptions:
-      name:
-        description: Name of the service, the start of the claim ids.
-        type: str
-        required: true
-      model:
-        description: Name under which the model is served.
-        type: str
-        required: true
-      aliases:
-        description: Other names that have to be answered.
-        type: list
-        elements: str
-        default: []
-      url:
-        description: Address to send requests to. The address of O(gateway) by default.
-        type: str
-      address:
-        description: The Service to send requests to, where there is no gateway.
-        type: dict
-        suboptions:
-          namespace:
-            description: Its namespace.
-            type: str
-            required: true
-          name:
-            description: Its name.
-            type: str
-            required: true
-          port:
-            description: Its port.
-            type: int
-            required: true
-      path:
-        description: Prefix of the path, behind the address of O(gateway).
-        type: str
-      host_header:
-        description: Host header of requests, where the gateway routes by host name.
-        type: str
-      headers:
-        description: Other headers of requests, where the gateway routes by them.
-        type: dict
-        default: {}
-      weights:
-        description:
-          - Names of services of O(services), with the weights by which they share the requests to this one that have O(services[].shared_headers) only.
-          - 200 such requests are sent, and counted by the endpoint picker of each, which is claimed where nobody else sends requests at the same time.
-        type: dict
-        default: {}
-      shared_headers:
-        description: The headers of such requests, instead of O(services[].headers).
-        type: dict
-        default: {}
-      api:
-        description: Which completions to request.
-        type: str
-        choices: [completions, chat_completions]
-        default: completions
-      promises:
-        description:
-          - What the scheduling policy promises for a service with idle servers.
-          - V(sticky), requests with one shared prefix go to one server, which serves it from its cache; V(spread), requests with different
-            prefixes reach more than one server; V(roam), even requests with one prefix do.
-          - V(follow), a prompt that was sent to a server directly is then routed to that server, by its KV events; V(split), new prompts are prefilled by
-            prefill servers; V(avoid), new prompts avoid a server with waiting requests. For V(avoid) one server gets more requests directly
-            than it processes concurrently, see O(services[].max_num_seqs).
-        type: list
-        elements: str
-        choices: [sticky, spread, roam, follow, split, avoid]
-        default: [sticky, spread]
-      plugins:
-        description: Plugins that run for every request, by extension point, C(Filter), C(Scorer) and C(Picker). Without it this is not claimed.
-        type: dict
-      sometimes:
-        description: Plugins that run for some requests, in the form of O(services[].plugins).
-        type: dict
-      cold_tokens:
-        description: Number of uncached tokens up to which a prompt is not split. V(split) is not claimed where it exceeds the prompts of this module.
-        type: int
-        default: 0
-      max_num_seqs:
-        description: Requests that one server processes concurrently. Without it, or above 16, V(avoid) is not claimed.
-        type: int
-      events_wait:
-        description:
-          - Seconds to wait for KV events, for V(follow). A server connects some time after it has started, and one that connects to the endpoint picker
-            stays with the previous one until that has ended.
-        type: float
-        default: 15
-      endpoints:
-        description: Number of servers of all roles that the picker must know. Without it this is not claimed.
-        type: int
-      servers:
-        description: The servers, reached through the API server for V(follow), V(split) and V(avoid).
-        type: dict
-        suboptions:
-          namespace:
-            description: Namespace of their pods.
-            type: str
-            required: true
-          groups:
-            description: Groups of equal servers, by C(role), C(decode) or C(prefill), with C(labels) and C(port).
-            type: list
-            elements: dict
-            required: true
-            suboptions:
-              role:
-                description: Their role.
-                type: str
-                required: true
-              labels:
-                description: Labels of their pods.
-                type: dict
-                required: true
-              port:
-                description: Port they listen on.
-                type: str
-                required: true
-      replicas:
-        description:
-          - Number of servers. With one server there is no choice, so V(sticky) and V(spread) are not claimed.
-          - Without it, the number that the picker knows.
-        type: int
-      metrics:
-        description: The endpoint picker's metrics. Without them C(counted) is a failed claim.
-        type: dict
-        suboptions:
-          namespace:
-            description: Namespace of the picker's pods, which are reached through the API server.
-            type: str
-          labels:
-            description: Labels of the picker's pods. All of them are read, and their counters are added up.
-            type: dict
-          port:
-            description: Number or name of their metrics port.
-            type: str
-            default: '9090'
-          url:
-            description: Address of the picker's metrics port, instead of its pods.
-            type: str
-          path:
-            description: Path of the metrics page.
-            type: str
-            default: /metrics
-          names:
-            description:
-              - Names of the series in the picker's release, C(requests), C(scheduler_attempts) and optionally C(ready_endpoints), C(plugin_duration)
-                and C(disagg_decisions).
-            type: dict
-            required: true
-      api_key:
-        description: API key of the servers. It is never shown.
-        type: str
-      api_key_secret:
-        description: The Secret that holds the API key, which is read from it and is no argument of the task. Instead of O(services[].api_key).
-        type: dict
-        suboptions:
-          namespace:
-            description: Namespace of the Secret.
-            type: str
-            required: true
-          name:
-            description: Name of the Secret.
-            type: str
-            required: true
-          key:
-            description: Key of the Secret that holds the API key.
-            type: str
-            required: true
-      validate_certs:
-        description: Whether the gateway's certificate must be trusted.
-        type: bool
-        default: true
-      ca_path:
-        description: PEM file with the certificates of the authorities to trust.
-        type: path
-      client_cert:
-        description: PEM file with the client certificate, and with its key unless O(services[].client_key) is set.
-        type: path
-      client_key:
-        description: PEM file with the key of O(services[].client_cert), without a password.
-        type: path
-      use_proxy:
-        description: Whether to use the proxies of the environment.
-        type: bool
-        default: true
-  settle:
-    description: Seconds to wait until the counters have increased.
-    type: float
-    default: 3
-  sticky_requests:
-    description: Number of requests with one shared prefix.
-    type: int
-    default: 6
-  spread_requests:
-    description: Maximum number of requests with different prefixes; no more are sent once they have reached two servers.
-    type: int
-    default: 24
-  prefix_words:
-    description:
-      - Length of a prefix in words, which should fill several blocks of the prefix cache; one word is one token or slightly more.
-      - Limited to a quarter of the maximum length of the model, where the server reports it.
-    type: int
-    default: 256
-  wait:
-    description:
-      - Seconds to wait for an address of the gateway, and then for a service to answer. With O(plan) also for the logs of endpoint pickers, and until
-        autoscalers work.
-    type: float
-    default: 60
-  timeout:
-    description: Seconds to wait until the objects of O(plan) are ready. If omitted, C(llm_d_wait_timeout).
-    type: float
-  patient:
-    description:
-      - Whether what is not there may still come, as after a change.
-      - With V(false), only what is under way is waited for. What is absent, refused, in a crash loop or unschedulable fails within seconds, and so does a
-        service whose objects are ready and that does not answer.
-    type: bool
-    default: true
-  request_timeout:
-    description: Seconds that one request may take. If omitted, 10, or 5 without O(patient).
-    type: float
-  unreached:
-    description: Why an earlier call failed to reach the API server. Nothing is checked then, and RV(verdict) says so.
-    type: str
-  verdict:
-    description: A verdict to which to add the claims about O(performance), instead of checking anything.
-    type: dict
-  performance:
-    description: Results of M(llm_d.inference.vllm_perf), each with the C(item) that P(llm_d.inference.benchmark_runs#filter) made.
-    type: list
-    elements: dict
 attributes:
   check_mode:
     description: Sends nothing and claims nothing.
 requirements:
   - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, unless every address is given
 extends_documentation_fragment:
-  - llm_d.inference.gateway
-  - llm_d.inference.progress
+  - llm_d.inference.options.stack_validation
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
@@ -407,90 +152,18 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec, defaults
 from ..module_utils.http import headers, tls
 from ..module_utils.http.transport import UrlTransport
-from ..module_utils.inference import api_keys, report
-from ..module_utils.inference.endpoints import GATEWAY
 from ..module_utils.k8s import client
 from ..module_utils.k8s.access import reach
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation import claims, targets, verdict
+from ..module_utils.validation import options, targets, verdict
 from ..module_utils.validation.probe_traffic import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
 from ..module_utils.validation.stack import Checks, Waits
 
-METRICS = {
-    "namespace": {"type": "str"},
-    "labels": {"type": "dict"},
-    "port": {"type": "str", "default": "9090"},
-    "url": {"type": "str"},
-    "path": {"type": "str", "default": "/metrics"},
-    "names": {"type": "dict", "required": True},
-}
-SERVERS = {
-    "namespace": {"type": "str", "required": True},
-    "groups": {
-        "type": "list",
-        "elements": "dict",
-        "required": True,
-        "options": {"role": {"type": "str", "required": True}, "labels": {"type": "dict", "required": True}, "port": {"type": "str", "required": True}},
-    },
-}
-SERVICE = {
-    "name": {"type": "str", "required": True},
-    "model": {"type": "str", "required": True},
-    "aliases": {"type": "list", "elements": "str", "default": []},
-    "url": {"type": "str"},
-    "path": {"type": "str"},
-    "address": {
-        "type": "dict",
-        "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}},
-    },
-    "host_header": {"type": "str"},
-    "headers": {"type": "dict", "default": {}},
-    "weights": {"type": "dict", "default": {}},
-    "shared_headers": {"type": "dict", "default": {}},
-    "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
-    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "avoid"], "default": ["sticky", "spread"]},
-    "plugins": {"type": "dict"},
-    "sometimes": {"type": "dict"},
-    "cold_tokens": {"type": "int", "default": 0, "no_log": False},
-    "max_num_seqs": {"type": "int"},
-    "events_wait": {"type": "float", "default": claims.EVENTS_WAIT},
-    "endpoints": {"type": "int"},
-    "servers": {"type": "dict", "options": SERVERS},
-    "replicas": {"type": "int"},
-    "metrics": {
-        "type": "dict",
-        "options": METRICS,
-        "mutually_exclusive": [("labels", "url")],
-        "required_one_of": [("labels", "url")],
-        "required_together": [("namespace", "labels")],
-    },
-    "api_key": {"type": "str", "no_log": True},
-    "api_key_secret": api_keys.SECRET,
-    **tls.SPEC,
-    "use_proxy": {"type": "bool", "default": True},
-}
 WHAT = ("plan", "services", "verdict")
-SPEC = {
-    "plan": {"type": "dict"},
-    "checks": {"type": "list", "elements": "str", "choices": list(verdict.CHECKS), "default": list(verdict.CHECKS)},
-    "gateway": GATEWAY,
-    "services": {"type": "list", "elements": "dict", "options": SERVICE, "required_by": tls.REQUIRED_BY},
-    "wait": {"type": "float", "default": 60},
-    "timeout": {"type": "float"},
-    "patient": {"type": "bool", "default": True},
-    "request_timeout": {"type": "float"},
-    "settle": {"type": "float", "default": 3},
-    "sticky_requests": {"type": "int", "default": 6},
-    "spread_requests": {"type": "int", "default": 24},
-    "prefix_words": {"type": "int", "default": 256},
-    "unreached": {"type": "str"},
-    "verdict": {"type": "dict"},
-    "performance": {"type": "list", "elements": "dict"},
-    "progress_path": {"type": "path"},
-}
 
 
 def problems(params: dict[str, t.Any], plan: dict[str, t.Any] | None) -> list[str]:
@@ -542,7 +215,7 @@ def of_plan(module: AnsibleModule, plan: dict[str, t.Any], now: str) -> dict[str
         reach(cluster)
     except ClusterError as error:
         module.fail_json(msg=str(error), reached=getattr(error, "status", 401) != 401)
-    services = [{**report.defaults(SERVICE), **each, "metrics": {**report.defaults(METRICS), **each["metrics"]}} for each in targets.routed(plan)]
+    services = [{**defaults(options.SERVICE), **each, "metrics": {**defaults(options.METRICS), **each["metrics"]}} for each in targets.routed(plan)]
     waits = waits_of(params, plan["wait_timeout"])
     found = Checks(cluster, plan, services, waits, limits(params, waits), params["progress_path"] or "", params["checks"]).run()
     schedulers = found.get("schedulers", {}).get("schedulers")
@@ -565,7 +238,7 @@ def of_services(module: AnsibleModule, now: str) -> dict[str, t.Any]:
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(
-        {**client.auth_spec(), **SPEC},
+        {**client.auth_spec(), **argument_spec(options.STACK)},
         supports_check_mode=True,
         mutually_exclusive=[WHAT],
         required_one_of=[WHAT],

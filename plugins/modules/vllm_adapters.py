@@ -16,84 +16,6 @@ description:
   - No server is restarted. A server that restarts by itself has lost its adapters; run this again.
   - vLLM has this API with C(--enable-lora) and C(VLLM_ALLOW_RUNTIME_LORA_UPDATING=True), and the simulator always. It fails for a server without it.
   - Up to sixteen servers are asked in parallel. A server that is not ready is a warning.
-options:
-  services:
-    description: The model services.
-    type: list
-    elements: dict
-    required: true
-    suboptions:
-      name:
-        description: Name of the service in RV(services).
-        type: str
-        required: true
-      adapters:
-        description: The adapters that each of its servers has afterwards. All others are unloaded.
-        type: list
-        elements: dict
-        default: []
-        suboptions:
-          name:
-            description: Name under which clients ask for it.
-            type: str
-            required: true
-          source:
-            description: Folder in the container of the server, or C(ORGANISATION/NAME) of a model repository.
-            type: str
-            required: true
-      urls:
-        description: Addresses of its servers, each without C(/v1). Not that of a gateway, which picks one of them.
-        type: list
-        elements: str
-      replicas:
-        description: Its servers in the cluster, reached as O(through) says. Pods that are being deleted are left out.
-        type: list
-        elements: dict
-        suboptions:
-          namespace:
-            description: Namespace of the Pods.
-            type: str
-            required: true
-          service:
-            description: Name of the Service that selects the Pods.
-            type: str
-          label_selector:
-            description: Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b).
-            type: str
-          port:
-            description: Number or name of the port. Defaults to the Service's target port, or the first port that each Pod declares.
-            type: str
-          scheme:
-            description: Protocol of the server.
-            type: str
-            choices: [http, https]
-            default: http
-          count:
-            description: Not used here.
-            type: int
-            default: 1
-          api_key_secret:
-            description:
-              - The Secret with the API key that these servers want, which is read from it and is no argument of the task. It goes before O(api_key).
-              - Its servers are reached by a forwarded port, whatever O(through) says.
-            type: dict
-            suboptions:
-              namespace:
-                description: Namespace of the Secret.
-                type: str
-                required: true
-              name:
-                description: Name of the Secret.
-                type: str
-                required: true
-              key:
-                description: Key of the Secret that holds the API key.
-                type: str
-                required: true
-  request_timeout:
-    description: Seconds that a server may take to load one adapter, which it may have to download.
-    type: float
-    default: 300
 attributes:
   check_mode:
     description: Asks servers what they list, and says what would be loaded and unloaded.
@@ -101,8 +23,9 @@ attributes:
     description: Shows the adapters of each server before and after.
 extends_documentation_fragment:
   - llm_d.inference.attributes
-  - llm_d.inference.server
-  - llm_d.inference.services
+  - llm_d.inference.options.vllm_adapters
+requirements:
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, for all but O(services[].urls)
 seealso:
   - module: llm_d.inference.vllm_warmup
 """
@@ -180,11 +103,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.http import tls
-from ..module_utils.inference import adapters, report
-
-ADAPTER = {"name": {"type": "str", "required": True}, "source": {"type": "str", "required": True}}
-SPEC = report.services_spec({"adapters": {"type": "list", "elements": "dict", "default": [], "options": ADAPTER}}, 300)
+from ..module_utils.inference import adapters, options, report
 
 
 def service_error(place: str, service: dict[str, t.Any]) -> str:
@@ -198,7 +119,7 @@ def service_error(place: str, service: dict[str, t.Any]) -> str:
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls.REQUIRED_BY)
+    module = AnsibleModule(argument_spec(options.ADAPTERS), supports_check_mode=True, required_by=tls.REQUIRED_BY)
     if wrong := report.services_error(module.params, service_error):
         module.fail_json(msg=wrong)
     try:

@@ -18,29 +18,15 @@ description:
     metrics that the scheduler uses.
   - C(/health) alone is not enough, since a hung or sleeping engine still answers it.
   - Servers of one set are healthy only if they serve the same models with the same version and the same block size.
-options:
-  timeout:
-    description: Seconds to wait.
-    type: float
-    default: 300
-  interval:
-    description: Seconds between two checks.
-    type: float
-    default: 2
-  retries:
-    description:
-      - Number of retries of a request, with growing pauses, when there is no answer or the answer is 429, 502, 503 or 504.
-      - Rarely needed, since the next check sends the request again.
-    type: int
-    default: 0
 attributes:
   check_mode:
     description: Checks once, does not wait, requests no completion, and does not fail.
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
-  - llm_d.inference.health
-  - llm_d.inference.server
+  - llm_d.inference.options.vllm_health
+requirements:
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, for all but O(url) and O(urls)
 seealso:
   - module: llm_d.inference.vllm_health_info
 """
@@ -252,15 +238,15 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.inference import report
+from ..module_utils.inference.options import HEALTH
 from ..module_utils.inference.targets import Targets
 
 
 def main() -> None:
     """Entry point."""
-    waiting = {"timeout": {"type": "float", "default": 300}, "interval": {"type": "float", "default": 2}, "retries": {"type": "int", "default": 0}}
-    spec = {**report.SPEC, **waiting}
-    module = AnsibleModule(spec, supports_check_mode=True, **report.RULES)
+    module = AnsibleModule(argument_spec(HEALTH), supports_check_mode=True, **report.RULES)
     params = module.params
     if wrong := report.option_errors(params):
         module.fail_json(msg=wrong)

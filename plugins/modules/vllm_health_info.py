@@ -14,19 +14,15 @@ description:
   - Checks once an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or all servers
     of a set, and returns the results. It neither waits nor fails because of unhealthy servers.
   - Fails only for invalid options, and for an API server that it needs and cannot reach.
-options:
-  retries:
-    description: Number of retries of a request, with growing pauses, when there is no answer or the answer is 429, 502, 503 or 504.
-    type: int
-    default: 2
 attributes:
   check_mode:
     description: Requests no completion; otherwise no difference.
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
-  - llm_d.inference.health.info
-  - llm_d.inference.server
+  - llm_d.inference.options.vllm_health_info
+requirements:
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, for all but O(url) and O(urls)
 seealso:
   - module: llm_d.inference.vllm_health
 """
@@ -194,18 +190,16 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.inference import report
+from ..module_utils.common.module_options import argument_spec
+from ..module_utils.inference import options, report
 
-SIGNALS = {key: value for key, value in report.SPEC["signals"].items() if key != "default"}
-SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "signals": SIGNALS, "replicas": {**report.SPEC["replicas"], "required": True}}
-SPEC = {**report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": report.RETRIES}}
-PLACES = (*report.PLACES, "groups")
+PLACES = (*options.PLACES, "groups")
 RULES = {**report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
 
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(SPEC, supports_check_mode=True, **RULES)
+    module = AnsibleModule(argument_spec(options.HEALTH_INFO), supports_check_mode=True, **RULES)
     params = module.params
     many = params["groups"] is not None
     sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]

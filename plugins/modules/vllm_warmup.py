@@ -20,101 +20,6 @@ description:
   - Up to sixteen servers are warmed in parallel, each with one prompt after the other. A server that does not answer gets no further prompts.
   - A cold cache does not fail the task, since the service works without it. It is a warning, and RV(warm) is false.
   - A prompt is named by its position and its length, and is never shown.
-options:
-  services:
-    description: The model services.
-    type: list
-    elements: dict
-    required: true
-    suboptions:
-      name:
-        description: Name of the service in RV(services).
-        type: str
-        required: true
-      model:
-        description: Name under which its servers serve the model.
-        type: str
-        required: true
-      prompts:
-        description: The prompts. Each must be longer than O(services[].block_size) bytes, since a token has at least one byte.
-        type: list
-        elements: str
-        default: []
-      config_map:
-        description: A ConfigMap; each of its values is one more prompt, in the order of its keys.
-        type: dict
-        suboptions:
-          namespace:
-            description: Its namespace.
-            type: str
-            required: true
-          name:
-            description: Its name.
-            type: str
-            required: true
-      api:
-        description:
-          - The API by which the prompts are sent. Later requests must use the same API, since a chat template adds text before them.
-          - V(chat_completions) sends a prompt as the system message of a chat, V(completions) as a prompt.
-        type: str
-        choices: [chat_completions, completions]
-        default: chat_completions
-      block_size:
-        description: Tokens in one KV cache block of its servers. If omitted, what each server's metrics say, and 16 where they do not.
-        type: int
-      urls:
-        description: Addresses of its servers, each without C(/v1). Not that of a gateway, which picks one of them.
-        type: list
-        elements: str
-      replicas:
-        description: Its servers in the cluster, reached as O(through) says. Pods that are being deleted are left out.
-        type: list
-        elements: dict
-        suboptions:
-          namespace:
-            description: Namespace of the Pods.
-            type: str
-            required: true
-          service:
-            description: Name of the Service that selects the Pods.
-            type: str
-          label_selector:
-            description: Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b).
-            type: str
-          port:
-            description: Number or name of the port. Defaults to the Service's target port, or the first port that each Pod declares.
-            type: str
-          scheme:
-            description: Protocol of the server.
-            type: str
-            choices: [http, https]
-            default: http
-          count:
-            description: Minimum number of servers.
-            type: int
-            default: 1
-          api_key_secret:
-            description:
-              - The Secret with the API key that these servers want, which is read from it and is no argument of the task. It goes before O(api_key).
-              - Its servers are reached by a forwarded port, whatever O(through) says.
-            type: dict
-            suboptions:
-              namespace:
-                description: Namespace of the Secret.
-                type: str
-                required: true
-              name:
-                description: Name of the Secret.
-                type: str
-                required: true
-              key:
-                description: Key of the Secret that holds the API key.
-                type: str
-                required: true
-  request_timeout:
-    description: Seconds that one prompt may take on one server.
-    type: float
-    default: 60
 attributes:
   check_mode:
     description: Sends nothing, and says so. Only a request can tell whether a prompt is cached, and it would cache it.
@@ -123,8 +28,9 @@ attributes:
     support: none
 extends_documentation_fragment:
   - llm_d.inference.attributes
-  - llm_d.inference.server
-  - llm_d.inference.services
+  - llm_d.inference.options.vllm_warmup
+requirements:
+  - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, for all but O(services[].urls)
 seealso:
   - module: llm_d.inference.vllm_health
 """
@@ -240,19 +146,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.module_options import argument_spec
 from ..module_utils.http import tls
-from ..module_utils.inference import report, warmup_states
+from ..module_utils.inference import options, report, warmup_states
 from ..module_utils.inference.warmup import Warmup
-
-SERVICE = {
-    "model": {"type": "str", "required": True},
-    # not secret, but long, and the user's own text
-    "prompts": {"type": "list", "elements": "str", "default": [], "no_log": True},
-    "config_map": {"type": "dict", "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}},
-    "api": {"type": "str", "choices": ["chat_completions", "completions"], "default": "chat_completions"},
-    "block_size": {"type": "int"},
-}
-SPEC = report.services_spec(SERVICE, 60)
 
 
 def service_error(place: str, service: dict[str, t.Any]) -> str:
@@ -269,7 +166,7 @@ def service_error(place: str, service: dict[str, t.Any]) -> str:
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls.REQUIRED_BY)
+    module = AnsibleModule(argument_spec(options.WARMUP), supports_check_mode=True, required_by=tls.REQUIRED_BY)
     if wrong := report.services_error(module.params, service_error):
         module.fail_json(msg=wrong)
     if module.check_mode:

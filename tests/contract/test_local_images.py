@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -19,12 +18,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.image
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import deployed, gateways, lines
 
 from . import definitions_of_others as others
+from .test_plugins import options
 
 ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
 GO = "roles/local_cluster/files/go"
 # Their api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
 NOT_IN_THE_GROUP = {"vllm_health", "vllm_health_info"}
-CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.server"}  # fragments that bring a kubeconfig
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
 # What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
@@ -374,19 +373,10 @@ def test_a_role_declares_its_defaults(root, role):
             assert defaults[name] == option["default"], name
 
 
-def options_of(path):
-    """Names of a module's own options, and the fragments that bring more."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    texts = {node.targets[0].id: node.value.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)}
-    documentation = yaml.safe_load(texts["DOCUMENTATION"])
-    return set(documentation.get("options") or {}), documentation.get("extends_documentation_fragment") or []
-
-
 def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
     entries = read(root / "meta/runtime.yml")["action_groups"]["cluster"]
     group = {each for each in entries if isinstance(each, str)}
-    modules = {path.stem: options_of(path) for path in (root / "plugins/modules").glob("*.py")}
-    takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or CONNECTED & set(fragments)}
+    takes = {path.stem for path in (root / "plugins/modules").glob("*.py") if "kubeconfig" in options(path.stem)}
     assert takes - NOT_IN_THE_GROUP == group
     assert takes >= NOT_IN_THE_GROUP, "no exception without need"
 

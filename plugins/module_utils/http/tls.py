@@ -9,19 +9,21 @@ import collections.abc as c
 import ssl
 import typing as t
 
+from ..common.module_options import option
+
 FILES = ("ca_path", "client_cert", "client_key")  # options that name files
-SPEC: dict[str, t.Any] = {
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "client_cert": {"type": "path"},
-    "client_key": {"type": "path", "no_log": False},
+OPTIONS: dict[str, t.Any] = {
+    "validate_certs": option("bool", "Whether the server's certificate must be trusted.", default=True),
+    "ca_path": option("path", "PEM file with the certificates of the authorities to trust."),
+    "client_cert": option("path", "PEM file with the client certificate, and with its key unless C(client_key) is set."),
+    "client_key": option("path", "PEM file with the key of C(client_cert), without a password.", no_log=False),
 }
 REQUIRED_BY = {"client_key": ["client_cert"]}
 
 
 def chosen(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The TLS options among these, with defaults for missing ones."""
-    return {name: options.get(name, spec.get("default")) for name, spec in SPEC.items()}
+    return {name: options.get(name, spec.get("default")) for name, spec in OPTIONS.items()}
 
 
 def context(params: c.Mapping[str, t.Any]) -> ssl.SSLContext | None:

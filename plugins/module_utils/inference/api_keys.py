@@ -12,17 +12,6 @@ import typing as t
 
 from ..common.objects import Facts, mapping
 
-# The option of modules, as AnsibleModule reads it.
-SECRET: dict[str, t.Any] = {
-    "type": "dict",
-    "no_log": False,
-    "options": {
-        "namespace": {"type": "str", "required": True},
-        "name": {"type": "str", "required": True},
-        "key": {"type": "str", "required": True, "no_log": False},
-    },
-}
-
 
 def read(cluster: t.Any, wanted: Facts) -> str:
     """The API key. Raises ValueError where there is none that a request can carry, and ClusterError."""

@@ -11,12 +11,6 @@ import typing as t
 from ..common.clock import Clock
 from ..k8s.errors import ClusterError, lasting
 
-# The option of modules that take a Gateway, as AnsibleModule reads it; its documentation is the fragment `gateway`.
-GATEWAY: dict[str, t.Any] = {
-    "type": "dict",
-    "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}},
-}
-
 
 class Reader(t.Protocol):
     """The part of k8s.client.Cluster that is used here."""

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What vllm_health and vllm_health_info share: options, the parallel check of all servers, and the returned values.
-
-Of the options also what modules share that go to each server of model services.
-"""
+"""What vllm_health and vllm_health_info share: the parallel check of all servers, and the returned values."""
 
 from __future__ import annotations
 
@@ -14,80 +11,15 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 from ..http import tls
-from ..releases import engines
-from . import api_keys, health, replicas
+from . import health, replicas
+from .options import PLACES
 from .targets import AbsentError, ServerTarget, Targets, ready
 
 THREADS = 16
-RETRIES = 2  # of a request of a check that does not wait
-_SCHEME = {"type": "str", "choices": ["http", "https"], "default": "http"}
-
-
-def _place(*names: str, **more: t.Any) -> dict[str, t.Any]:
-    return {"type": "dict", "options": {**{name: {"type": "str", "required": True} for name in names}, **more}}
-
-
-SPEC: dict[str, t.Any] = {
-    "url": {"type": "str"},
-    "urls": {"type": "list", "elements": "str"},
-    "service": _place("namespace", "name", "port", scheme=_SCHEME),
-    "pod": _place("namespace", "name", port={"type": "str"}, scheme=_SCHEME),
-    "gateway": _place("namespace", "name", listener={"type": "str"}),
-    "replicas": {
-        **_place(
-            "namespace",
-            service={"type": "str"},
-            label_selector={"type": "str"},
-            port={"type": "str"},
-            scheme=_SCHEME,
-            count={"type": "int", "default": 1},
-            api_key_secret=api_keys.SECRET,
-        ),
-        "mutually_exclusive": [("service", "label_selector")],
-        "required_one_of": [("service", "label_selector")],
-    },
-    "through": {"type": "str", "choices": ["proxy", "port_forward"], "default": "proxy"},
-    "engine": {"type": "str", "choices": ["auto", *engines.ENGINES], "default": "auto"},
-    "model": {"type": "str"},
-    "min_model_len": {"type": "int"},
-    "level": {"type": "str", "choices": list(health.LEVELS), "default": "serving"},
-    "apis": {"type": "list", "elements": "str", "choices": ["completions", "chat_completions"], "default": ["completions"]},
-    "signals": {"type": "list", "elements": "str", "choices": list(engines.SIGNALS), "default": list(engines.REQUIRED)},
-    "metrics_port": {"type": "int"},
-    "request_timeout": {"type": "float", "default": 10},
-    "api_key": {"type": "str", "no_log": True},
-    "host_header": {"type": "str"},
-    **tls.SPEC,
-    "use_proxy": {"type": "bool", "default": True},
-    "kubeconfig": {"type": "path"},
-    "context": {"type": "str"},
-}
-
-
-def defaults(spec: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The values of options that are left out."""
-    return {name: option.get("default") for name, option in spec.items()}
-
-
-def services_spec(options: dict[str, t.Any], request_timeout: float) -> dict[str, t.Any]:
-    """The options of a module that goes to each server of its option `services`. options: what an element has besides its name and its servers."""
-    element = {
-        "name": {"type": "str", "required": True},
-        **options,
-        "urls": {"type": "list", "elements": "str"},
-        "replicas": {**SPEC["replicas"], "type": "list", "elements": "dict"},
-    }
-    rules = {"mutually_exclusive": [("urls", "replicas")], "required_one_of": [("urls", "replicas")]}
-    return {
-        "services": {"type": "list", "elements": "dict", "required": True, "options": element, **rules},
-        **{name: SPEC[name] for name in ("through", "api_key", "host_header", "use_proxy", "kubeconfig", "context")},
-        "request_timeout": {"type": "float", "default": request_timeout},
-        **tls.SPEC,
-    }
 
 
 def services_error(params: dict[str, t.Any], of_service: c.Callable[[str, dict[str, t.Any]], str]) -> str:
-    """The first error about the options of `services_spec` that contradict each other; empty when they are valid.
+    """The first error about the options of a module that goes to each server of model services; empty when they are valid.
 
     of_service: the error about one element that is the module's own, by its place.
     """
@@ -102,7 +34,6 @@ def services_error(params: dict[str, t.Any], of_service: c.Callable[[str, dict[s
     return ""
 
 
-PLACES = ("url", "urls", "service", "pod", "gateway", "replicas")
 RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [PLACES], "required_by": tls.REQUIRED_BY}
 
 

@@ -119,7 +119,7 @@ class Proof:
     def _forward(self, service: dict[str, t.Any]) -> ServerTarget | None:
         """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not to be had either."""
         way = {"service": service["address"]} if service.get("address") else {"gateway": self._options["gateway"]}
-        asked = {key: service.get(key) for key in ("api_key", "host_header", "headers", *tls.SPEC)}
+        asked = {key: service.get(key) for key in ("api_key", "host_header", "headers", *tls.OPTIONS)}
         prefix = "" if service.get("address") else (service["path"] or "").rstrip("/")
         try:
             return Targets({**asked, **way, "through": "port_forward", "prefix": prefix}, self._cluster).find()[0]

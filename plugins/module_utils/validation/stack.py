@@ -11,9 +11,11 @@ import copy
 import dataclasses
 import typing as t
 
+from ..common.module_options import defaults
 from ..common.objects import Facts, dicts
 from ..http.transport import UrlTransport
 from ..inference import report
+from ..inference.options import HEALTH_INFO
 from ..inference.warmup import Warmup
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
@@ -127,7 +129,7 @@ class Checks:
         return schedulers(cluster, [service["scheduler"] for service in self._plan["services"]], self._waits.log, self._waits.patient)
 
     def _servers(self, cluster: Cluster) -> Facts:
-        asked = {**report.defaults(report.SPEC), "retries": report.RETRIES, "level": "metrics", "request_timeout": self._waits.request}
+        asked = {**defaults(HEALTH_INFO), "level": "metrics", "request_timeout": self._waits.request}
         return report.check_sets([{**asked, **group} for group in targets.of(self._plan)["servers"]], True, cluster)
 
     def _monitoring(self, cluster: Cluster) -> Facts:

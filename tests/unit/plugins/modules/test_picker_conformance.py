@@ -8,7 +8,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.module_options import defaults
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.options import PICKER
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import CHECKS
 from ansible_collections.llm_d.inference.plugins.modules import picker_conformance as module
 from engine_servers import SECRET, SECRETS
@@ -16,7 +18,7 @@ from fake_clock import FakeClock
 
 Facts = dict[str, t.Any]
 NAMES = [check.name for check in CHECKS]
-USUAL: Facts = {name: spec.get("default") for name, spec in module.SPEC.items()}
+USUAL: Facts = defaults(PICKER)
 
 
 class OnePool:
