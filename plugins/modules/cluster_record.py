@@ -138,7 +138,7 @@ def read(cluster: Cluster, record: Facts) -> Extent:
 
 def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
     """(API version, kind) of all that may have members: those that this release makes, and those that the record has."""
-    known = [(version, kind) for version, kind in record["kinds"]]
+    known = [tuple(each) for each in record["kinds"]]
     lacking = has.kinds - {(version.rpartition("/")[0], kind) for version, kind in known}
     more = kinds(cluster, {group for group, _kind in lacking})[0] if lacking else []
     return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)]
