@@ -15,6 +15,7 @@ description:
   - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
   - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
   - Objects without our labels, of another file, or of an owner that goes with them, are no members.
+  - CRDs are recorded by the names of their bundles. They go by M(llm_d.inference.crd_removal) alone.
   - Helm releases that we have installed are recorded by their names. Their controllers and GatewayClasses exist once per cluster, and stay while others use
     them. A controller is in use while a Gateway of one of its classes is not ours, while someone else created a class for it, when its namespace has not our
     labels, or while anyone else has an object of the kinds that it serves. So is one of which this cannot be found out.
@@ -203,7 +204,7 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
     gone = [item for item in gone if item not in kept]
     free = {(row["namespace"], row["release_name"]) for row in use["free"]}
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
-    stay = applyset.extent(map(applyset.identity, kept), {tuple(each[:2]) for each in map(applyset.identity, kept)}, has.releases - free)
+    stay = applyset.extent(map(applyset.identity, kept), {tuple(each[:2]) for each in map(applyset.identity, kept)}, has.releases - free, has.bundles)
     return {
         "surplus": gone,
         **{name: [place(each) for each in gone if each["kind"] == kind] for name, kind in GUARDED.items()},
@@ -244,7 +245,7 @@ def main() -> None:
     record, asked = module.params["record"], not module.params["everything"]
     wanted = {tuple(each) for each in module.params["wanted"]} if asked else set()
     listed = {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
-    planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [])
+    planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [], record["crds"])
     try:
         cluster = connect(module)
         has = read(cluster, record)

@@ -1,4 +1,4 @@
-"""Two files with an instance each, in one cluster and one namespace: neither run touches what the other has made, and one goes without the other."""
+"""Two files with an instance each, in one cluster: neither run touches what the other has made, and one goes without the other."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OTHER: dict[str, t.Any] = {
 }
 
 
-def address(stack: Stack, name: str) -> str:
-    return f"http://{stack.named(*GATEWAY)[name]['status']['addresses'][0]['value']}"
+def address(stack: Stack, name: str, namespace: str = NAMESPACE) -> str:
+    return f"http://{stack.named(*GATEWAY, namespace)[name]['status']['addresses'][0]['value']}"
 
 
 def answers(url: str) -> str:
@@ -45,9 +45,10 @@ def test_each_serves_and_goes_by_itself(stack: Stack) -> None:
 
 
 RATE = 50.0
-# The second has a Gateway of its own, or routes on that of the first.
+# The second has a namespace or only a Gateway of its own, or routes on that of the first.
 GUEST = {"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "llm-d-gateway", "create": False}
 TOGETHER: dict[str, dict[str, t.Any]] = {
+    "a namespace each": {**OTHER, "llm_d_namespace": "llm-d-other"},
     "a gateway each": OTHER,
     "one gateway": {**OTHER, "llm_d_gateway": GUEST, "llm_d_model_services": [{**SIM, "name": "another", "route": {"path": "/other"}}]},
 }
@@ -60,8 +61,9 @@ def whole(report: Report) -> None:
 
 @pytest.mark.parametrize("together", TOGETHER)
 def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stack, together: str) -> None:
-    """In one cluster and one namespace, under 50 requests a second with streams among them, none of which is lost."""
+    """Under 50 requests a second with streams among them, none of which is lost."""
     other = TOGETHER[together]
+    place = other.get("llm_d_namespace", NAMESPACE)
     (service,) = other["llm_d_model_services"]
     stack.serves(SIM)
     first = address(stack, "llm-d-gateway")
@@ -70,7 +72,7 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
         changed = {**other, "llm_d_model_services": [{**service, "engine": {**service["engine"], "max_num_seqs": 7}}]}
         plays.well(INVENTORY, "site.yml", stack.artifacts, **changed)
     whole(load.report)
-    second = f"{address(stack, other['llm_d_gateway']['name'])}{service.get('route', {}).get('path', '')}"
+    second = f"{address(stack, other['llm_d_gateway']['name'], place)}{service.get('route', {}).get('path', '')}"
     with SteadyLoad(second, MODEL, RATE) as load:
         stack.serves(sim(engine={"max_num_seqs": 7}))
         stack.serves(SIM)
@@ -78,8 +80,8 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
     with SteadyLoad(first, MODEL, RATE) as load:
         plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **other)
     whole(load.report)
-    assert not [name for name in stack.named("apps/v1", "Deployment") if name.startswith("another")]
-    assert "other-record" not in stack.named("v1", "ConfigMap") and "llm-d-record" in stack.named("v1", "ConfigMap")
+    assert not [name for name in stack.named("apps/v1", "Deployment", place) if name.startswith("another")]
+    assert "other-record" not in stack.named("v1", "ConfigMap", place) and "llm-d-record" in stack.named("v1", "ConfigMap")
     plays.well(INVENTORY, "site.yml", stack.artifacts, **other)
     if together == "one gateway":
         given = json.dumps({"llm_d_artifacts_dir": str(stack.artifacts), "llm_d_model_services": [SIM]})

@@ -1,9 +1,11 @@
 """The teardown is refused while a route of somebody else leads through our Gateway, before anything is removed; it can be forced. Whatever others have put
-into our namespace keeps that."""
+into our namespace keeps that. What hangs is named with whose finalizer holds it."""
 
 from __future__ import annotations
 
+import time
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 
 import plays
 import pytest
@@ -64,5 +66,31 @@ def test_what_others_have_put_into_the_namespace_keeps_it(stack: Stack) -> None:
         stack.cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/{plural}/{made['metadata']['name']}")
     until(lambda: "data" not in stack.named("v1", "PersistentVolumeClaim"), 60, "the claim is gone")
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts)
+    until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
+    stack.serves(SIM)
+
+
+HELD = "shop.example.com/hold"
+
+
+def hold(stack: Stack, names: list[str]) -> None:
+    path = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim-epp"
+    stack.cluster.request("PATCH", path, body={"metadata": {"finalizers": names}}, content_type="application/merge-patch+json")
+
+
+def test_a_finalizer_that_hangs_is_named_with_whose_it_is(stack: Stack) -> None:
+    """The wait ends after the seconds that the file gives it; once the finalizer is gone, it goes on in the run that waits, or in the next one."""
+    stack.serves(SIM)
+    hold(stack, [HELD])
+    done = plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", "llm_d_wait_timeout=30")
+    said = " ".join(done.stdout.split())
+    assert done.returncode and f"sim-epp: being deleted, held by {HELD} of the controller of shop.example.com" in said, done.stdout[-4000:]
+    assert "Traceback" not in said and "sim-epp" in stack.named("v1", "Service")
+    with ThreadPoolExecutor(1) as beside:
+        waits = beside.submit(plays.well, INVENTORY, "playbooks/teardown.yml", stack.artifacts)
+        time.sleep(8)
+        assert not waits.done() and "sim-epp" in stack.named("v1", "Service")
+        hold(stack, [])
+        waits.result()
     until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
     stack.serves(SIM)

@@ -21,8 +21,9 @@ from ..common.objects import Facts, get_path, mapping, text
 ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
 KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"
-# Keys of the parent's data, with names such as `llm-d/llm-d-model-token`: of Secrets, and of the Helm releases that we have installed.
-SECRETS, RELEASES = "secrets", "releases"
+# Keys of the parent's data, with names such as `llm-d/llm-d-model-token`: of Secrets, and of the Helm releases that we have installed; and with those of
+# bundles of CRDs.
+SECRETS, RELEASES, BUNDLES = "secrets", "releases", "crds"
 
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name: an object is the same in each version of its group
 
@@ -49,17 +50,18 @@ class Extent:
     namespaces: frozenset[str] = frozenset()
     secrets: frozenset[Name] = frozenset()
     releases: frozenset[Name] = frozenset()
+    bundles: frozenset[str] = frozenset()
 
     def __or__(self, other: Extent) -> Extent:
         return Extent(*(getattr(self, each.name) | getattr(other, each.name) for each in dataclasses.fields(self)))
 
 
-def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]], releases: c.Iterable[Name] = ()) -> Extent:
-    """That of some objects and releases. kinds: those that members are listed by."""
+def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]], releases: c.Iterable[Name] = (), bundles: c.Iterable[str] = ()) -> Extent:
+    """That of some objects, releases and bundles of CRDs. kinds: those that members are listed by."""
     found = [each for each in identities if each[:2] in kinds]
     secrets = [(each[2], each[3]) for each in found if each[:2] == ("", "Secret")]
     places = [each[2] for each in found if each[2]]
-    return Extent(frozenset(each[:2] for each in found), frozenset(places), frozenset(secrets), frozenset(releases))
+    return Extent(frozenset(each[:2] for each in found), frozenset(places), frozenset(secrets), frozenset(releases), frozenset(bundles))
 
 
 def recorded(parent: Facts | None) -> Extent:
@@ -67,8 +69,8 @@ def recorded(parent: Facts | None) -> Extent:
     notes, data = mapping(get_path(parent or {}, "metadata", "annotations")), mapping((parent or {}).get("data"))
     kinds, home = [each.partition(".")[::2] for each in _split(notes.get(KINDS))], text(get_path(parent or {}, "metadata", "namespace"))
     places = [*_split(notes.get(NAMESPACES)), *([home] if home else [])]
-    names = [frozenset(each.partition("/")[::2] for each in _split(data.get(key))) for key in (SECRETS, RELEASES)]
-    return Extent(frozenset((group, kind) for kind, group in kinds), frozenset(places), *names)
+    secrets, releases = (frozenset(each.partition("/")[::2] for each in _split(data.get(key))) for key in (SECRETS, RELEASES))
+    return Extent(frozenset((group, kind) for kind, group in kinds), frozenset(places), secrets, releases, frozenset(_split(data.get(BUNDLES))))
 
 
 def parent(record: Facts, has: Extent) -> Facts:
@@ -77,6 +79,7 @@ def parent(record: Facts, has: Extent) -> Facts:
     notes = {TOOLING: TOOL, KINDS: ",".join(kinds), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
     metadata = {"name": record["name"], "namespace": record["namespace"], "labels": {**record["labels"], ID: record["id"]}, "annotations": notes}
     data = {key: "\n".join("/".join(each) for each in sorted(names)) for key, names in ((SECRETS, has.secrets), (RELEASES, has.releases))}
+    data[BUNDLES] = "\n".join(sorted(has.bundles))
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 

@@ -226,6 +226,8 @@ def _derive(given: Facts) -> Facts:
     gateway = planned_gateway(user, labels)
     own = secrets(user, labels)
     groups = leader_worker_set(user, given[SERVICES], labels)
+    charts = [*gateway["charts"], *([groups["chart"]] if groups and groups["install"] else [])]
+    before = prerequisites(user, release, gateway, groups)
     together = sharing(services)
     chosen, names = user["llm_d_benchmark"], [service["name"] for service in given[SERVICES]]
     planned = {
@@ -249,11 +251,11 @@ def _derive(given: Facts) -> Facts:
         "image_registry": user[REGISTRY],
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
-        "prerequisites": prerequisites(user, release, gateway, groups),
+        "prerequisites": before,
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "record": record(user, gateway, [*gateway["charts"], *([groups["chart"]] if groups and groups["install"] else [])], labels, own["prune"]),
+        "record": record(user, gateway, charts, before["crds"], labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
         "confirm": user["llm_d_confirm"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],

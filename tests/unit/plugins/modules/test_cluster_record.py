@@ -115,7 +115,7 @@ def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: 
     kinds = "ConfigMap,Deployment.apps,Role.rbac.authorization.k8s.io,RoleBinding.rbac.authorization.k8s.io,Secret,Service,ServiceAccount"
     assert notes[applyset.KINDS] == kinds and notes[applyset.NAMESPACES] == "pickers"
     assert before["metadata"]["labels"][applyset.ID] == ID_OF_THE_RECORD
-    assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": ""}
+    assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": "", "crds": ""}
 
 
 def test_each_member_says_whose_it_is(run: t.Any, there: ApiServer) -> None:

@@ -29,7 +29,7 @@ API = "/apis/gateway.networking.k8s.io/v1"
 GATEWAYS, CLASSES, SPACES = f"{API}/gateways", f"{API}/gatewayclasses", "/api/v1/namespaces"
 RECORD = f"{SPACES}/a/configmaps/a-record"
 RULES = {"name": "a-record", "namespace": "a", "id": "applyset-x-v1", "labels": OURS, "home": "a", "kinds": [[API.removeprefix("/apis/"), "GatewayClass"]]}
-RULES |= {"namespaces": ["a"], "secrets": [], "service_label": "s", "services": None, "claims": False, "alone": False, "releases": []}
+RULES |= {"namespaces": ["a"], "secrets": [], "service_label": "s", "services": None, "claims": False, "alone": False, "releases": [], "crds": ["it"]}
 
 
 def gateway(namespace, name, class_name, labels=None):
@@ -79,10 +79,11 @@ def chosen(item, selector):
 def _look(call):
     api = Api()
 
-    def look(controller, *others, recorded=True, everything=False, **rules):
+    def look(controller, *others, recorded=True, everything=False, noted=None, **rules):
         rows = [{"release_name": "it", **each} for each in (controller, *others)]
         releases = "\n".join(f"{each['namespace']}/{each['release_name']}" for each in rows)
-        api.lists[RECORD.rpartition("/")[0]] = [{"metadata": {"name": "a-record", "labels": OURS}, "data": {"releases": releases}}] if recorded else []
+        there = {"metadata": {"name": "a-record", "labels": OURS}, "data": {"releases": releases, **(noted or {})}}
+        api.lists[RECORD.rpartition("/")[0]] = [there] if recorded else []
         record = {**RULES, "controllers": rows, **rules}
         return call(cluster_record, host=api.url, api_key="sesame-open", record=record, wanted=[], everything=everything)
 
@@ -191,6 +192,14 @@ def test_what_the_file_still_has_stays_until_all_goes(look):
     assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
     found = look(ENVOY, releases=planned, everything=True)
     assert gone(found) == ["it"] and found["after"]["data"]["releases"] == ""
+
+
+def test_bundles_of_crds_stay_in_the_record(look):
+    """As the CRDs do in the cluster, also when the file asks for other ones."""
+    found = look(ENVOY)
+    assert found["before"]["data"]["crds"] == found["after"]["data"]["crds"] == "it"
+    assert look(ENVOY, crds=["other"], recorded=False)["after"]["data"]["crds"] == "other"
+    assert look(ENVOY, crds=["other"], noted={"crds": "it"})["after"]["data"]["crds"] == "it\nother"
 
 
 def test_the_last_one_installed_goes_first(look):

@@ -153,6 +153,12 @@ def test_a_file_that_does_not_speak_of_services_prunes_none() -> None:
     assert pruned(there, plan(user()))
 
 
+def test_what_is_installed_for_the_cluster_is_recorded_by_its_name() -> None:
+    made, team = (plan(user(llm_d_scope=scope, llm_d_gateway={"provider": "envoy_gateway"}))["record"] for scope in ("cluster", "namespace"))
+    assert made["crds"] == ["gateway-api", "inference-extension", "envoy-gateway"] and made["releases"] == [["envoy-gateway-system", "envoy-gateway"]]
+    assert team["crds"] == team["releases"] == []
+
+
 def test_an_administrators_run_prunes_no_services() -> None:
     there = definitions(plan(user(SIMULATOR)))
     assert pruned(there, plan(user(llm_d_scope="prerequisites"))) == [] and pruned(there, plan(user()))
