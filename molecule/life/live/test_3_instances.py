@@ -72,8 +72,11 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
         changed = {**other, "llm_d_model_services": [{**service, "engine": {**service["engine"], "max_num_seqs": 7}}]}
         plays.well(INVENTORY, "site.yml", stack.artifacts, **changed)
     whole(load.report)
-    second = f"{address(stack, other['llm_d_gateway']['name'], place)}{service.get('route', {}).get('path', '')}"
-    with SteadyLoad(second, MODEL, RATE) as load:
+
+    def second() -> str:
+        return f"{address(stack, other['llm_d_gateway']['name'], place)}{service.get('route', {}).get('path', '')}"
+
+    with SteadyLoad(second(), MODEL, RATE) as load:
         stack.serves(sim(engine={"max_num_seqs": 7}))
         stack.serves(SIM)
     whole(load.report)
@@ -88,10 +91,10 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
         done = plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", given)
         assert done.returncode and "HTTPRoute llm-d/another of instance other leads through" in " ".join(done.stdout.split()), done.stdout[-3000:]
     else:
-        with SteadyLoad(second, MODEL, RATE) as load:
+        with SteadyLoad(second(), MODEL, RATE) as load:
             plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, llm_d_model_services=[SIM])
         whole(load.report)
-    assert answers(second).startswith("another-")
+    assert answers(second()).startswith("another-")
     stack.serves(SIM)
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **other)
     assert "changed=0 " in stack.serves(SIM)

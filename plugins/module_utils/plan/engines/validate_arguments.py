@@ -116,7 +116,7 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
         total *= int(value)
     if total == wanted:
         return []
-    shown = " ".join(f"{'--' if len(flag) > 2 else '-'}{flag}={value}" for flag, value in given.items())
+    shown = " ".join(f"--{flag}={value}" for flag, value in given.items())
     return [
         Problem(
             place_of(arguments, next(iter(given)), f"{path}.engine.args"),

@@ -103,6 +103,21 @@ def test_panels_are_those_of_the_release_line_and_the_configuration() -> None:
     assert len(panels(service(flowing, "scheduler-0.7", **BOTH))[other]) == 2, "this line does not export it"
 
 
+def named(value: t.Any, name: str) -> t.Iterator[tuple[str, str]]:
+    """(quantile, name) of each query of a quantile. name: the key of the name."""
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from named(each, name)
+    expr = str((value.get("expr") or value.get("query") or "") if isinstance(value, dict) else "")
+    if found := re.match(r"histogram_quantile\(([0-9.]+), ", expr):
+        yield found.group(1), value[name]
+
+
+def test_each_line_of_a_panel_is_named_by_its_quantile() -> None:
+    grafana, perses = service(SIM, **BOTH)["dashboards"]
+    for page, name in ((json.loads(grafana["data"]["llm-d-sim.json"]), "legendFormat"), (perses["spec"], "seriesNameFormat")):
+        assert set(named(page, name)) == {("0.5", "p50"), ("0.99", "p99")}
+
+
 GATED: Facts = {"preset": "queue", "feature_gates": ["flowControl"]}
 FLOWING: Facts = {"preset": "queue", "scorers": {"active_requests": 1}, "flow_control": {"max_requests": 100, "max_bytes": 1 << 30}}
 LIMITS, STALE, IN_FLIGHT = "Flow control limits in use", "Servers with stale metrics", {"Requests in flight", "Tokens in flight"}
