@@ -59,7 +59,8 @@ def test_what_is_taken_out_of_the_file_goes_and_nothing_else(stack: Stack, other
     assert len(second) >= 9 and both == {**both, **alone}
 
     shown = " ".join(stack.serves(SIM, options=("--check", "--diff")).split())
-    assert not [what for what in second if what not in shown], shown[-6000:]
+    deleted = [f"{what.replace(' ', f' {NAMESPACE}/')} (deleted)" for what in second]
+    assert not [what for what in deleted if what not in shown], shown[-6000:]
     assert there(stack) == both, "check mode deletes nothing"
 
     with SteadyLoad(stack.url("sim"), MODEL, rate=10, long_tokens=50) as load:
