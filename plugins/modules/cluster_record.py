@@ -197,7 +197,8 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
     """The result but for `before`. has: what the record says; planned: what it says once all else is gone."""
     there, hidden, unseen = members(cluster, record, has)
     gone, kept = applyset.surplus(there, wanted, record)
-    old = [row for row in record["controllers"] if (row["namespace"], row["release_name"]) in has.releases - planned.releases]
+    left = frozenset() if record["alone"] else has.releases - planned.releases
+    old = [row for row in record["controllers"] if (row["namespace"], row["release_name"]) in left]
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"])
     kept += [item for item in gone if item["kind"] == CLASS and item["metadata"]["name"] in use["classes"]]

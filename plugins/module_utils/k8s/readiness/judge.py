@@ -69,7 +69,11 @@ HOLDERS: tuple[tuple[str, str, str], ...] = (
     ("batch.kubernetes.io/job-tracking", "the job controller of Kubernetes", "check that kube-controller-manager runs"),
     ("customresourcecleanup.apiextensions.k8s.io", "the API server, while objects of the kind exist", "delete these objects"),
     ("service.kubernetes.io/load-balancer-cleanup", "the cloud's load balancer", "check that the cloud controller manager runs"),
-    ("gateway-exists-finalizer.gateway.networking.k8s.io", "the controller of the class, while a Gateway is of it", "delete these Gateways"),
+    (
+        "gateway-exists-finalizer.gateway.networking.k8s.io",
+        "the controller of the class, while a Gateway is of it",
+        "delete these Gateways; check that the controller runs",
+    ),
     ("finalizer.keda.sh", "KEDA", "check that its operator runs"),
     (".envoyproxy.io", "Envoy Gateway", "check that its controller runs"),
     (".istio.io", "Istio", "check that istiod runs"),

@@ -194,6 +194,12 @@ def test_what_the_file_still_has_stays_until_all_goes(look):
     assert gone(found) == ["it"] and found["after"]["data"]["releases"] == ""
 
 
+def test_a_run_for_some_services_removes_no_controller(look):
+    """The Gateway that it serves stays."""
+    found = look(ENVOY, alone=True)
+    assert gone(found) == [] == classes(found) and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+
+
 def test_bundles_of_crds_stay_in_the_record(look):
     """As the CRDs do in the cluster, also when the file asks for other ones."""
     found = look(ENVOY)
