@@ -197,8 +197,9 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
     """The result but for `before`. has: what the record says; planned: what it says once all else is gone."""
     there, hidden, unseen = members(cluster, record, has)
     gone, kept = applyset.surplus(there, wanted, record)
-    left = frozenset() if record["alone"] else has.releases - planned.releases
-    old = [row for row in record["controllers"] if (row["namespace"], row["release_name"]) in left]
+    left = has.releases - planned.releases
+    rows = [] if record["alone"] else [row for row in record["controllers"] if row["namespace"] not in record["needed"]]
+    old = [row for row in rows if (row["namespace"], row["release_name"]) in left]
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"])
     kept += [item for item in gone if item["kind"] == CLASS and item["metadata"]["name"] in use["classes"]]
@@ -243,7 +244,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    record, asked = module.params["record"], not module.params["everything"]
+    asked = not module.params["everything"]
+    record = {**module.params["record"], **({} if asked else {"needed": []})}
     wanted = {tuple(each) for each in module.params["wanted"]} if asked else set()
     listed = {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
     planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [], record["crds"])

@@ -255,7 +255,7 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "record": record(user, gateway, charts, before["crds"], labels, own["prune"]),
+        "record": record(user, gateway, groups, charts, before["crds"], labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
         "confirm": user["llm_d_confirm"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],

@@ -61,11 +61,14 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
 )
 
 
-def record(user: Facts, gateway: Facts, charts: t.Sequence[Facts], bundles: t.Sequence[Facts], labels: Facts, secrets: t.Sequence[Facts]) -> Facts:
+def record(
+    user: Facts, gateway: Facts, groups: Facts | None, charts: t.Sequence[Facts], bundles: t.Sequence[Facts], labels: Facts, secrets: t.Sequence[Facts]
+) -> Facts:
     """The record and its rules, as the module cluster_record takes them. With scope prerequisites it has another name, and none of the other file's objects.
 
-    charts, bundles (of CRDs): the planned ones; secrets: those that older versions made, and that the file does not ask for. services: names of those whose
-    objects may go, None for all; alone: whether what belongs to no service stays; home: of objects that are ours by it, empty where they are another file's.
+    groups: the planned LeaderWorkerSet controller; charts, bundles (of CRDs): the planned ones; secrets: those that older versions made, and that the file
+    does not ask for. services: names of those whose objects may go, None for all; alone: whether what belongs to no service stays; home: of objects that are
+    ours by it, empty where they are another file's.
     """
     scope, home = user["llm_d_scope"], user["llm_d_namespace"]
     name = f"{user['llm_d_instance']}{'-prerequisites' if scope == 'prerequisites' else ''}{SUFFIX}"
@@ -84,6 +87,8 @@ def record(user: Facts, gateway: Facts, charts: t.Sequence[Facts], bundles: t.Se
         "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
         "claims": user[VARIABLE]["claims"],
         "releases": [[chart["namespace"], chart["release_name"]] for chart in charts],
+        # Namespaces of controllers, whoever installs them.
+        "needed": [*(each["namespace"] for each in gateway["controllers"]), *([LEADER_WORKER_SET["namespace"]] if groups else [])],
         "crds": [bundle["name"] for bundle in bundles if bundle["sources"]],
         "controllers": [] if scope == "namespace" else _controllers(),
         "alone": False,

@@ -29,7 +29,17 @@ API = "/apis/gateway.networking.k8s.io/v1"
 GATEWAYS, CLASSES, SPACES = f"{API}/gateways", f"{API}/gatewayclasses", "/api/v1/namespaces"
 RECORD = f"{SPACES}/a/configmaps/a-record"
 RULES = {"name": "a-record", "namespace": "a", "id": "applyset-x-v1", "labels": OURS, "home": "a", "kinds": [[API.removeprefix("/apis/"), "GatewayClass"]]}
-RULES |= {"namespaces": ["a"], "secrets": [], "service_label": "s", "services": None, "claims": False, "alone": False, "releases": [], "crds": ["it"]}
+RULES |= {
+    "namespaces": ["a"],
+    "secrets": [],
+    "service_label": "s",
+    "services": None,
+    "claims": False,
+    "alone": False,
+    "releases": [],
+    "needed": [],
+    "crds": ["it"],
+}
 
 
 def gateway(namespace, name, class_name, labels=None):
@@ -198,6 +208,12 @@ def test_a_run_for_some_services_removes_no_controller(look):
     """The Gateway that it serves stays."""
     found = look(ENVOY, alone=True)
     assert gone(found) == [] == classes(found) and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+
+
+def test_what_the_file_needs_stays_also_where_it_no_longer_installs_it(look):
+    found = look(ENVOY, needed=["envoy-gateway-system"])
+    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    assert gone(look(ENVOY, needed=["envoy-gateway-system"], everything=True)) == ["it"]
 
 
 def test_bundles_of_crds_stay_in_the_record(look):

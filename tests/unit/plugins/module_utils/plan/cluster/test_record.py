@@ -159,6 +159,15 @@ def test_what_is_installed_for_the_cluster_is_recorded_by_its_name() -> None:
     assert team["crds"] == team["releases"] == []
 
 
+def test_a_controller_is_needed_also_where_somebody_else_installs_it() -> None:
+    for provider, namespace in (("envoy_gateway", "envoy-gateway-system"), ("istio", "istio-system")):
+        for install in (True, False):
+            assert plan(user(llm_d_gateway={"provider": provider, "install": install}))["record"]["needed"] == [namespace]
+    assert plan(user(llm_d_gateway={"provider": "standalone"}))["record"]["needed"] == []
+    group = {"name": "big", "model": {"uri": "hf://a/b"}, "accelerator": {"per_replica": 16, "nodes": 2}}
+    assert plan(user(group, llm_d_leader_worker_set={"install": False}, llm_d_gateway={"provider": "standalone"}))["record"]["needed"] == ["lws-system"]
+
+
 def test_an_administrators_run_prunes_no_services() -> None:
     there = definitions(plan(user(SIMULATOR)))
     assert pruned(there, plan(user(llm_d_scope="prerequisites"))) == [] and pruned(there, plan(user()))
