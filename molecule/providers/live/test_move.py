@@ -18,7 +18,7 @@ from steady_load import SteadyLoad
 
 RATE, MODEL = 50.0, "llm-d/simulated-8b"
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
-LOCAL = "inventories/local"
+LOCAL, POOLS = "inventories/local", "molecule/providers/pools"
 STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
 # A few seconds for each preset, of short prompts.
 SHORT: dict[str, t.Any] = {
@@ -44,17 +44,21 @@ def gateway_objects() -> list[str]:
     return sorted(name for name in found if name in ("llm-d-gateway", "sim", "envoy-gateway"))
 
 
-def moved(artifacts: Path, old: str, **given: t.Any) -> str:
-    """The address after a move away from another one: neither loses a request, the old one until the run that prunes it. The validation counts requests."""
-    with SteadyLoad(old, MODEL, RATE) as before:
-        plays.well(LOCAL, "site.yml", artifacts, "--skip-tags", "record,validation", **given)
-    verdict = plays.site(LOCAL, artifacts, "--skip-tags", "record", **given)[0]
-    with SteadyLoad(verdict["endpoint"], MODEL, RATE) as after:
-        plays.well(LOCAL, "site.yml", artifacts, "--skip-tags", "validation", **given)
-    print(f"\nold: {before.report}\nnew: {after.report}")
-    assert verdict["ok"] and verdict["endpoint"] != old and plays.site(LOCAL, artifacts, **given)[0]["ok"]
-    for report in (before.report, after.report):
-        assert not report.lost and report.sent > 100 and set(report.statuses) == {200}
+def loses_nothing(url: str, inventory: str, artifacts: Path, *options: str, **given: t.Any) -> None:
+    """A run under load at an address; without its validation, which counts requests."""
+    with SteadyLoad(url, MODEL, RATE) as load:
+        plays.well(inventory, "site.yml", artifacts, "--skip-tags", ",".join(("validation", *options)), **given)
+    print(f"\n{load.report}")
+    assert not load.report.lost and load.report.sent > 100 and set(load.report.statuses) == {200}
+
+
+def moved(inventory: str, artifacts: Path, old: str | None, **given: t.Any) -> str:
+    """The address after a move away from another one: neither loses a request, the old one until the run that prunes it."""
+    if old:
+        loses_nothing(old, inventory, artifacts, "record", **given)
+    verdict = plays.site(inventory, artifacts, "--skip-tags", "record", **given)[0]
+    assert verdict["ok"] and verdict["endpoint"] != old
+    loses_nothing(verdict["endpoint"], inventory, artifacts, **given)
     return str(verdict["endpoint"])
 
 
@@ -67,7 +71,7 @@ def test_check_mode_shows_the_move_and_makes_none(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_to_another_provider(artifacts: Path) -> None:
-    moved(artifacts, plays.site(LOCAL, artifacts)[0]["endpoint"], **STANDALONE)
+    moved(LOCAL, artifacts, plays.site(LOCAL, artifacts)[0]["endpoint"], **STANDALONE)
     assert gateway_objects() == []
 
 
@@ -86,6 +90,15 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
-    moved(artifacts, plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"])
+    """The proxy of the provider `standalone` is in the pods of the endpoint picker: its address ends while these are replaced."""
+    moved(LOCAL, artifacts, None)
+    assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
+    assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts)
+
+
+def test_the_stack_moves_between_gateways(artifacts: Path) -> None:
+    """From Envoy Gateway to Envoy AI Gateway, whose routes lead to the pool, and back."""
+    there = moved(POOLS, artifacts, plays.site(LOCAL, artifacts)[0]["endpoint"])
+    moved(LOCAL, artifacts, there)
     assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
     assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts)
