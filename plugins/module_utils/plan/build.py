@@ -35,7 +35,7 @@ from .engines.engine import spelled_out
 from .engines.sidecars import routing_proxy
 from .engines.weights import claim, served_name
 from .gateways.endpoint_picker import configuration, pool, scheduler
-from .gateways.gateway import default_name, listened_hosts
+from .gateways.gateway import default_name, listened_hosts, routes_suffix
 from .gateways.gateway import gateway as planned_gateway
 from .gateways.gateway_policies import service_policies
 from .gateways.sharing import by_name, sharing, sharing_problems
@@ -190,7 +190,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
     names = [service["name"] for _path, service in named]
-    routes = [] if alone else route_problems(right, listened_hosts(user) if scalars_right else ["*"])
+    routes = [] if alone else route_problems(right, listened_hosts(user) if scalars_right else ["*"], routes_suffix(user) if scalars_right else "")
     if scalars_right and not alone:
         routes += hostname_problems(user, right) + published_problems(user, right) + sharing_problems(user, right, names)
     taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}, **{name + RESTORE_SUFFIX: name for name in names}}

@@ -68,7 +68,11 @@ _ACCELERATOR = {
 _ANY = Field("any", "A value.")
 
 _ROUTE = {
-    "name": Field("str", "Name of the HTTPRoute. If omitted, the name of the model service.", format="dns_subdomain"),
+    "name": Field(
+        "str",
+        "Name of the HTTPRoute. If omitted, the name of the model service, with C(-PROVIDER) where the name of the Gateway has that.",
+        format="dns_subdomain",
+    ),
     "path": Field(
         "str",
         "Path prefix of this model at the gateway. A prefix other than C(/) is removed before the request reaches the model server.",

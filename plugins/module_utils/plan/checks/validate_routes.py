@@ -17,8 +17,9 @@ from ..servers.server import DIRECT_SUFFIX
 LONGEST_HEADER = 4096  # characters of a value that an HTTPRoute matches
 
 
-def route_problems(services: t.Iterable[tuple[str, Facts]], listened: t.Sequence[str]) -> list[Problem]:
-    """Services that get the same requests, or with the same name of their routes. Takes (path, service) pairs. listened: host names of the listeners."""
+def route_problems(services: t.Iterable[tuple[str, Facts]], listened: t.Sequence[str], suffix: str) -> list[Problem]:
+    """Services that get the same requests, or with the same name of their routes. Takes (path, service) pairs. listened: host names of the listeners; suffix:
+    of the names of routes."""
     seen: list[tuple[str, str, Facts]] = []
     named: dict[str, tuple[str, Facts]] = {}
     found = []
@@ -26,7 +27,7 @@ def route_problems(services: t.Iterable[tuple[str, Facts]], listened: t.Sequence
         for option in ("path", "direct_path") if service["route"]["direct_path"] else ("path",):
             found += _same_route(service, path, option, seen, listened)
             seen.append((path, option, service))
-        name = service["route"]["name"] or service["name"]
+        name = service["route"]["name"] or service["name"] + suffix
         for made in (name, f"{name}{DIRECT_SUFFIX}") if service["route"]["direct_path"] else (name,):
             other, first = named.setdefault(made, (path, service))
             if first is not service and first["name"] != service["name"]:  # services with one name are told as such

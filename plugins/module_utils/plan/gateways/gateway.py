@@ -60,6 +60,7 @@ def gateway(user: Facts, labels: Facts) -> Facts:
         "route_timeouts": facts["route_timeouts"],
         "weights": facts["weights"],
         "routes_namespace": settings["routes_namespace"] or home,
+        "routes_suffix": routes_suffix(user),
         "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
         "controllers": controllers(facts),
         "extension": _extension(user, facts["extension"]) if facts["extension"] else None,
@@ -90,6 +91,11 @@ def _extension(user: Facts, row: Facts) -> Facts:
 def default_name(provider: str) -> str:
     """The name of the Gateway: different for each provider, so that a new gateway starts next to the old one."""
     return DEFAULT_NAME if provider == "envoy_gateway" else f"{DEFAULT_NAME}-{provider.replace('_', '-')}"
+
+
+def routes_suffix(user: Facts) -> str:
+    """What the names of routes end in: different where those of Gateways are, so that an old Gateway keeps its routes until they are pruned."""
+    return "" if user["llm_d_gateway"]["name"] else default_name(user["llm_d_gateway"]["provider"]).removeprefix(DEFAULT_NAME)
 
 
 def version(user: Facts) -> str | None:

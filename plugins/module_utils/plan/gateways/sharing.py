@@ -13,7 +13,7 @@ from ...schema.fields import Problem
 from ..engines.weights import served_name
 from ..parts.charts import provider_facts
 from ..parts.names import name_suffix, service_name
-from .gateway import common_host, connection, listened_hosts
+from .gateway import common_host, connection, listened_hosts, routes_suffix
 
 # A request with this header and the name of the service whose route is shared stays with that service.
 PIN = "x-llm-d-service"
@@ -132,7 +132,7 @@ def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple
     for other, key in written.items():
         if other == name:
             continue
-        made = part_name(name, other)
+        made = part_name(name, other) + routes_suffix(user)
         for holder, each in services if facts["weights"] == "request_id" else []:
             if each["route"]["name"] == made:
                 why = f"is the name of the route by which {place} gives '{key}' its requests."

@@ -164,7 +164,9 @@ def routes(service: Facts, sharing: t.Mapping[str, Facts], gateway: Facts, home:
         if owner["name"] != service["name"] and service["name"] in owner["route"]["weights"]:
             shared = _route({**service, "route": {**owner["route"], "weights": {}}}, gateway, home, labels, backends)
             mine = [*shared["headers"], part(owner["name"], owner["route"]["weights"], service["name"])]
-            found.append({**shared, "name": part_name(owner["name"], service["name"]), "rules": [{**shared["rules"][0], "headers": mine}]})
+            found.append(
+                {**shared, "name": part_name(owner["name"], service["name"]) + gateway["routes_suffix"], "rules": [{**shared["rules"][0], "headers": mine}]}
+            )
     return found
 
 
@@ -178,7 +180,7 @@ def _route(service: Facts, gateway: Facts, home: str, labels: Facts, backends: t
     path = prefix(service, "path")
     headers = [{"name": name, "value": value} for name, value in service["route"]["headers"].items()]
     return {
-        "name": service["route"]["name"] or service["name"],
+        "name": service["route"]["name"] or service["name"] + gateway["routes_suffix"],
         "namespace": gateway["routes_namespace"],
         "labels": labels_in(gateway["routes_namespace"], home, labels),
         "exists": gateway["gateway_api"],
