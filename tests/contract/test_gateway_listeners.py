@@ -60,7 +60,7 @@ def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_routes_bear_their_hosts_and_the_validation_asks_by_one_that_the_listener_takes(provider: str) -> None:
     planned, found = made(provider)
-    routes = {item["metadata"]["name"]: item for item in found if item["kind"] == "HTTPRoute"}
+    routes = {item["metadata"]["name"].removesuffix(planned["gateway"]["routes_suffix"]): item for item in found if item["kind"] == "HTTPRoute"}
     assert not [problem for route in routes.values() for problem in others.problems(route)]
     assert {name: route["spec"]["hostnames"] for name, route in routes.items()} == {"llama": ["chat.example.com"], "sim": []}
     assert {target["name"]: target["host_header"] for target in asked(planned)} == {"llama": "chat.example.com", "sim": "validation.example.com"}

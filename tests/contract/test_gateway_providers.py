@@ -211,9 +211,9 @@ def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
         assert spec["workloadSelector"]["labels"] == {"gateway.networking.k8s.io/gateway-name": planned["gateway"]["name"]}
         insert, enable, obey = (patch["patch"]["value"] for patch in spec["configPatches"])
         assert insert["disabled"] is True and list(enable["typed_per_filter_config"]) == [insert["name"]]
-        route = find(found, "HTTPRoute", service["name"])
+        route = find(found, "HTTPRoute", service["route"]["name"])
         matched = [patch["match"] for patch in spec["configPatches"]]
-        assert matched[1]["routeConfiguration"]["vhost"]["route"]["name"] == f"{route['metadata']['namespace']}.{service['name']}.0"
+        assert matched[1]["routeConfiguration"]["vhost"]["route"]["name"] == f"{route['metadata']['namespace']}.{route['metadata']['name']}.0"
         backend = route["spec"]["rules"][0]["backendRefs"][0]
         assert backend["kind"] == "Service" and matched[2]["cluster"] == {
             "service": f"{backend['name']}.llm-d.svc.cluster.local",

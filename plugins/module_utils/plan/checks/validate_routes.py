@@ -11,7 +11,7 @@ from ...common.objects import Facts
 from ...http import headers as http_headers
 from ...schema.fields import Problem
 from ..engines.api_keys import api_key_reference
-from ..gateways.sharing import prefix, same_hosts
+from ..gateways.sharing import prefix, route_name, same_hosts
 from ..servers.server import DIRECT_SUFFIX
 
 LONGEST_HEADER = 4096  # characters of a value that an HTTPRoute matches
@@ -27,7 +27,7 @@ def route_problems(services: t.Iterable[tuple[str, Facts]], listened: t.Sequence
         for option in ("path", "direct_path") if service["route"]["direct_path"] else ("path",):
             found += _same_route(service, path, option, seen, listened)
             seen.append((path, option, service))
-        name = service["route"]["name"] or service["name"] + suffix
+        name = route_name(service, suffix)
         for made in (name, f"{name}{DIRECT_SUFFIX}") if service["route"]["direct_path"] else (name,):
             other, first = named.setdefault(made, (path, service))
             if first is not service and first["name"] != service["name"]:  # services with one name are told as such

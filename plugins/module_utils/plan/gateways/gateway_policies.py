@@ -12,6 +12,7 @@ from ...releases.deployed import ENGINE_DEFAULTS
 from ...releases.gateways import GATEWAY_PROVIDERS
 from ..parts.names import scheduler_namespace
 from ..parts.pod_spec import front, labels_in
+from .sharing import route_name
 
 DOMAIN = "svc.cluster.local"
 GKE_TIMEOUT = 300  # seconds, the value of llm-d's charts
@@ -129,7 +130,7 @@ def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labe
             "disabled": True,
             "typed_config": processor(f"{name}.{scheduler_namespace(user)}", service["scheduler"]["grpc_port"], gateway, failure_mode),
         },
-        "route": f"{gateway['routes_namespace']}.{service['route']['name'] or service['name']}.0",
+        "route": f"{gateway['routes_namespace']}.{route_name(service, gateway['routes_suffix'])}.0",
         "per_route": {filter_name: {"@type": f"{_EXT_PROC}.ExtProcPerRoute", "overrides": {}}},
         "service": f"{front(service)['name']}.{home}.{DOMAIN}",
         "port": front(service)["port"],

@@ -39,6 +39,11 @@ def by_name(service: Facts, user: Facts, names: t.Sequence[str]) -> Facts:
     return {**service, "route": {**service["route"], "weights": weights}}
 
 
+def route_name(service: Facts, suffix: str) -> str:
+    """The name of the HTTPRoute of a service. suffix: of the routes of this Gateway."""
+    return str(service["route"]["name"] or service["name"] + suffix)
+
+
 def part_name(owner: str, name: str) -> str:
     """The name of the HTTPRoute by which a service gets its part of the requests of the owner's route."""
     return f"{owner}.{name}"

@@ -17,7 +17,7 @@ from ..engines.engine import engine_image, vendor
 from ..engines.multi_node import to_workload
 from ..engines.server_arguments import as_written, served_arguments, server_environment
 from ..engines.weights import access_mode, volumes
-from ..gateways.sharing import PIN, part, part_name, prefix, rules
+from ..gateways.sharing import PIN, part, part_name, prefix, route_name, rules
 from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
 from ..parts.tracing import server_requirements
 from .caches import cache_volumes, with_caches, with_memory
@@ -180,7 +180,7 @@ def _route(service: Facts, gateway: Facts, home: str, labels: Facts, backends: t
     path = prefix(service, "path")
     headers = [{"name": name, "value": value} for name, value in service["route"]["headers"].items()]
     return {
-        "name": service["route"]["name"] or service["name"] + gateway["routes_suffix"],
+        "name": route_name(service, gateway["routes_suffix"]),
         "namespace": gateway["routes_namespace"],
         "labels": labels_in(gateway["routes_namespace"], home, labels),
         "exists": gateway["gateway_api"],

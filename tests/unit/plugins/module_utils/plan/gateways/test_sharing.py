@@ -40,7 +40,8 @@ def many(provider: str = "envoy_gateway", headers: int = 0, variants: int = 1) -
 
 
 def routes(planned: Facts) -> dict[str, Facts]:
-    return {item["metadata"]["name"]: item for item in objects(planned) if item["kind"] == "HTTPRoute"}
+    """By name, without the provider at its end."""
+    return {item["metadata"]["name"].removesuffix(planned["gateway"]["routes_suffix"]): item for item in objects(planned) if item["kind"] == "HTTPRoute"}
 
 
 def headers(rule: Facts) -> list[list[str]]:
@@ -128,7 +129,7 @@ def test_a_header_that_the_rules_of_a_provider_do_not_have_may_be_asked_for() ->
     assert not problems(asking("agentgateway", "x-request-id"))
 
 
-NAMED: Facts = {**service("third", path="/t"), "route": {"path": "/t", "name": "old.new"}}
+NAMED: Facts = {**service("third", path="/t"), "route": {"path": "/t", "name": "old.new-istio"}}
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ def test_weights_name_services_with_the_suffix_or_without(weights: Facts, provid
     zoo = {**FULL, "route": {**FULL["route"], "weights": weights}}
     made = file_of(llm_d_model_services=[zoo, YAK], llm_d_gateway={"provider": provider}, **{SUFFIX: "-blue"})
     planned = plan(made)
-    routes = {item["metadata"]["name"]: item["spec"]["rules"] for item in definitions(planned) if item["kind"] == "HTTPRoute"}
+    end = planned["gateway"]["routes_suffix"]
+    routes = {item["metadata"]["name"].replace(end, ""): item["spec"]["rules"] for item in definitions(planned) if item["kind"] == "HTTPRoute"}
     parts = {"zoo-blue.yak-blue"} if provider == "envoy_gateway" else set()
     assert set(routes) == {"zoo-blue", "zoo-blue-direct", "perch-blue"} | parts
     pins = [each["value"] for rule in routes["zoo-blue"] for each in rule["matches"][0].get("headers", []) if each["name"] == "x-llm-d-service"]
