@@ -140,12 +140,19 @@ def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labe
 
 def processor(picker: str, port: int, gateway: Facts, failure_mode: str) -> Facts:
     """The configuration of Envoy's ext_proc filter; `picker` is NAME.NAMESPACE of the endpoint picker's Service."""
-    body = gateway["ext_proc"]["body_mode"]
     return {
         "@type": f"{_EXT_PROC}.ExternalProcessor",
         "grpc_service": {"envoy_grpc": {"cluster_name": f"outbound|{port}||{picker}.{DOMAIN}"}, "timeout": "10s"},
         "failure_mode_allow": failure_mode == "FailOpen",
-        "message_timeout": gateway["ext_proc"]["message_timeout"],
+        **exchange(gateway["ext_proc"]),
+    }
+
+
+def exchange(ext_proc: Facts) -> Facts:
+    """What of that configuration says which parts of requests and responses the endpoint picker sees, and where its choice goes. ext_proc: of the plan."""
+    body = ext_proc["body_mode"]
+    return {
+        "message_timeout": ext_proc["message_timeout"],
         "processing_mode": {
             "request_header_mode": "SEND",
             "response_header_mode": "SEND",

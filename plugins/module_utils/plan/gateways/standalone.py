@@ -11,7 +11,7 @@ import json
 from ...common.objects import Facts
 from ..parts.pod_spec import PROXY_READINESS, container_security
 from ..parts.tracing import collector
-from .gateway_policies import MANY
+from .gateway_policies import MANY, exchange
 
 PORT, READY_PORT, ADMIN_PORT = 8081, 19001, 19000
 PORTS = {"requests": PORT, "readiness of the proxy": READY_PORT, "administration of the proxy": ADMIN_PORT}
@@ -142,23 +142,13 @@ def _strip(header: str) -> Facts:
 
 
 def _ext_proc(ext_proc: Facts) -> Facts:
-    body = ext_proc["body_mode"]
     return {
         "name": "envoy.filters.http.ext_proc",
         "typed_config": {
             "@type": f"{_FILTERS}.ext_proc.v3.ExternalProcessor",
             "grpc_service": {"envoy_grpc": {"cluster_name": "picker"}, "timeout": "10s"},
-            "message_timeout": ext_proc["message_timeout"],
             "status_on_error": {"code": "ServiceUnavailable"},
-            "processing_mode": {
-                "request_header_mode": "SEND",
-                "response_header_mode": "SEND",
-                "request_body_mode": body,
-                "response_body_mode": body,
-                "request_trailer_mode": "SEND",
-                "response_trailer_mode": "SEND",
-            },
-            "metadata_options": {"forwarding_namespaces": {"untyped": ["envoy.lb"]}, "receiving_namespaces": {"untyped": ["envoy.lb"]}},
+            **exchange(ext_proc),
         },
     }
 
