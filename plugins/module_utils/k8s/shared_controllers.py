@@ -28,7 +28,7 @@ class ControllerUse:
 def removable(use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str) -> Facts:
     """{free: the controllers that nobody else uses, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
 
-    controllers: rows of releases/controllers.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
+    controllers: rows of plan/cluster/record.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
     labels need nothing, since they go or have another controller; empty where they are another file's.
     """
     gateways = [item for item in use.gateways or [] if not (home and is_ours(item, labels, home))]
