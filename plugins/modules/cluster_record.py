@@ -108,11 +108,10 @@ unseen:
   sample: [configmaps in namespace gateways]
 """
 
-import typing as t
-
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.labels import has_labels
+from ..module_utils.common.objects import Facts, api_group
 from ..module_utils.k8s import applyset
 from ..module_utils.k8s.applyset import Extent
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
@@ -121,7 +120,6 @@ from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.namespace_reader import METADATA, kinds
 from ..module_utils.k8s.shared_controllers import removable
 
-Facts = dict[str, t.Any]
 CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
@@ -140,7 +138,7 @@ def read(cluster: Cluster, record: Facts) -> Extent:
 def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
     """(API version, kind) of all that may have members: those that this release makes, and those that the record has."""
     known = [tuple(each) for each in record["kinds"]]
-    lacking = has.kinds - {(version.rpartition("/")[0], kind) for version, kind in known}
+    lacking = has.kinds - {(api_group(version), kind) for version, kind in known}
     more = kinds(cluster, {group for group, _kind in lacking})[0] if lacking else []
     return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)]
 
@@ -164,9 +162,9 @@ def members(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[Facts], 
 
     answers = cluster.parallel(listed, jobs)
     hidden = [
-        (version.rpartition("/")[0], kind, place)
+        (api_group(version), kind, place)
         for (version, kind, place), answer in zip(jobs, answers, strict=True)
-        if answer is None and (version.rpartition("/")[0], kind) in has.kinds and place in has.namespaces
+        if answer is None and (api_group(version), kind) in has.kinds and place in has.namespaces
     ]
     found = [item for answer in answers for item in answer or []]
     # Older versions recorded none: the prompts of a CronJob have its name.
@@ -247,7 +245,7 @@ def main() -> None:
     asked = not module.params["everything"]
     record = {**module.params["record"], **({} if asked else {"needed": []})}
     wanted = {tuple(each) for each in module.params["wanted"]} if asked else set()
-    listed = {(version.rpartition("/")[0], kind) for version, kind in record["kinds"]}
+    listed = {(api_group(version), kind) for version, kind in record["kinds"]}
     planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [], record["crds"])
     try:
         cluster = connect(module)

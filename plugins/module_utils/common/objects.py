@@ -51,6 +51,16 @@ def get_path(value: t.Any, *keys: str) -> t.Any:
     return value
 
 
+def api_group(version: object) -> str:
+    """The group of an API version such as apps/v1; empty for the core group."""
+    return text(version).rpartition("/")[0]
+
+
+def group_of(obj: Facts) -> str:
+    """The API group of an object."""
+    return api_group(obj.get("apiVersion"))
+
+
 def dicts(value: object) -> list[Facts]:
     """The mappings in a list; empty for anything that is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

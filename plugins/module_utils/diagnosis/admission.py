@@ -9,7 +9,7 @@ import collections.abc as c
 import typing as t
 
 from ..common.labels import has_labels
-from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.objects import Facts, api_group, dicts, get_path, mapping, text
 from .finding import NOTE, REFUSED, SUSPECT, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of, selector_matches
 from .strangers import GATEWAY_API, failing, is_ours, pods_of, whose
@@ -24,7 +24,7 @@ def _resources(snap: Snapshot) -> c.Iterator[tuple[str, str, str]]:
     yield from (("", "pods", "Pod"), ("", "services", "Service"), ("", "configmaps", "ConfigMap"))
     yield from (("apps", "deployments", "Deployment"), ("apps", "replicasets", "ReplicaSet"))
     yield from ((GATEWAY_API, "gateways", "Gateway"), (GATEWAY_API, "httproutes", "HTTPRoute"))
-    for group in sorted({service["pool"]["api_version"].rpartition("/")[0] for service in snap.services}):
+    for group in sorted({api_group(service["pool"]["api_version"]) for service in snap.services}):
         yield group, "inferencepools", "InferencePool"
 
 

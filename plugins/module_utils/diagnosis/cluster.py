@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
+from ..common.objects import Facts, api_group, condition, describe, dicts, get_path, mapping, text
 from ..common.text import shorten
 from ..k8s.node_failures import event_time
 from ..k8s.pod_failures import refusal_failure
@@ -74,7 +74,7 @@ def crds(snap: Snapshot) -> c.Iterator[Finding]:
             yield finding("F31", where, ["it has a deletionTimestamp"], BASE)
         elif not facts.get("established", True):
             yield finding("F1", where, ["Established is not True"], BASE, "a CRD is not established")
-    wanted = {(service["pool"]["api_version"].rpartition("/")[0], service["pool"]["api_version"].rpartition("/")[2]) for service in snap.services}
+    wanted = {(api_group(service["pool"]["api_version"]), service["pool"]["api_version"].rpartition("/")[2]) for service in snap.services}
     for group, version in sorted(wanted):
         pool = snap.crds.get(f"inferencepools.{group}")
         if pool and version not in pool["served"]:

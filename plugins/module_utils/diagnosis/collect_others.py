@@ -13,7 +13,7 @@ import functools
 import re
 import time
 
-from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.objects import Facts, api_group, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ClusterError
 from . import admission
@@ -48,7 +48,7 @@ class OthersReader:
         except ClusterError as error:
             self._missed("API groups", error)
             kinds = []
-        chosen = [(version, resource) for version, resource in kinds if re.search(wanted[version.rpartition("/")[0]], resource["name"])]
+        chosen = [(version, resource) for version, resource in kinds if re.search(wanted[api_group(version)], resource["name"])]
         for found in self.cluster.parallel(self._objects, chosen):
             self.snap.others += found
         services = {service for _configuration, webhook, _kinds in admission.webhooks(self.snap) if (service := admission.service_of(webhook))}
@@ -74,7 +74,7 @@ class OthersReader:
         found, why = self._list(version, resource, "")
         if why and resource.get("namespaced"):
             self.narrow = self.narrow or why == FORBIDDEN
-            if why == FORBIDDEN and version.rpartition("/")[0] not in self.relevant:
+            if why == FORBIDDEN and api_group(version) not in self.relevant:
                 return found
             gateway = self.snap.plan["gateway"]
             parts = [self._list(version, resource, place) for place in sorted({*self.snap.homes, gateway["namespace"], gateway["routes_namespace"]})]

@@ -9,7 +9,7 @@ import collections.abc as c
 import typing as t
 
 from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF, has_labels
-from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
+from ..common.objects import Facts, api_group, condition, describe, dicts, get_path, group_of, mapping, text
 from ..releases.gateways import ATTACHING, attaching
 from .finding import NOTE, SUSPECT, Finding, finding
 from .snapshot import Snapshot, name_of, selector_matches, selects
@@ -49,12 +49,6 @@ def relevant(snap: Snapshot) -> set[str]:
     return {*attaching(snap.plan["gateway"]["provider"]), *(group for group in GROUPS if meshed and group.endswith(ISTIO[0]))}
 
 
-def group_of(obj: Facts) -> str:
-    """The API group of an object; empty for the core group."""
-    version = text(obj.get("apiVersion"))
-    return version.rpartition("/")[0]
-
-
 def place(obj: Facts) -> tuple[str, str]:
     """(namespace, name)."""
     return text(get_path(obj, "metadata", "namespace")), text(get_path(obj, "metadata", "name"))
@@ -82,7 +76,7 @@ def targets(snap: Snapshot) -> dict[Key, Level]:
     for service in snap.services:
         for each in service["routes"]:
             found[GATEWAY_API, "HTTPRoute", each["namespace"], each["name"]] = AIMED
-        found[service["pool"]["api_version"].rpartition("/")[0], "InferencePool", home, service["pool"]["name"]] = AIMED
+        found[api_group(service["pool"]["api_version"]), "InferencePool", home, service["pool"]["name"]] = AIMED
         for stage in service["stages"]:
             found["", "Service", home, stage["name"]] = AIMED
         for name in (service["scheduler"]["name"], get_path(service, "scheduler", "proxy", "name")):

@@ -16,7 +16,7 @@ import hashlib
 import typing as t
 
 from ..common.labels import HOME_LABEL, RESTORES, has_labels, is_ours
-from ..common.objects import Facts, get_path, mapping, text
+from ..common.objects import Facts, api_group, get_path, group_of, mapping, text
 
 ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
@@ -36,7 +36,7 @@ def identifier(name: str, namespace: str) -> str:
 
 def identity(item: Facts) -> Identity:
     """That of a definition, an object or a reference."""
-    return text(item["apiVersion"]).rpartition("/")[0], item["kind"], item["metadata"].get("namespace") or "", item["metadata"]["name"]
+    return group_of(item), item["kind"], item["metadata"].get("namespace") or "", item["metadata"]["name"]
 
 
 Name = tuple[str, str]  # namespace, name
@@ -89,7 +89,7 @@ def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Fac
     A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner.
     found: {apiVersion, kind, metadata}.
     """
-    order = {(version.rpartition("/")[0], kind): number for number, (version, kind) in enumerate(record["kinds"])}
+    order = {(api_group(version), kind): number for number, (version, kind) in enumerate(record["kinds"])}
     members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record)]
     rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import dataclasses
 
-from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.objects import Facts, api_group, dicts, get_path, mapping, text
 from ..common.text import shorten
 from .client import Cluster
 from .errors import ApiError
@@ -30,7 +30,7 @@ class Kind:
 
     @property
     def group(self) -> str:
-        return self.api_version.rpartition("/")[0]
+        return api_group(self.api_version)
 
     @property
     def title(self) -> str:
@@ -48,7 +48,7 @@ def kinds(cluster: Cluster, groups: c.Container[str] | None = None) -> tuple[lis
 
     groups: the API groups to look at, else all.
     """
-    versions = [version for version in _versions(cluster) if groups is None or version.rpartition("/")[0] in groups]
+    versions = [version for version in _versions(cluster) if groups is None or api_group(version) in groups]
     answers = cluster.parallel(lambda version: _resources(cluster, version), versions)
     found: dict[tuple[str, str], Kind] = {}
     for answer in answers:

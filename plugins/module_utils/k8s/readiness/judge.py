@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, generation, get_path, mapping, number, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, generation, get_path, group_of, mapping, number, text, unmet
 from . import gateway as gateways
 from . import operators, workloads
 
@@ -38,12 +38,6 @@ def judge(obj: object, context: Context | None = None) -> Verdict:
     return find_judge(group_of(obj), text(obj.get("kind")))(obj, context)
 
 
-def group_of(obj: Facts) -> str:
-    """The API group of an object; empty for the core group."""
-    version = text(obj.get("apiVersion"))
-    return version.rpartition("/")[0]
-
-
 def find_judge(group: str, kind: str) -> Judge:
     """The function that judges objects of a kind."""
     found = JUDGES.get((group, kind))
@@ -58,7 +52,8 @@ def find_judge(group: str, kind: str) -> Judge:
     return other
 
 
-# Whose a finalizer is: (what its name is, begins or ends with, who removes it, and what to do). Names of other controllers say of which API group they are.
+# Whose a finalizer is: (its name, its domain, or what that ends with; who removes it; what to do where that does not happen). Names of other controllers say of
+# which API group they are.
 _GROUP = "check that the controller of this API group runs"
 HOLDERS: tuple[tuple[str, str, str], ...] = (
     ("foregroundDeletion", "the garbage collector of Kubernetes", "wait until the objects that it owns are gone"),

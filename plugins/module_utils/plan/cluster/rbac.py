@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...common.objects import Facts
+from ...common.objects import Facts, api_group
 from ...releases.charts import CHART_WRITES
 from ...releases.gateways import GATEWAY_PROVIDERS
 from ...releases.lines import LEADER_WORKER_SET
@@ -206,7 +206,7 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     places = {"EnvoyExtensionPolicy": gateway["routes_namespace"], "BackendTrafficPolicy": gateway["routes_namespace"], "EnvoyFilter": gateway["namespace"]}
     for version, kind in facts["policies"]:
         rooms = dict.fromkeys((home, pickers)) if kind == "DestinationRule" else [places.get(kind, home)]
-        kinds += [(room, version.rpartition("/")[0], _plural(kind)) for room in rooms]
+        kinds += [(room, api_group(version), _plural(kind)) for room in rooms]
     return kinds
 
 
