@@ -300,7 +300,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
         "servers": servers,
         # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
         "prune_autoscalers": autoscalers_to_prune(service, servers),
-        "switched": scheduler_objects(service, user),
+        "switched": scheduler_objects(service, user, picker["name"]),
         "restore_point": restore_point(service["name"], user["llm_d_namespace"], plan_labels),
         "monitors": scraped,
         **observed,

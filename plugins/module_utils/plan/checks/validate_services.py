@@ -27,10 +27,10 @@ from ..engines.validate_engine import scheduler_needs, sglang_problems
 from ..engines.validate_needs import needs_problems
 from ..engines.validate_vllm import version_problems, vllm_problems
 from ..engines.weights import CLAIM_SUFFIX, model_uri, served_name, weights_problems
-from ..gateways.endpoint_picker import PORTS
+from ..gateways.endpoint_picker import PODS_SUFFIX, PORTS
 from ..gateways.standalone import PORTS as STANDALONE_PORTS
 from ..observability.autoscaling import autoscaling_problems
-from ..parts.names import name_suffix, scheduler_namespace
+from ..parts.names import PICKER_SUFFIXES, name_suffix, scheduler_namespace
 from ..parts.pod_spec import SERVICE_LABEL
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
@@ -41,7 +41,7 @@ from .validate_routes import header_problems
 
 # Suffixes of derived object names; the longest one limits the length of a service's name.
 SUFFIXES = (
-    *("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods"),
+    *("", "-decode", "-prefill", "-events", "-gateway", "-grafana", *PICKER_SUFFIXES.values(), PODS_SUFFIX),
     *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX),
 )  # without that of restore points: no ConfigMap has the name of a service itself
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)

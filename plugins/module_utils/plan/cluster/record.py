@@ -127,14 +127,14 @@ def restore_point(service: str, namespace: str, labels: dict[str, str]) -> Facts
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
-def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
-    """References to all objects that another scheduler configuration of this service may change, create or prune."""
+def scheduler_objects(service: Facts, user: Facts, picker: str) -> list[Facts]:
+    """References to all objects that another scheduler configuration of this service may change, create or prune. picker: name of the endpoint picker."""
     name = service["name"]
-    kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
-    kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill"))]
+    kinds = [("v1", "ConfigMap", picker), ("v1", "Service", picker), ("v1", "Service", events_service(service))]
+    kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", each) for each in (picker, f"{name}-decode", f"{name}-prefill"))]
     kinds += monitoring.switched(name, user[monitoring.VARIABLE])
     kinds += [("v1", "ConfigMap", f"{name}{WARMUP}")] if (service["warmup"] or {}).get("schedule") else []  # it names the servers
-    places = dict.fromkeys((f"{name}-epp", events_service(service)), scheduler_namespace(user))
+    places = dict.fromkeys((picker, events_service(service)), scheduler_namespace(user))
     home = user["llm_d_namespace"]
     heads = [(version, kind, {"name": each, "namespace": places.get(each) or home}) for version, kind, each in kinds]
     marks = {place: labels_in(place, home, {}) for place in (home, scheduler_namespace(user))}

@@ -67,7 +67,7 @@ def place(item: Facts, plan: Facts, definition: Facts) -> str:
     of = mapping(definition["metadata"].get("labels")).get(SERVICE_LABEL)
     for index, service in enumerate(plan["services"]):
         if service["name"] == of:
-            path = _option(_PICKER if item["name"] == f"{of}-epp" else _SERVICE, item["kind"], field, f"llm_d_model_services[{index}]")
+            path = _option(_PICKER if item["name"] == service["scheduler"]["name"] else _SERVICE, item["kind"], field, f"llm_d_model_services[{index}]")
             return _variable(path, field, definition) if path.endswith(".engine.env") else path
     return _LISTENER.sub(lambda number: str(int(number[0]) - 1), _option(_REST, item["kind"], field, "llm_d_gateway"))
 

@@ -25,7 +25,7 @@ from ..engines.engine import block_size, engine_warnings, max_model_len, other_p
 from ..engines.server_arguments import served_arguments
 from ..engines.sidecars import picker_sidecars
 from ..engines.weights import model_uri, served_name
-from ..parts.names import scheduler_namespace
+from ..parts.names import picker_name, scheduler_namespace
 from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from ..parts.references import image
 from ..parts.tracing import picker_environment, picker_flag
@@ -35,6 +35,7 @@ CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
+PODS_SUFFIX = "-epp-pods"
 PORTS = {"health": 9003, "metrics": 9090}
 SEED = "PYTHONHASHSEED"
 _IN_FLIGHT = {"inflight", "uncached"}
@@ -82,7 +83,7 @@ def events_service(service: Facts) -> str:
 
 def pods_service(service: Facts) -> str:
     """Name of the Service without an address of its own, which stands for the pods of the endpoint picker."""
-    return f"{service['name']}-epp-pods"
+    return f"{service['name']}{PODS_SUFFIX}"
 
 
 def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
@@ -100,7 +101,7 @@ def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
         "exists": gateway["pool"],
         "selector": pool_selector(service),
         "target_ports": [port + rank for rank in range(min(ranks(service), POOL_PORTS) if several else 1)],
-        "picker": pods_service(service) if gateway["picker_by_name"] else f"{service['name']}-epp",
+        "picker": pods_service(service) if gateway["picker_by_name"] else picker_name(service, gateway),
         "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
     }
 
@@ -108,7 +109,7 @@ def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
 def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, labels: Facts, built: Built) -> Facts:
     """The Deployment, Service, Role and configuration of the endpoint picker."""
     settings = service["scheduler"]
-    name = f"{service['name']}-epp"
+    name = picker_name(service, gateway)
     selector = {NAME_LABEL: "endpoint-picker", INSTANCE_LABEL: name}
     required = built.requires["epp"]
     sidecars, volumes, mounts = picker_sidecars(service, user, release, built.requires["sidecars"])

@@ -10,7 +10,7 @@ from ...releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, controllers
 from ...releases.lines import RELEASES
 from ..engines.draining import proxy_drain
 from ..parts.charts import charts, provider_facts, split_image
-from ..parts.names import gateway_name, scheduler_namespace
+from ..parts.names import PICKER_SUFFIXES, gateway_name, scheduler_namespace
 from ..parts.pod_spec import PROXY_READINESS, labels_in
 from ..parts.references import image
 from ..parts.tracing import gateway_tracing, tracing_warnings
@@ -28,6 +28,7 @@ def gateway(user: Facts, labels: Facts) -> Facts:
     installed = charts(user)
     home = user["llm_d_namespace"]
     place = settings["namespace"] or home
+    secure = facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"]
     wanted = facts["gateway_api"] and settings["create"] and provider != "none"
     found = {
         "provider": provider,
@@ -55,7 +56,8 @@ def gateway(user: Facts, labels: Facts) -> Facts:
         "picker_by_name": facts["picker_by_name"],
         "pool_status": facts["pool_status"],
         "failure_modes": failure_modes(user),
-        "secure_ext_proc": facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"],
+        "secure_ext_proc": secure,
+        "picker_suffix": PICKER_SUFFIXES["beside" if connection(user) == "sidecar" else "tls" if secure else "plain"],
         "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
         "route_timeouts": facts["route_timeouts"],
         "weights": facts["weights"],

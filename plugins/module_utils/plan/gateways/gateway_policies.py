@@ -10,7 +10,7 @@ import re
 from ...common.objects import Facts
 from ...releases.deployed import ENGINE_DEFAULTS
 from ...releases.gateways import GATEWAY_PROVIDERS
-from ..parts.names import scheduler_namespace
+from ..parts.names import picker_name, scheduler_namespace
 from ..parts.pod_spec import front, labels_in
 from .sharing import route_name
 
@@ -53,7 +53,7 @@ def _tls_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> lis
     """TLS to the endpoint picker without verification: its certificate is self-signed."""
     if not gateway["secure_ext_proc"]:
         return []
-    name = f"{service['name']}-epp"
+    name = picker_name(service, gateway)
     return [
         {
             "name": name,
@@ -128,7 +128,7 @@ def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labe
         "http_filter": {
             "name": filter_name,
             "disabled": True,
-            "typed_config": processor(f"{name}.{scheduler_namespace(user)}", service["scheduler"]["grpc_port"], gateway, failure_mode),
+            "typed_config": processor(f"{picker_name(service, gateway)}.{scheduler_namespace(user)}", service["scheduler"]["grpc_port"], gateway, failure_mode),
         },
         "route": f"{gateway['routes_namespace']}.{route_name(service, gateway['routes_suffix'])}.0",
         "per_route": {filter_name: {"@type": f"{_EXT_PROC}.ExtProcPerRoute", "overrides": {}}},

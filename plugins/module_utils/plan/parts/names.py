@@ -11,6 +11,8 @@ from ...common.objects import Facts
 from ...schema.fields import Problem
 
 SUFFIX = "llm_d_name_suffix"
+# Of the names of endpoint pickers, by how a proxy asks them: one that is asked otherwise starts beside the old one, which the old gateway asks until the prune.
+PICKER_SUFFIXES = {"plain": "-epp", "tls": "-epp-tls", "beside": "-epp-solo"}
 # Of names that are values of labels.
 LONGEST = 63
 
@@ -18,6 +20,11 @@ LONGEST = 63
 def scheduler_namespace(user: Facts) -> str:
     """The namespace of the endpoint pickers."""
     return str(user["llm_d_scheduler_namespace"] or user["llm_d_namespace"])
+
+
+def picker_name(service: Facts, gateway: Facts) -> str:
+    """The name of a service's endpoint picker. gateway: the planned one."""
+    return f"{service['name']}{gateway['picker_suffix']}"
 
 
 def name_suffix(user: Facts) -> str:
