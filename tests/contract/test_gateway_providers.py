@@ -143,7 +143,7 @@ def test_both_ends_speak_tls_or_neither(name: str) -> None:
     planned, found = case(name)
     for service in planned["services"]:
         secure = "--secure-serving=true" in service["scheduler"]["args"]
-        rules = [rule for rule in of_kind(found, "DestinationRule") if rule["spec"]["host"].startswith(f"{service['name']}-epp.")]
+        rules = [rule for rule in of_kind(found, "DestinationRule") if rule["spec"]["host"].startswith(f"{service['scheduler']['name']}.")]
         if planned["gateway"]["provider"] in ("istio", "openshift"):
             assert [rule["spec"]["trafficPolicy"]["tls"]["mode"] for rule in rules] == (["SIMPLE"] if secure else [])
         else:
@@ -301,7 +301,7 @@ def test_proxies_that_resolve_a_name_get_the_addresses_of_the_endpoint_pickers_p
         named = find(found, "InferencePool", service["name"])["spec"]["endpointPickerRef"]
         picker = find(found, "Service", named["name"])["spec"]
         assert picker["clusterIP"] == "None" and picker["selector"] == service["scheduler"]["selector"]
-        ports = [port["containerPort"] for port in find(found, "Deployment", f"{service['name']}-epp")["spec"]["template"]["spec"]["containers"][0]["ports"]]
+        ports = [port["containerPort"] for port in find(found, "Deployment", service["scheduler"]["name"])["spec"]["template"]["spec"]["containers"][0]["ports"]]
         assert named["port"]["number"] in ports, "there is nothing between that translates a port"
 
 

@@ -90,8 +90,8 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
-    """The proxy of the provider `standalone` is in the pods of the endpoint picker: its address ends while these are replaced."""
-    moved(LOCAL, artifacts, None)
+    """The proxy of the provider `standalone` is in the pods of an endpoint picker of its own, which serves the old address until the prune."""
+    moved(LOCAL, artifacts, plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"])
     assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
     assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts)
 

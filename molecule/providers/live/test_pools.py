@@ -159,11 +159,11 @@ def test_without_the_endpoint_picker_nothing_is_served(artifacts: Path) -> None:
     """FailClose is all that this gateway does, and what the pool says."""
     assert pool()["spec"]["endpointPickerRef"]["failureMode"] == "FailClose"
     apps = client.AppsV1Api()
-    apps.patch_namespaced_deployment_scale("sim-epp", HOME, {"spec": {"replicas": 0}})
+    apps.patch_namespaced_deployment_scale("sim-epp-tls", HOME, {"spec": {"replicas": 0}})
     try:
         until(lambda: answered(artifacts, "Is anybody there?")[0] >= 500, 60, "requests fail")
     finally:
-        apps.patch_namespaced_deployment_scale("sim-epp", HOME, {"spec": {"replicas": 1}})
+        apps.patch_namespaced_deployment_scale("sim-epp-tls", HOME, {"spec": {"replicas": 1}})
     until(lambda: answered(artifacts, "And now?")[0] == 200, 120, "requests are answered again")
 
 

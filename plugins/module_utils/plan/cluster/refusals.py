@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...common.objects import Facts, dicts, get_path, mapping
+from ..parts.names import PICKER_SUFFIXES
 from ..parts.pod_spec import SERVICE_LABEL
 
 _POD = r"spec\.(?:template|leaderWorkerTemplate\.\w+Template)\.spec\."
@@ -67,7 +68,8 @@ def place(item: Facts, plan: Facts, definition: Facts) -> str:
     of = mapping(definition["metadata"].get("labels")).get(SERVICE_LABEL)
     for index, service in enumerate(plan["services"]):
         if service["name"] == of:
-            path = _option(_PICKER if item["name"] == service["scheduler"]["name"] else _SERVICE, item["kind"], field, f"llm_d_model_services[{index}]")
+            picker = item["name"] in [of + suffix for suffix in PICKER_SUFFIXES.values()]
+            path = _option(_PICKER if picker else _SERVICE, item["kind"], field, f"llm_d_model_services[{index}]")
             return _variable(path, field, definition) if path.endswith(".engine.env") else path
     return _LISTENER.sub(lambda number: str(int(number[0]) - 1), _option(_REST, item["kind"], field, "llm_d_gateway"))
 

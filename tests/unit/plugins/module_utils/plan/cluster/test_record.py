@@ -200,7 +200,7 @@ def test_files_of_one_instance_name_that_share_namespaces_leave_each_other_alone
         there = definitions(plan(first)) + definitions(plan(second))
         assert pruned(there, plan(first)) == pruned(there, plan(second)) == []
         gone = pruned(there, plan({**second, "llm_d_model_services": []}))
-        assert ("apps/v1", "Deployment", "two", f"{name}-epp") in gone and not set(gone) & keys(definitions(plan(first)))
+        assert ("apps/v1", "Deployment", "two", f"{name}-epp-tls") in gone and not set(gone) & keys(definitions(plan(first)))
         ours = keys(item for item in definitions(plan(second)) if SERVICE_LABEL in (item["metadata"].get("labels") or {}))
         assert {key for key in ours if key[1] not in NEVER} == set(gone), "also what is in the namespaces of others"
 

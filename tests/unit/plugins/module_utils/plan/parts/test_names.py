@@ -181,14 +181,15 @@ def placed(made: Facts) -> set[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("more", "moved"),
     [
-        ({}, {("PodMonitor", "sim-epp")}),
-        (BY_HAND, {("PodMonitor", "sim-epp"), ("DestinationRule", "sim-epp")}),
-        (STANDALONE, {("PodMonitor", "sim-epp"), ("ConfigMap", "sim-gateway"), ("Service", "sim-gateway")}),
+        ({}, set()),
+        (BY_HAND, {("DestinationRule", "sim-epp-tls")}),
+        (STANDALONE, {("ConfigMap", "sim-gateway"), ("Service", "sim-gateway")}),
     ],
 )
 def test_what_runs_the_endpoint_picker_moves_and_nothing_else(more: Facts, moved: set[tuple[str, str]]) -> None:
     beside, apart = (placed(user(PRECISE, **{**WATCHED, **more, **where})) for where in ({}, APART))
-    own = {("ServiceAccount", "sim-epp"), ("ConfigMap", "sim-epp"), ("Deployment", "sim-epp"), ("Service", "sim-epp"), ("Service", "sim-events")}
+    picker = "sim-epp-tls" if more is BY_HAND else "sim-epp-solo" if more is STANDALONE else "sim-epp"
+    own = {("Service", "sim-events"), *((kind, picker) for kind in ("ServiceAccount", "ConfigMap", "Deployment", "Service", "PodMonitor"))}
     assert {(kind, name) for kind, name, _place in beside - apart} == own | moved
     made = {("Namespace", "pickers", ""), *(("ReferenceGrant", "llm-d-gateway-llm-d", "pickers") for _one in [1] if not more)}
     assert apart - beside == {(kind, name, "pickers") for kind, name in own | moved} | made
@@ -222,10 +223,10 @@ def test_no_grant_is_needed_where_the_policy_stands_beside_the_endpoint_picker()
 
 def test_an_envoy_filter_calls_it_there() -> None:
     policies = plan(user(SIMULATOR, **BY_HAND, **APART))["services"][0]["gateway"]
-    assert "outbound|9002||sim-epp.pickers.svc.cluster.local" in json.dumps(policies["filter"])
+    assert "outbound|9002||sim-epp-tls.pickers.svc.cluster.local" in json.dumps(policies["filter"])
     assert policies["filter"]["service"] == "sim.llm-d.svc.cluster.local"
     assert {rule["host"]: rule["namespace"] for rule in policies["rules"]} == {
-        "sim-epp.pickers.svc.cluster.local": "pickers",
+        "sim-epp-tls.pickers.svc.cluster.local": "pickers",
         "sim.llm-d.svc.cluster.local": "llm-d",
     }
 
