@@ -301,7 +301,9 @@ def test_proxies_that_resolve_a_name_get_the_addresses_of_the_endpoint_pickers_p
         named = find(found, "InferencePool", service["name"])["spec"]["endpointPickerRef"]
         picker = find(found, "Service", named["name"])["spec"]
         assert picker["clusterIP"] == "None" and picker["selector"] == service["scheduler"]["selector"]
-        ports = [port["containerPort"] for port in find(found, "Deployment", service["scheduler"]["name"])["spec"]["template"]["spec"]["containers"][0]["ports"]]
+        ports = [
+            port["containerPort"] for port in find(found, "Deployment", service["scheduler"]["name"])["spec"]["template"]["spec"]["containers"][0]["ports"]
+        ]
         assert named["port"]["number"] in ports, "there is nothing between that translates a port"
 
 

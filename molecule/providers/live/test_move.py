@@ -14,11 +14,13 @@ from pathlib import Path
 import plays
 import pytest
 from kubernetes import client, config
+from live_stack import until
 from steady_load import SteadyLoad
 
 RATE, MODEL = 50.0, "llm-d/simulated-8b"
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 LOCAL, POOLS = "inventories/local", "molecule/providers/pools"
+INSTANCE = "app.kubernetes.io/instance"
 STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
 # A few seconds for each preset, of short prompts.
 SHORT: dict[str, t.Any] = {
@@ -87,6 +89,21 @@ def test_presets_are_compared_without_a_gateway(artifacts: Path) -> None:
 
 def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
     plays.well(LOCAL, "playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
+
+
+def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts: Path) -> None:
+    """As older versions of the collection named it: the Service that stays led to that one."""
+    endpoint = plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"]
+    apps, core = client.AppsV1Api(), client.CoreV1Api()
+    old = client.ApiClient().sanitize_for_serialization(apps.read_namespaced_deployment("sim-epp-solo", "llm-d"))
+    old["metadata"] = {"name": "sim-epp", "labels": {**old["metadata"]["labels"], INSTANCE: "sim-epp"}}
+    old["spec"]["selector"]["matchLabels"][INSTANCE] = old["spec"]["template"]["metadata"]["labels"][INSTANCE] = "sim-epp"
+    apps.create_namespaced_deployment("llm-d", old)
+    until(lambda: apps.read_namespaced_deployment("sim-epp", "llm-d").status.ready_replicas == 1, 120, "the old endpoint picker is ready")
+    core.patch_namespaced_service("sim-gateway", "llm-d", {"spec": {"selector": {INSTANCE: "sim-epp"}}})
+    apps.delete_namespaced_deployment("sim-epp-solo", "llm-d")
+    loses_nothing(endpoint, LOCAL, artifacts, **STANDALONE)
+    assert [item.metadata.name for item in apps.list_namespaced_deployment("llm-d").items] == ["sim-decode", "sim-epp-solo"]
 
 
 def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:

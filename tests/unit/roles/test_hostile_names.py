@@ -184,7 +184,8 @@ def test_every_template_prints_names_as_they_are(provider: str, name: str, word:
     env = {entry["name"]: entry.get("value") for entry in pod["spec"]["containers"][0]["env"]}
     assert env["A"] == env["no"] == value and pod["spec"]["nodeSelector"][word] == pod["metadata"]["labels"][word]
     assert pod["spec"]["serviceAccountName"] == f"{word}-sa" and servers[f"{name}-decode"]["metadata"]["namespace"] == word
-    epp = {entry["name"]: entry.get("value") for entry in servers[planned["services"][0]["scheduler"]["name"]]["spec"]["template"]["spec"]["containers"][0]["env"]}
+    picker = servers[planned["services"][0]["scheduler"]["name"]]
+    epp = {entry["name"]: entry.get("value") for entry in picker["spec"]["template"]["spec"]["containers"][0]["env"]}
     assert epp["B"] == epp["y"] == value
     assert (value or "405") in servers[f"{name}-3-decode"]["spec"]["template"]["spec"]["containers"][0]["args"]
     listed = [(item["kind"], item["apiVersion"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in items if "prune" not in str(item)]
