@@ -93,6 +93,7 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
 
 def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts: Path) -> None:
     """As older versions of the collection named it: the Service that stays led to that one."""
+    config.load_kube_config(KUBECONFIG)
     endpoint = plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"]
     apps, core = client.AppsV1Api(), client.CoreV1Api()
     old = client.ApiClient().sanitize_for_serialization(apps.read_namespaced_deployment("sim-epp-solo", "llm-d"))
@@ -102,6 +103,7 @@ def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts:
     until(lambda: apps.read_namespaced_deployment("sim-epp", "llm-d").status.ready_replicas == 1, 120, "the old endpoint picker is ready")
     core.patch_namespaced_service("sim-gateway", "llm-d", {"spec": {"selector": {INSTANCE: "sim-epp"}}})
     apps.delete_namespaced_deployment("sim-epp-solo", "llm-d")
+    until(lambda: not core.list_namespaced_pod("llm-d", label_selector=f"{INSTANCE}=sim-epp-solo").items, 90, "the other one ends no request any more")
     loses_nothing(endpoint, LOCAL, artifacts, **STANDALONE)
     assert [item.metadata.name for item in apps.list_namespaced_deployment("llm-d").items] == ["sim-decode", "sim-epp-solo"]
 
