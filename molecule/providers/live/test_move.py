@@ -91,8 +91,9 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
     plays.well(LOCAL, "playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
 
 
-def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts: Path) -> None:
-    """As older versions of the collection named it: the Service that stays led to that one."""
+@pytest.mark.parametrize("begun", [False, True], ids=["the first run", "a run after one that was cut"])
+def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts: Path, begun: bool) -> None:
+    """As older versions of the collection named it: the Service that stays led to that one. begun: the new one is there, and is not ready."""
     config.load_kube_config(KUBECONFIG)
     endpoint = plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"]
     apps, core = client.AppsV1Api(), client.CoreV1Api()
@@ -102,7 +103,10 @@ def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts:
     apps.create_namespaced_deployment("llm-d", old)
     until(lambda: apps.read_namespaced_deployment("sim-epp", "llm-d").status.ready_replicas == 1, 120, "the old endpoint picker is ready")
     core.patch_namespaced_service("sim-gateway", "llm-d", {"spec": {"selector": {INSTANCE: "sim-epp"}}})
-    apps.delete_namespaced_deployment("sim-epp-solo", "llm-d")
+    if begun:
+        apps.patch_namespaced_deployment_scale("sim-epp-solo", "llm-d", {"spec": {"replicas": 0}})
+    else:
+        apps.delete_namespaced_deployment("sim-epp-solo", "llm-d")
     until(lambda: not core.list_namespaced_pod("llm-d", label_selector=f"{INSTANCE}=sim-epp-solo").items, 90, "the other one ends no request any more")
     loses_nothing(endpoint, LOCAL, artifacts, **STANDALONE)
     assert [item.metadata.name for item in apps.list_namespaced_deployment("llm-d").items] == ["sim-decode", "sim-epp-solo"]
