@@ -17,6 +17,7 @@ from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F40
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
 from ..module_utils.k8s.apply_results import FIELDS_TAKEN, OTHERWISE, Change, changes, check_definitions, holds_values, is_namespace, is_secret, split_foreign
+from ..module_utils.k8s.applyset import joined
 from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.events import events
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
@@ -76,8 +77,8 @@ class ActionModule(InProcess):
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
             done, rest = split_foreign(references, existing, options["owned_by"], options["state"])
-            kept = {id(reference) for reference in rest}
-            order = [item for item, reference in zip(order, references, strict=True) if id(reference) in kept]
+            kept = {id(reference): found for reference, found in rest}
+            order = [joined(item, kept[id(reference)]) for item, reference in zip(order, references, strict=True) if id(reference) in kept]
             foreign = [f"{change.title} ({change.problem})" for change in done if change.action == "foreign"]
             if foreign and options["state"] == "present" and options["foreign"] == "refuse":
                 return {**result, "failed": True, "foreign": foreign, "msg": _names_of_others(foreign)}

@@ -10,10 +10,12 @@ import copy
 import subprocess
 import tempfile
 import typing as t
+import uuid
 from pathlib import Path
 
 import python_image
 import strangers
+from live_stack import call, until
 from stack import MODEL, NAMESPACE, Object, Stack, Undo, path
 
 EPP, DECODE, ROUTE, POOL = "sim-epp", "sim-decode", "sim", "sim"
@@ -84,6 +86,23 @@ def second_pool(stack: Stack) -> Undo:
     pool = stack.call("GET", f"/apis/inference.networking.k8s.io/v1/namespaces/{NAMESPACE}/inferencepools/{POOL}")
     made = {"apiVersion": pool["apiVersion"], "kind": "InferencePool", "metadata": {"name": "sim-again"}, "spec": pool["spec"]}
     return stack.create("inferencepools", made)
+
+
+def no_override(stack: Stack) -> Undo:
+    """The proxy heeds the choices of the endpoint picker no more. It serves by what it had before until the new cluster is warm, which can take 15 s."""
+    undo = stack.edit("backendtrafficpolicies", EPP, lambda obj: obj["spec"]["loadBalancer"].pop("endpointOverride"))
+
+    def ignored() -> bool:
+        prompt = f"{uuid.uuid4()} who answers? " * 50  # the endpoint picker keeps to one server, as the claim `sticky` says
+        given = {"model": MODEL, "prompt": prompt, "max_tokens": 1}
+        return len({call(f"{stack.gateway()}/v1/completions", given)[1]["x-inference-pod"] for _number in range(8)}) > 1
+
+    try:
+        until(ignored, 60, "the proxy ignores the choices of the endpoint picker")
+    except BaseException:
+        undo()
+        raise
+    return undo
 
 
 def no_names(stack: Stack) -> Undo:
@@ -180,10 +199,7 @@ BREAKS: dict[str, Break] = {
         lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["rules"][0]["matches"][0]["path"].update(value="/elsewhere")),
     ),
     "reference_grant_missing": (("F10",), lambda stack: stack.edit("httproutes", ROUTE, backend("kube-system"))),
-    "header_override_missing": (
-        ("F26",),
-        lambda stack: stack.edit("backendtrafficpolicies", EPP, lambda obj: obj["spec"]["loadBalancer"].pop("endpointOverride")),
-    ),
+    "header_override_missing": (("F26",), no_override),
     "policy_that_asks_the_picker_gone": (("F26",), lambda stack: stack.delete("envoyextensionpolicies", EPP)),
     "proxy_dials_services": (("F52",), lambda stack: stack.edit("envoyproxies", "llm-d-gateway", lambda obj: obj["spec"].update(routingType="Service"))),
     "gateway_of_another_class": (("F7",), lambda stack: stack.edit("gateways", "llm-d-gateway", lambda obj: obj["spec"].update(gatewayClassName="nothing"))),

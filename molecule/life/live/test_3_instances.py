@@ -100,6 +100,25 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
     assert "changed=0 " in stack.serves(SIM)
 
 
+def test_one_instance_in_two_namespaces(stack: Stack) -> None:
+    """Its files share the GatewayClass, which stays in the record of the first while that is there, and goes with the last."""
+    classes = ("gateway.networking.k8s.io/v1", "GatewayClass", "")
+    stack.serves(SIM)
+    there: dict[str, t.Any] = {"llm_d_namespace": "llm-d-other", "llm_d_model_services": [SIM]}
+    plays.well(INVENTORY, "site.yml", stack.artifacts, **there)
+    assert "changed=0 " in stack.serves(SIM)
+    assert "changed=0 " in plays.well(INVENTORY, "site.yml", stack.artifacts, **there)
+    for each in ({"llm_d_model_services": [SIM]}, there):
+        plays.well(INVENTORY, "playbooks/diagnose.yml", stack.artifacts, **each, diagnose_fail=True)
+
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, llm_d_model_services=[SIM])
+    assert "envoy-gateway" in stack.named(*classes) and answers(address(stack, "llm-d-gateway", "llm-d-other")).startswith("sim-")
+    plays.well(INVENTORY, "site.yml", stack.artifacts, **there)
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **there)
+    assert "envoy-gateway" not in stack.named(*classes)
+    stack.serves(SIM)
+
+
 def test_one_file_with_two_suffixes_is_two_stacks(stack: Stack) -> None:
     """The gateway, the pool, the workloads and the claims of the second have other names, and no run touches what the other has made."""
     stack.serves(SIM)

@@ -11,6 +11,7 @@ import json
 from ..common.labels import has_labels
 from ..common.objects import Facts, get_path, text
 from ..k8s.apply_results import object_title
+from ..k8s.applyset import joined
 from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.drift import Drift, differences
 from ..k8s.errors import ApiError, ClusterError
@@ -36,6 +37,7 @@ def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Dr
         return Drift(where, missing=True)
     if definition.get("kind") in SHARED and not has_labels(live, labels):
         return None
+    definition = joined(definition, live)
     wanted = _dry_run(lambda: cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20))
     found = differences(definition, live, wanted, FIELD_MANAGER)
     if any(difference.added for difference in found):

@@ -85,8 +85,8 @@ def check_definitions(definitions: object) -> list[str]:
     return problems
 
 
-def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts, state: str) -> tuple[list[Change], list[Facts]]:
-    """(changes for definitions that need no call, the definitions that need one).
+def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts, state: str) -> tuple[list[Change], list[tuple[Facts, Facts | None]]]:
+    """(changes for definitions that need no call, the definitions that need one, each with its object, None where it does not exist).
 
     existing: the objects of the definitions that exist. One without these labels, or of another home, is foreign; with state `absent`, one that does not
     exist is absent.
@@ -100,7 +100,7 @@ def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts
         elif found is None and state == "absent":
             done.append(Change(item, "absent", {}, {}))
         else:
-            rest.append(item)
+            rest.append((item, found))
     return done, rest
 
 

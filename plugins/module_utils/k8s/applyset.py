@@ -83,6 +83,16 @@ def parent(record: Facts, has: Extent) -> Facts:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
+def joined(definition: Facts, live: Facts | None) -> Facts:
+    """The definition of an object that may be in another record already: it stays there, since an object is a member of one, and files with the same
+    instance in several namespaces share what is cluster-wide. live: the object; None where it does not exist."""
+    metadata = mapping(definition.get("metadata"))
+    theirs, labels = mapping(get_path(live or {}, "metadata", "labels")).get(MEMBER), mapping(metadata.get("labels"))
+    if not theirs or metadata.get("namespace") or labels.get(MEMBER) in (None, theirs):
+        return definition
+    return {**definition, "metadata": {**metadata, "labels": {**labels, MEMBER: theirs}}}
+
+
 def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> tuple[list[Facts], list[Facts]]:
     """(references to the members among these objects that are not wanted, in the order of creation; to those that stay all the same).
 

@@ -10,6 +10,7 @@ import json
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import MEMBER
 from ansible_collections.llm_d.inference.plugins.modules import cluster_drift
 from local_servers import JSON, serve
 
@@ -72,6 +73,15 @@ def _compare(call: t.Any, monkeypatch: pytest.MonkeyPatch) -> t.Any:
         return found
 
     return compare
+
+
+def test_what_two_records_share_is_in_one_of_them_and_that_is_no_drift(compare: t.Any) -> None:
+    """What is cluster-wide alone: what is in a namespace is of one file."""
+    ours = {**LABELS, MEMBER: "applyset-ours-v1"}
+    for definition, differs in ((item("Namespace", "shared"), False), (SERVICE, True)):
+        live = {**definition, "metadata": {**definition["metadata"], "labels": {**LABELS, MEMBER: "applyset-theirs-v1"}}}
+        found = compare(Api(live), {**definition, "metadata": {**definition["metadata"], "labels": ours}})
+        assert found["ok"] is not differs and (MEMBER in str(found["lines"])) is differs, found
 
 
 def changed(**port: t.Any) -> Facts:

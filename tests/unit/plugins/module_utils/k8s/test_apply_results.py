@@ -227,6 +227,7 @@ def test_what_others_made_is_left_to_them():
         {**theirs, "metadata": {**theirs["metadata"], "labels": {"app.kubernetes.io/part-of": "another"}}},
     ]
     done, rest = split_foreign([mine, theirs, new], there, OURS, "present")
-    assert [(change.title, change.action, change.problem) for change in done] == [("ConfigMap t/theirs", "foreign", "of another")] and rest == [mine, new]
+    assert [(change.title, change.action, change.problem) for change in done] == [("ConfigMap t/theirs", "foreign", "of another")]
+    assert rest == [(mine, there[0]), (new, None)]
     done, rest = split_foreign([mine, theirs, new], there, OURS, "absent")
-    assert [change.action for change in done] == ["foreign", "absent"] and rest == [mine]
+    assert [change.action for change in done] == ["foreign", "absent"] and rest == [(mine, there[0])]
