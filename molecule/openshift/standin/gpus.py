@@ -134,7 +134,7 @@ def _policy(api: Api, policy: Facts, nodes: dict[str, Facts]) -> None:
     if any(BROKEN in node["metadata"]["labels"] for node in found.values()):
         _say(api, policy, "notReady", "DriverNotReady", "states not ready: [state-driver]")
         return
-    busy = [name for name, node in found.items() if not _settled(api, policy["spec"], name, node)]
+    busy = [name for name, node in found.items() if not _settled(api, policy, name, node)]
     if busy:
         _say(api, policy, "notReady", "OperandNotReady", "states not ready: [state-device-plugin]")
     else:
@@ -150,8 +150,9 @@ def _say(api: Api, policy: Facts, state: str, reason: str, message: str) -> None
     api.status(policy, {"state": state, "namespace": HOME, "conditions": conditions})
 
 
-def _settled(api: Api, spec: Facts, name: str, node: Facts) -> bool:
+def _settled(api: Api, policy: Facts, name: str, node: Facts) -> bool:
     """Bring a node one step on; whether there was none left to take."""
+    spec = policy["spec"]
     product, count, memory, slices = NODES[name]
     there = node["metadata"]["labels"]
     facts = {
@@ -174,7 +175,7 @@ def _settled(api: Api, spec: Facts, name: str, node: Facts) -> bool:
     resources, labels = shared(_document(api, spec["devicePlugin"], key) if key else {}, spec["mig"]["strategy"], count, devices)
     _resources(api, node, resources)
     _labels(api, node, labels)
-    _exporter(api, name, list(NODES).index(name))
+    _exporter(api, policy, name, list(NODES).index(name))
     return True
 
 
@@ -215,9 +216,10 @@ def shared(document: Facts, strategy: str, count: int, devices: dict[str, int]) 
 # metrics
 
 
-def _exporter(api: Api, name: str, number: int) -> None:
-    """The pod of DCGM's exporter on a node."""
-    metadata = {"name": f"nvidia-dcgm-exporter-{name}", "namespace": HOME, "labels": {"app": "nvidia-dcgm-exporter"}}
+def _exporter(api: Api, policy: Facts, name: str, number: int) -> None:
+    """The pod of DCGM's exporter on a node. It goes with the policy, as the pods of the operator's DaemonSets do, which the policy owns."""
+    owner = {"apiVersion": policy["apiVersion"], "kind": policy["kind"], "name": policy["metadata"]["name"], "uid": policy["metadata"]["uid"]}
+    metadata = {"name": f"nvidia-dcgm-exporter-{name}", "namespace": HOME, "labels": {"app": "nvidia-dcgm-exporter"}, "ownerReferences": [owner]}
     if api.find(f"/api/v1/namespaces/{HOME}/pods/{metadata['name']}"):
         return
     container = {"name": "nvidia-dcgm-exporter", "image": "nvidia/k8s/dcgm-exporter:4", "ports": [{"name": "metrics", "containerPort": PORTS + number}]}
