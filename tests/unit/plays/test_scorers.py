@@ -26,7 +26,7 @@ def test_the_playbook_ends_with_it(root):
         (
             [],
             "present",
-            ["sim runs release router-0.11, preset queue, new", "  scorers queue 1; picker max-score-picker", "  verified: sim-epp-x (by its log)"],
+            ["sim runs release router-0.11, preset queue, new", "  scorers queue 1; picker max-score-picker", "  verified: sim-epp-solo-x (by its log)"],
         ),
         (["--check"], "present", ["sim would run release router-0.11, preset queue", "  scorers queue 1; picker max-score-picker"]),
         ([], "absent", None),
@@ -36,7 +36,7 @@ def test_the_summary(tmp_path, options, state, said):
     """It touches no cluster: what was read and verified was registered before."""
     seen = {
         "__gaie_scheduler_before": {"definitions": []},
-        "__gaie_scheduler_proof": {"schedulers": [{"name": "sim-epp", "pods": [{"pod": "sim-epp-x", "by": "log"}]}]},
+        "__gaie_scheduler_proof": {"schedulers": [{"name": "sim-epp-solo", "pods": [{"pod": "sim-epp-solo-x", "by": "log"}]}]},
     }
     given = {"llm_d_model_services": [SERVICE], "llm_d_gateway": {"provider": "standalone"}, "llm_d_state": state, **({} if options else seen)}
     role = {"role": "llm_d.inference.gaie_scheduler", "gaie_scheduler_state": "summary"}

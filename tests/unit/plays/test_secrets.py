@@ -182,7 +182,7 @@ def test_no_secret_is_in_any_output(play, refuses):
             assert "planted" not in text, (place, options, around(text, "planted"))
         said += printed
     if refuses:
-        assert "- Deployment llm-d/a-epp: Invalid value" in said and "(hidden)" in said
+        assert "- Deployment llm-d/a-epp-tls: Invalid value" in said and "(hidden)" in said
         return
     assert PLANTED["llm_d_model_services[].engine.env"] in json.dumps(api.kept), "the values were there to be told"
     assert any("CrashLoopBackOff" in text for text in files.values()) and any("SEEN" in text for text in files.values()), "evidence was written"

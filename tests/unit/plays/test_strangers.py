@@ -86,14 +86,14 @@ def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple
 @pytest.mark.parametrize(
     ("name", "theirs"),
     [
-        ("gaie_scheduler", there("Service", "a-epp")),
+        ("gaie_scheduler", there("Service", "a-epp-tls")),
         ("model_service", there("Secret", "a-warmup", data={"x": "eA=="})),
         ("compare", there("ConfigMap", "a-compare")),
     ],
 )
 def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: str, theirs: Facts) -> None:
     api = KeepingApi(ready=True)
-    api.apply(f"{DEPLOYMENTS}/a-epp", "", deployment("a-epp", OURS))
+    api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
     kind = theirs["kind"]
     api.kept[f"{SPACE}/{kind.lower()}s/{theirs['metadata']['name']}"] = theirs
     before = copy.deepcopy(api.kept)
@@ -126,9 +126,9 @@ def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
 def test_what_another_instance_has_to_restore_is_not_restored(tmp_path: Path) -> None:
     """As after llm_d_adopt has taken the service over: it is of before that."""
     api = KeepingApi(ready=True)
-    api.apply(f"{DEPLOYMENTS}/a-epp", "", deployment("a-epp", OURS))
+    api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
     old = {**OURS, "app.kubernetes.io/part-of": "old"}
-    point = there("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp", old)])})
+    point = there("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp-tls", old)])})
     api.apply(POINT, "", point)
     before = copy.deepcopy(api.kept)
     status, said = run(api, tmp_path, role("compare"))
