@@ -78,7 +78,8 @@ class ActionModule(InProcess):
                 return {**result, "failed": True, "msg": str(exc)}
             done, rest = split_foreign(references, existing, options["owned_by"], options["state"])
             kept = {id(reference): found for reference, found in rest}
-            order = [joined(item, kept[id(reference)]) for item, reference in zip(order, references, strict=True) if id(reference) in kept]
+            left = [(item, kept[id(reference)]) for item, reference in zip(order, references, strict=True) if id(reference) in kept]
+            order = [item if item["metadata"].get("namespace") else joined(item, found) for item, found in left]
             foreign = [f"{change.title} ({change.problem})" for change in done if change.action == "foreign"]
             if foreign and options["state"] == "present" and options["foreign"] == "refuse":
                 return {**result, "failed": True, "foreign": foreign, "msg": _names_of_others(foreign)}
