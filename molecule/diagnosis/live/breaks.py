@@ -6,6 +6,7 @@ for their controllers.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import subprocess
 import tempfile
@@ -97,11 +98,8 @@ def no_override(stack: Stack) -> Undo:
         given = {"model": MODEL, "prompt": prompt, "max_tokens": 1}
         return len({call(f"{stack.gateway()}/v1/completions", given)[1]["x-inference-pod"] for _number in range(8)}) > 1
 
-    try:
+    with undone_where_it_fails(undo):
         until(ignored, 60, "the proxy ignores the choices of the endpoint picker")
-    except BaseException:
-        undo()
-        raise
     return undo
 
 
@@ -115,13 +113,20 @@ def no_names(stack: Stack) -> Undo:
         supervisor("start", "coredns")
 
     supervisor("stop", "coredns")
-    try:
+    with undone_where_it_fails(undo):
         for name in proxies:
             stack.call("DELETE", path("pods", name, CONTROLLER))
+    return undo
+
+
+@contextlib.contextmanager
+def undone_where_it_fails(undo: Undo) -> t.Iterator[None]:
+    """The second half of a break: what the first half did is undone if this one fails, since nobody else has its `undo` yet."""
+    try:
+        yield
     except BaseException:
         undo()
         raise
-    return undo
 
 
 def supervisor(*command: str) -> None:

@@ -8,10 +8,9 @@ import os
 import time
 import types
 import typing as t
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import live_stack
 import plays
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
@@ -117,12 +116,12 @@ class Stack:
         """Other settings for one running simulator, or for all of them; gives what resets them."""
         addresses = sorted(self.servers().items())
         for _name, address in addresses if every else addresses[:1]:
-            exchange(f"http://{address}:8000/admin/config", settings)
+            live_stack.call(f"http://{address}:8000/admin/config", settings)
         calm = {"time-to-first-token": "0s", "failure-injection-rate": 0, "failure-types": []}
 
         def undo() -> None:
             for address in self.servers().values():
-                exchange(f"http://{address}:8000/admin/config", calm)
+                live_stack.call(f"http://{address}:8000/admin/config", calm)
 
         return undo
 
@@ -175,13 +174,3 @@ class Stack:
                 return
             assert time.monotonic() < end, json.dumps(found["findings"], indent=1)
             time.sleep(2)
-
-
-def exchange(url: str, body: t.Any = None, timeout: float = 10.0) -> tuple[int, bytes]:
-    """One HTTP exchange."""
-    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read()

@@ -6,8 +6,8 @@ import json
 import threading
 
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text as prometheus
-from live_stack import until
-from stack import MODEL, Stack, exchange
+from live_stack import call, until
+from stack import MODEL, Stack
 from strangers import neighbours
 
 
@@ -30,7 +30,7 @@ def test_a_stack_with_neighbours(stack: Stack) -> None:
 
 def waiting(stack: Stack) -> float:
     """Requests that wait in the servers' queues."""
-    pages = [exchange(f"http://{address}:8000/metrics")[1].decode() for address in stack.servers().values()]
+    pages = [call(f"http://{address}:8000/metrics")[2].decode() for address in stack.servers().values()]
     return sum(prometheus.total(prometheus.parse(page), "vllm:num_requests_waiting") or 0 for page in pages)
 
 
@@ -39,7 +39,7 @@ def test_a_stack_under_full_load(stack: Stack) -> None:
 
     def load() -> None:
         while not over.is_set():
-            counts.append(exchange(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
+            counts.append(call(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
 
     threads = [threading.Thread(target=load, daemon=True) for _number in range(24)]
     for thread in threads:

@@ -37,7 +37,7 @@ def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Dr
         return Drift(where, missing=True)
     if definition.get("kind") in SHARED and not has_labels(live, labels):
         return None
-    definition = joined(definition, live)
+    definition = definition if namespace else joined(definition, live)
     wanted = _dry_run(lambda: cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20))
     found = differences(definition, live, wanted, FIELD_MANAGER)
     if any(difference.added for difference in found):

@@ -84,11 +84,11 @@ def parent(record: Facts, has: Extent) -> Facts:
 
 
 def joined(definition: Facts, live: Facts | None) -> Facts:
-    """The definition of an object that may be in another record already: it stays there, since an object is a member of one, and files with the same
-    instance in several namespaces share what is cluster-wide. live: the object; None where it does not exist."""
+    """The definition of a cluster-wide object that may be in another record already: it stays there, since an object is a member of one, and files with the
+    same instance in several namespaces share what is cluster-wide. live: the object; None where it does not exist."""
     metadata = mapping(definition.get("metadata"))
     theirs, labels = mapping(get_path(live or {}, "metadata", "labels")).get(MEMBER), mapping(metadata.get("labels"))
-    if not theirs or metadata.get("namespace") or labels.get(MEMBER) in (None, theirs):
+    if not theirs or labels.get(MEMBER) in (None, theirs):
         return definition
     return {**definition, "metadata": {**metadata, "labels": {**labels, MEMBER: theirs}}}
 

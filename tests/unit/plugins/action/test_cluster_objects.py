@@ -9,6 +9,7 @@ import types
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.action.cluster_objects import CONTACT, CONTENTS, MODULE, ActionModule, batches
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import MEMBER
 
 KINDS = [("Namespace", "full"), ("Namespace", "empty"), ("ConfigMap", "settings")]
 # recorded: the module fails to print its own failure
@@ -75,6 +76,28 @@ def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, ap
     result = action.bring({}, {**options, "field_manager": "x", "force_conflicts": True}, {})
     assert [item["metadata"]["name"] for item in calls] == applied and bool(result.get("failed")) is (foreign == "refuse")
     assert result.get("foreign") == (["ConfigMap n/a (of shop)"] if foreign == "refuse" else None)
+
+
+def test_what_is_cluster_wide_stays_in_the_record_that_has_it(monkeypatch):
+    """Files with the same instance in several namespaces share it; what is in a namespace goes to the record of the file that makes it."""
+    owned = {"app.kubernetes.io/part-of": "llm-d"}
+    wide = {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": "a", "labels": {**owned, MEMBER: "applyset-ours-v1"}}}
+    inside = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**wide["metadata"], "namespace": "n"}}
+    theirs = {**owned, MEMBER: "applyset-theirs-v1"}
+    applied = []
+
+    def answer(_action, module_name, module_args, **_options):
+        if module_name == CONTACT:
+            return {"found": [{**item, "metadata": {**item["metadata"], "labels": theirs}} for item in (wide, inside)]}
+        applied.extend(module_args["definition"])
+        return {"result": {"results": [{"changed": False}] * len(module_args["definition"])}, "changed": False}
+
+    monkeypatch.setattr(ActionModule, "_execute_module", answer)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
+    options = {"definitions": [wide, inside], "state": "present", "owned_by": owned, "foreign": "keep", "skip_forbidden": False}
+    action.bring({}, {**options, "field_manager": "x", "force_conflicts": True}, {})
+    assert [item["metadata"]["labels"][MEMBER] for item in applied] == ["applyset-theirs-v1", "applyset-ours-v1"]
 
 
 @pytest.mark.parametrize(("refused", "answer", "failed"), [
