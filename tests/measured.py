@@ -10,6 +10,7 @@ import tempfile
 import time
 import typing as t
 from pathlib import Path
+from xml.etree import ElementTree
 
 import plays
 
@@ -18,10 +19,10 @@ KUBECONFIG = str(HOME / "admin.kubeconfig")
 KUBECTL, HELM = [str(HOME / "bin/kubectl"), "--kubeconfig", KUBECONFIG], [str(CACHE / "bin/helm"), "--kubeconfig", KUBECONFIG]
 
 
-def run(command: t.Sequence[str], given: str | None = None) -> tuple[float, str]:
+def run(command: t.Sequence[str], given: str | None = None, **environment: str) -> tuple[float, str]:
     """(seconds, output) of a command. One that fails ends the benchmark."""
     started = time.monotonic()
-    done = subprocess.run(command, cwd=plays.ROOT, env=plays.environment(), capture_output=True, text=True, check=False, input=given)
+    done = subprocess.run(command, cwd=plays.ROOT, env=plays.environment(**environment), capture_output=True, text=True, check=False, input=given)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
     return time.monotonic() - started, done.stdout
@@ -33,6 +34,15 @@ def play(playbook: str, *arguments: str, inventory: str = "inventories/local", *
         json.dump(variables, file)
         file.flush()
         return run(plays.command("-i", inventory, playbook, "-e", f"@{file.name}", *arguments))
+
+
+def of_task(task: str, playbook: str, inventory: str = "inventories/local") -> float:
+    """Seconds that a task of a playbook takes, as a callback of ansible-core has it. task: in its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(plays.command("-i", inventory, playbook), ANSIBLE_CALLBACKS_ENABLED="ansible.builtin.junit", JUNIT_OUTPUT_DIR=folder)
+        (file,) = Path(folder).iterdir()
+        (case,) = (each for each in ElementTree.parse(file).iter("testcase") if task in each.attrib["name"])
+    return float(case.attrib["time"])
 
 
 def down(**variables: t.Any) -> float:
