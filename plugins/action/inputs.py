@@ -31,6 +31,8 @@ NO_PAGE = (
     f"There is no page for all clusters of this inventory: write callbacks_enabled = {CALLBACK} into section [defaults] of ansible.cfg,"
     f" or set ANSIBLE_CALLBACKS_ENABLED={CALLBACK}."
 )
+STATE = "llm_d_state"
+INSIDE = {"gpu_operator", "gateway_provider", "gaie_scheduler", "model_service"}  # roles whose objects are in the namespaces of the role prerequisites
 display = Display()
 
 
@@ -55,7 +57,7 @@ class ActionModule(ActionBase):
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
-        found += self._options(variables)
+        found += self._options(variables) + self._backwards(user)
         found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
         found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))
@@ -66,6 +68,15 @@ class ActionModule(ActionBase):
         """The problems of options of roles and playbooks, before Ansible looks at those of the roles that come later, and says what it says."""
         extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._roles()]
         return option_problems(variables, extra, roles, self._templar.template)
+
+    def _backwards(self, user: dict[str, t.Any]) -> list[Problem]:
+        """Whether a play that creates removes instead: the namespaces before what is in them, without a look at others who use it."""
+        names = [role.get_name(include_role_fqcn=False) for role in self._roles()]
+        later = {*names[names.index("prerequisites") :]} & INSIDE if "prerequisites" in names else None
+        if user.get(STATE) != "absent" or not later:
+            return []
+        why = "this play would delete the namespaces first, whoever uses what is in them, and ask nobody."
+        return [Problem(STATE, "absent", f"'absent': {why}", "Leave it out, and run playbooks/teardown.yml, which removes all of it in reverse order.")]
 
     def _roles(self) -> list[t.Any]:
         """The roles of the play, those aside that its tasks include."""

@@ -108,6 +108,8 @@ unseen:
   sample: [configmaps in namespace gateways]
 """
 
+import collections.abc as c
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.labels import has_labels
@@ -118,21 +120,35 @@ from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.controller_users import GATEWAY, observe
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.namespace_reader import METADATA, kinds
-from ..module_utils.k8s.shared_controllers import removable
+from ..module_utils.k8s.shared_controllers import first_few, removable
 
 CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
 def read(cluster: Cluster, record: Facts) -> Extent:
-    """What the record in the cluster says; without one, the releases in namespaces of ours. A ConfigMap of this name without our labels is none."""
+    """What the record in the cluster says, and the releases in namespaces of ours: a run that ended early may have installed one, and older versions had no
+    record. A ConfigMap of this name without our labels is none."""
     there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
-    if there and has_labels(there, record["labels"]):
-        return applyset.recorded(there)
-    rooms = list(dict.fromkeys(row["namespace"] for row in record["controllers"]))
-    found = cluster.parallel(lambda room: cluster.find(f"/api/v1/namespaces/{room}", accept=METADATA.format("")), rooms)
-    ours = {room for room, space in zip(rooms, found, strict=True) if space and has_labels(space, record["labels"])}
-    return Extent(releases=frozenset((row["namespace"], row["release_name"]) for row in record["controllers"] if row["namespace"] in ours))
+    has = applyset.recorded(there if there and has_labels(there, record["labels"]) else None)
+    rooms = spaces(cluster, [row["namespace"] for row in record["controllers"]], record["labels"])
+    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms))
+
+
+def spaces(cluster: Cluster, names: c.Iterable[str], labels: Facts) -> list[str]:
+    """The namespaces of ours among these names, as far as this account may look."""
+
+    def ours(name: str) -> bool:
+        try:
+            found = cluster.find(f"/api/v1/namespaces/{name}", accept=METADATA.format(""))
+        except ApiError as exc:
+            if exc.status != 403:
+                raise
+            return False
+        return found is not None and has_labels(found, labels)
+
+    asked = list(dict.fromkeys(names))
+    return [name for name, found in zip(asked, cluster.parallel(ours, asked), strict=True) if found]
 
 
 def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
@@ -143,8 +159,8 @@ def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, st
     return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)]
 
 
-def members(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[Facts], Extent, list[str]]:
-    """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words)."""
+def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tuple[list[Facts], Extent, list[str]]:
+    """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words). planned: whose Secrets stay anyway."""
     places = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
     served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in versions(cluster, record, has) if kind[1] != "Secret"])
     jobs = [(version, kind, place) for version, kind, path in served if path for place in ([""] if kind == CLASS else places)]
@@ -170,20 +186,23 @@ def members(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[Facts], 
     # Older versions recorded none: the prompts of a CronJob have its name.
     prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
     names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts})
-    secrets = [item for item in cluster.parallel(lambda each: secret(cluster, *each), names) if item]
-    unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden if each[2]))
-    return [*found, *secrets], unseen, [f"{kind}{'.' if group else ''}{group} in namespace {place}" for group, kind, place in hidden]
+    secrets = cluster.parallel(lambda each: secret(cluster, *each), names)
+    closed = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
+    words = [f"{kind}{'.' if group else ''}{group} in namespace {place}" for group, kind, place in hidden] + [f"Secret {'/'.join(name)}" for name in closed]
+    hidden += [("", "Secret", namespace) for namespace, _name in closed]
+    unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden if each[2]), frozenset(closed))
+    return [*found, *(item for item, _readable in secrets if item)], unseen, words
 
 
-def secret(cluster: Cluster, namespace: str, name: str) -> Facts | None:
-    """A Secret without its values; None where there is none, or none that this account may read."""
+def secret(cluster: Cluster, namespace: str, name: str) -> tuple[Facts | None, bool]:
+    """(a Secret without its values, None where there is none; whether this account may read it)."""
     try:
         found = cluster.find(f"/api/v1/namespaces/{namespace}/secrets/{name}", accept=METADATA.format(""))
     except ApiError as exc:
         if exc.status != 403:
             raise
-        return None
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": found["metadata"]} if found else None
+        return None, False
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": found["metadata"]} if found else None, True
 
 
 def place(item: Facts) -> Facts:
@@ -193,18 +212,22 @@ def place(item: Facts) -> Facts:
 
 def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned: Extent, has: Extent) -> Facts:
     """The result but for `before`. has: what the record says; planned: what it says once all else is gone."""
-    there, hidden, unseen = members(cluster, record, has)
-    gone, kept = applyset.surplus(there, wanted, record)
+    there, hidden, unseen = members(cluster, record, has, planned)
+    gone, kept, services = applyset.surplus(there, wanted, record)
+    alone = record["alone"] or bool(services)
     left = has.releases - planned.releases
-    rows = [] if record["alone"] else [row for row in record["controllers"] if row["namespace"] not in record["needed"]]
-    old = [row for row in rows if (row["namespace"], row["release_name"]) in left]
+    old = [row for row in record["controllers"] if not alone and row["namespace"] not in record["needed"] and release(row) in left]
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"])
-    kept += [item for item in gone if item["kind"] == CLASS and item["metadata"]["name"] in use["classes"]]
+    left -= {release(row) for row in use["free"]}
+    occupied = {namespace for namespace, _name in left}  # whose pods pull their images with our Secrets
+    stays = {CLASS: lambda data: data["name"] in use["classes"], "Secret": lambda data: data["namespace"] in occupied}
+    kept += [item for item in gone if item["kind"] in stays and stays[item["kind"]](item["metadata"])]
     gone = [item for item in gone if item not in kept]
-    free = {(row["namespace"], row["release_name"]) for row in use["free"]}
+    identities = list(map(applyset.identity, kept))
+    rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
+    gone = ([] if alone else emptied(cluster, record, has.namespaces - rest.namespaces)) + gone
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
-    stay = applyset.extent(map(applyset.identity, kept), {tuple(each[:2]) for each in map(applyset.identity, kept)}, has.releases - free, has.bundles)
     return {
         "surplus": gone,
         **{name: [place(each) for each in gone if each["kind"] == kind] for name, kind in GUARDED.items()},
@@ -213,10 +236,34 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
             *applyset.summary(gone),
             *(f"Namespace {each['namespace']} with {', '.join(chart['release_name'] for chart in each['charts'])}" for each in removed),
         ],
-        "lines": use["lines"],
-        "after": applyset.parent(record, planned | hidden | stay),
+        "lines": [*use["lines"], *([] if alone else operators(record, left)), *staying(services)],
+        "after": applyset.parent(record, rest),
         "unseen": unseen,
     }
+
+
+def release(row: Facts) -> applyset.Name:
+    """(namespace, name) of the Helm release of a controller."""
+    return row["namespace"], row["release_name"]
+
+
+def staying(services: c.Sequence[str]) -> list[str]:
+    """What is said where services stay that the file does not have."""
+    return [f"what belongs to no service stays, since {first_few(services)}, of which the file has nothing, may need it"] if services else []
+
+
+def operators(record: Facts, left: c.Collection[applyset.Name]) -> list[str]:
+    """What is said of releases that stay: of GPU operators, by which pods of others reach their devices, and which no file has any longer."""
+    known = {*map(release, record["controllers"]), *map(tuple, record["releases"])}
+    names = ["/".join(each) for each in sorted(left - known)] if record["controllers"] else []
+    return [f"the GPU operator {name} stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it" for name in names]
+
+
+def emptied(cluster: Cluster, record: Facts, left: c.Collection[str]) -> list[Facts]:
+    """References to namespaces of ours that the file has left. Who may not look at controllers has made none, and a record beside that of the file has none."""
+    rooms = {row["namespace"] for row in record["controllers"]}
+    names = sorted(set(left) - {*record["namespaces"], *rooms}) if rooms and record["home"] else []
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spaces(cluster, names, record["labels"])]
 
 
 def controller(namespace: str, rows: list[Facts]) -> Facts:
@@ -243,7 +290,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     asked = not module.params["everything"]
-    record = {**module.params["record"], **({} if asked else {"needed": []})}
+    record = {**module.params["record"], **({} if asked else {"needed": [], "services": None})}
     wanted = {tuple(each) for each in module.params["wanted"]} if asked else set()
     listed = {(api_group(version), kind) for version, kind in record["kinds"]}
     planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [], record["crds"])
@@ -253,6 +300,8 @@ def main() -> None:
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
             result |= found(cluster, record, wanted, planned, has)
+            homes = spaces(cluster, record["namespaces"], record["labels"]) if record["controllers"] and not asked else []
+            result["summary"] += [f"Namespace ({len(homes)}), if nothing else is in it: {', '.join(homes)}"] if homes else []
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(changed=False, **result)

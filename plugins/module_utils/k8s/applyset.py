@@ -25,6 +25,8 @@ KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kub
 # bundles of CRDs.
 SECRETS, RELEASES, BUNDLES = "secrets", "releases", "crds"
 
+CLAIM = "PersistentVolumeClaim"
+
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name: an object is the same in each version of its group
 
 
@@ -93,18 +95,29 @@ def joined(definition: Facts, live: Facts | None) -> Facts:
     return {**definition, "metadata": {**metadata, "labels": {**labels, MEMBER: theirs}}}
 
 
-def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> tuple[list[Facts], list[Facts]]:
-    """(references to the members among these objects that are not wanted, in the order of creation; to those that stay all the same).
+class Surplus(t.NamedTuple):
+    """References to members that the file does not make, in the order of creation. gone: to be deleted; kept: that stay all the same; services: the services,
+    of which the file does not speak, whose objects are among these."""
 
-    A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner.
+    gone: list[Facts]
+    kept: list[Facts]
+    services: list[str]
+
+
+def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> Surplus:
+    """What of these objects is not wanted.
+
+    A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner. While services stay that the
+    file does not have, so does what belongs to no service: they may need it.
     found: {apiVersion, kind, metadata}.
     """
     order = {(api_group(version), kind): number for number, (version, kind) in enumerate(record["kinds"])}
     members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record)]
     rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
-    gone = [item for item in rest if _goes(item, record)]
-    return [reference(item) for item in gone], [reference(item) for item in rest if item not in gone]
+    services = sorted({_service(item, record) for item in rest if item["kind"] != CLAIM} - {"", *record["services"]}) if record["services"] is not None else []
+    gone = [item for item in rest if _goes(item, record) and (_service(item, record) or not services)]
+    return Surplus([reference(item) for item in gone], [reference(item) for item in rest if item not in gone], services)
 
 
 def summary(gone: c.Sequence[Facts], shown: int = 5) -> list[str]:
@@ -122,13 +135,18 @@ def _is_member(item: Facts, record: Facts) -> bool:
 
 def _goes(item: Facts, record: Facts) -> bool:
     """Whether the file lets go of a member that it does not make."""
-    labels, kept = mapping(item["metadata"].get("labels")), record["services"]
-    service = text(labels.get(record["service_label"]) or labels.get(RESTORES))
-    if item["kind"] == "PersistentVolumeClaim" and not record["claims"]:
+    kept, service = record["services"], _service(item, record)
+    if item["kind"] == CLAIM and not record["claims"]:
         return False
-    if record["alone"] and (not service or RESTORES in labels):
+    if record["alone"] and (not service or RESTORES in mapping(item["metadata"].get("labels"))):
         return False
     return kept is None or not service or service in kept
+
+
+def _service(item: Facts, record: Facts) -> str:
+    """The service of a member; empty where it belongs to none."""
+    labels = mapping(item["metadata"].get("labels"))
+    return text(labels.get(record["service_label"]) or labels.get(RESTORES))
 
 
 def reference(item: Facts) -> Facts:

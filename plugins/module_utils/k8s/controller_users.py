@@ -13,12 +13,18 @@ from .namespace_reader import METADATA
 from .shared_controllers import ControllerUse
 
 GATEWAY = "gateway.networking.k8s.io/v1"
+SHARED = ("Gateway", "GatewayClass", "Namespace")  # any controller of gateways looks at these
+OF_GATEWAYS = (f"/apis/{GATEWAY}/gateways", "Gateway", "")
 
 
-def listed(cluster: Cluster, path: str, kind: str) -> list[Facts] | str:
+Job = tuple[str, str, str]  # path, kind, label selector
+
+
+def listed(cluster: Cluster, path: str, kind: str, selector: str) -> list[Facts] | str:
     """The objects of a kind; why they are not known."""
     try:
-        return cluster.listed(path, kind, accept=METADATA.format("List") if kind == "Namespace" else None)
+        query = {"labelSelector": selector} if selector else {}
+        return cluster.listed(path, kind, query, accept=METADATA.format("List") if kind in ("Namespace", "Pod") else None)
     except ApiError as exc:
         if exc.status == 401:
             raise
@@ -26,20 +32,25 @@ def listed(cluster: Cluster, path: str, kind: str) -> list[Facts] | str:
         return f"this account may not list {plural}" if exc.status == 403 else f"{plural} cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}"
 
 
+def looks(cluster: Cluster, controller: Facts) -> list[Job]:
+    """What has to be listed to find the users of a controller. Pods of a Gateway are used by that."""
+    if controller["kinds"]:
+        paths = [(cluster.path(kind["api_version"], kind["kind"]), kind["kind"]) for kind in controller["kinds"]]
+        return [(path, kind, "") for path, kind in paths if path]
+    pods = [("/api/v1/pods", "Pod", f"{name}={value},!{GATEWAY.partition('/')[0]}/gateway-name") for name, value in controller["mesh_pods"].items()]
+    return [OF_GATEWAYS, (f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass", ""), ("/api/v1/namespaces", "Namespace", ""), *pods]
+
+
 def observe(cluster: Cluster, controllers: list[Facts], classes: bool) -> ControllerUse:
     """The objects that may use the controllers, and where asked GatewayClasses."""
-    of_gateways = [entry for entry in controllers if not entry["kinds"]]
-    jobs = [(f"/apis/{GATEWAY}/gateways", "Gateway")] if of_gateways or classes else []
-    jobs += [(f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass"), ("/api/v1/namespaces", "Namespace")] if of_gateways else []
-    asked = {kind["kind"]: cluster.path(kind["api_version"], kind["kind"]) for entry in controllers for kind in entry["kinds"]}
-    jobs += [(path, kind) for kind, path in asked.items() if path]
-    answers = dict(zip([kind for _path, kind in jobs], cluster.parallel(lambda job: listed(cluster, *job), jobs), strict=True))
-    found = {kind: [] if isinstance(answer, str) else answer for kind, answer in answers.items()}
-    kinds = {entry["name"]: [kind["kind"] for kind in entry["kinds"]] or ["Gateway", "GatewayClass", "Namespace"] for entry in controllers}
+    asked = {each["name"]: looks(cluster, each) for each in controllers}
+    jobs = list(dict.fromkeys([*([OF_GATEWAYS] if classes else []), *(job for found in asked.values() for job in found)]))
+    answers = dict(zip(jobs, cluster.parallel(lambda job: listed(cluster, *job), jobs), strict=True))
+    found = {job: [] if isinstance(answer, str) else answer for job, answer in answers.items()}
     return ControllerUse(
-        gateways=None if isinstance(answers.get("Gateway"), str) else found.get("Gateway", []),
-        classes=found.get("GatewayClass", []),
-        namespaces=found.get("Namespace", []),
-        served={entry["name"]: [item for kind in entry["kinds"] for item in found.get(kind["kind"], [])] for entry in controllers},
-        unread={name: [answer for kind in of if isinstance(answer := answers.get(kind), str)] for name, of in kinds.items()},
+        gateways=None if isinstance(answers.get(OF_GATEWAYS), str) else found.get(OF_GATEWAYS, []),
+        classes=[item for job in jobs if job[1] == "GatewayClass" for item in found[job]],
+        namespaces=[item for job in jobs if job[1] == "Namespace" for item in found[job]],
+        served={name: [item for job in of if job[1] not in SHARED for item in found[job]] for name, of in asked.items()},
+        unread={name: list(dict.fromkeys(answer for job in of if isinstance(answer := answers[job], str))) for name, of in asked.items()},
     )

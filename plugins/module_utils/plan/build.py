@@ -226,7 +226,9 @@ def _derive(given: Facts) -> Facts:
     gateway = planned_gateway(user, labels)
     own = secrets(user, labels)
     groups = leader_worker_set(user, given[SERVICES], labels)
+    operators = gpus(user, labels)
     charts = [*gateway["charts"], *([groups["chart"]] if groups and groups["install"] else [])]
+    charts += [operators["chart"]] if operators["active"] and operators["chart"] else []
     before = prerequisites(user, release, gateway, groups)
     together = sharing(services)
     chosen, names = user["llm_d_benchmark"], [service["name"] for service in given[SERVICES]]
@@ -254,7 +256,7 @@ def _derive(given: Facts) -> Facts:
         "prerequisites": before,
         "secrets": own,
         "gateway": gateway,
-        "gpus": gpus(user, labels),
+        "gpus": operators,
         "record": record(user, gateway, groups, charts, before["crds"], labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
         "confirm": user["llm_d_confirm"],

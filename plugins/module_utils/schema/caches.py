@@ -27,7 +27,7 @@ _DISK = {
 _PERSISTENCE = {
     "size": Field("quantity", "Storage of the claim: at least twice the size of the cache, for the log and its next version.", required=True, example="64Gi"),
     "class_name": Field("str", "StorageClass of the claim. If omitted, the default of the cluster.", format="dns_subdomain", example="fast-ssd"),
-    "delete_claim": Field("bool", "Whether C(llm_d_state=absent) deletes the claim. Otherwise it stays, with its namespace.", default=False),
+    "delete_claim": Field("bool", "Whether C(playbooks/teardown.yml) deletes the claim. Otherwise it stays, with its namespace.", default=False),
 }
 
 _SERVER = {

@@ -194,7 +194,7 @@ STORAGE = {
     ),
     "delete_claim": Field(
         "bool",
-        "Whether C(llm_d_state=absent) deletes the claim that we created. Otherwise the claim and its namespace stay for the next deployment.",
+        "Whether C(playbooks/teardown.yml) deletes the claim that we created. Otherwise the claim and its namespace stay for the next deployment.",
         default=False,
     ),
 }

@@ -318,7 +318,12 @@ VARIABLES: dict[str, Field] = {
         format="name_suffix",
         example="-blue",
     ),
-    "llm_d_state": Field("str", "Desired state of the deployment.", default="present", choices=("present", "absent")),
+    "llm_d_state": Field(
+        "str",
+        "Desired state of the deployment. C(playbooks/teardown.yml) sets V(absent), and plays that create, such as C(site.yml), refuse it.",
+        default="present",
+        choices=("present", "absent"),
+    ),
     "llm_d_events": Field(
         "bool",
         "Whether a run creates a Kubernetes Event on each object that it creates or changes, which tells what changed: C(kubectl describe) shows them.",

@@ -16,7 +16,7 @@ import time
 import plays
 import pytest
 from local_servers import serve
-from teardown_api import KINDS, ROOT, Api, labels
+from teardown_api import KINDS, NAMESPACES, ROOT, Api, labels
 
 pytestmark = pytest.mark.timing
 
@@ -98,6 +98,41 @@ def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monke
     api.kept[route] = {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": parents}}
     said = on_a_terminal(tmp_path, user={"llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP"}})
     assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(said) and gateway in api.kept, said
+
+
+def test_a_gateway_that_the_file_has_no_longer_is_refused_as_early(tmp_path, api, monkeypatch):
+    """Its prune has been refused since a route of others leads through it."""
+    monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
+    gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway-istio", f"{ROOT}/namespaces/shop/httproutes/search"
+    api.kept[gateway] = {"metadata": {"namespace": "llm-d", "name": "llm-d-gateway-istio", "labels": labels("llm-d")}}
+    parents = [{"namespace": "llm-d", "name": "llm-d-gateway-istio"}]
+    api.kept[route] = {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": parents}}
+    before = dict(api.kept)
+    said = on_a_terminal(tmp_path)
+    assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway-istio" in words(said), said
+    assert api.kept == before
+
+
+def test_services_that_the_file_does_not_have_go_too_and_are_shown(tmp_path, api):
+    """A file that keeps them prunes none; a teardown removes all of it, with the namespace."""
+    chat, space = "/apis/apps/v1/namespaces/llm-d/deployments/chat-decode", f"{NAMESPACES}/llm-d"
+    for given in ({}, {"llm_d_prune": {"services": False}, "llm_d_model_services": []}):
+        api.kept = {
+            chat: {"metadata": {"namespace": "llm-d", "name": "chat-decode", "labels": {**labels("llm-d"), "llm-d.ai/model-service": "chat"}}},
+            space: {"metadata": {"name": "llm-d", "labels": labels("llm-d")}},
+        }
+        said = words(on_a_terminal(tmp_path, [b"\r"], user=given))
+        assert b"this goes: Deployment (1): chat-decode Namespace (1), if nothing else is in it: llm-d" in said.partition(ASKS)[0], said
+        assert not {chat, space} & set(api.kept)
+
+
+def test_each_cluster_has_to_be_confirmed(tmp_path, api):
+    (tmp_path / "host_vars").mkdir()
+    (tmp_path / "host_vars/paris.yml").write_text("llm_d_confirm: true\n", encoding="utf-8")
+    said = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
+    assert ASKS in said and BEGUN not in said, said
+    (tmp_path / "host_vars/berlin.yml").write_text("llm_d_confirm: true\n", encoding="utf-8")
+    assert ASKS not in on_a_terminal(tmp_path, hosts=("paris", "berlin"))
 
 
 @pytest.mark.parametrize("name", ["llm_d_confirm", "teardown_confirmed"])

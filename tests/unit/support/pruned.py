@@ -35,5 +35,5 @@ def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None
         if ((names[each], item["metadata"]["name"]) in secrets if item["kind"] == "Secret" else applyset.identity(item)[:2] in groups(record))
         and (item["kind"] in ("Secret", "GatewayClass") or names[each] in places)
     ]
-    gone, _kept = applyset.surplus(found, {tuple(each) for each in wanted(with_secrets(planned))}, record)
+    gone = applyset.surplus(found, {tuple(each) for each in wanted(with_secrets(planned))}, record).gone
     return [(item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in gone]

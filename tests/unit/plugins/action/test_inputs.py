@@ -190,6 +190,15 @@ def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) ->
     assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("playbook", ["site", "prerequisites"])
+def test_a_play_that_creates_does_not_remove(playbook: str) -> None:
+    """It would delete the namespaces first, with all that others have there, and ask nobody."""
+    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", "llm_d_state=absent")
+    shown = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0 and "changed=0" in shown and "1 mistake in your llm_d_* variables. Nothing has been touched." in shown
+    assert "llm_d_state: 'absent': this play would delete the namespaces first" in shown and "run playbooks/teardown.yml" in shown, shown
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(
     ("playbook", "wrong", "right"), [("inventory", "inventory_nmae", "inventory_name"), ("local_cluster", "local_cluster_stte", "local_cluster_state")]

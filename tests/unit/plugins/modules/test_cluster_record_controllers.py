@@ -16,7 +16,7 @@ from survey_cases import CHARTS
 
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
-ROW = {"class_name": None, "classes": {}, "mesh": {}, "kinds": [], "hook_objects": []}
+ROW = {"class_name": None, "classes": {}, "mesh": {}, "mesh_pods": {}, "kinds": [], "hook_objects": []}
 ENVOY = {**ROW, "name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
 ISTIO = {
     **ROW,
@@ -27,6 +27,7 @@ ISTIO = {
 }
 API = "/apis/gateway.networking.k8s.io/v1"
 GATEWAYS, CLASSES, SPACES = f"{API}/gateways", f"{API}/gatewayclasses", "/api/v1/namespaces"
+PODS = "/api/v1/pods"
 RECORD = f"{SPACES}/a/configmaps/a-record"
 RULES = {"name": "a-record", "namespace": "a", "id": "applyset-x-v1", "labels": OURS, "home": "a", "kinds": [[API.removeprefix("/apis/"), "GatewayClass"]]}
 RULES |= {
@@ -78,8 +79,8 @@ class Api:
 
 def chosen(item, selector):
     labels = item["metadata"].get("labels", {})
-    parts = [part for part in selector.split(",") if part]
-    return all(
+    parts = [part for part in selector.split(",") if part and not part.startswith("!")]
+    return not [part for part in selector.split(",") if part.startswith("!") and part[1:] in labels] and all(
         labels.get(part.partition("!=")[0]) != part.partition("!=")[2] if "!=" in part else labels.get(part.partition("=")[0]) == part.partition("=")[2]
         for part in parts
     )
@@ -89,15 +90,18 @@ def chosen(item, selector):
 def _look(call):
     api = Api()
 
-    def look(controller, *others, recorded=True, everything=False, noted=None, **rules):
+    def look(controller, *others, recorded=True, everything=False, noted=None, places="", **rules):
+        """places: namespaces of the record."""
         rows = [{"release_name": "it", **each} for each in (controller, *others)]
         releases = "\n".join(f"{each['namespace']}/{each['release_name']}" for each in rows)
-        there = {"metadata": {"name": "a-record", "labels": OURS}, "data": {"releases": releases, **(noted or {})}}
-        api.lists[RECORD.rpartition("/")[0]] = [there] if recorded else []
+        notes = {"applyset.kubernetes.io/additional-namespaces": places}
+        metadata = {"name": "a-record", "labels": {**OURS, "applyset.kubernetes.io/id": "applyset-x-v1"}, "annotations": notes}
+        there = {"metadata": metadata, "data": {"releases": releases, **(noted or {})}}
+        api.lists[RECORD.rpartition("/")[0]] = [*([there] if recorded else []), *look.shared]
         record = {**RULES, "controllers": rows, **rules}
         return call(cluster_record, host=api.url, api_key="sesame-open", record=record, wanted=[], everything=everything)
 
-    look.lists, look.kinds, look.answers = api.lists, api.kinds, api.answers
+    look.lists, look.kinds, look.answers, look.shared = api.lists, api.kinds, api.answers, []  # shared: ConfigMaps beside the record
     with serve(api.answer) as api.url:
         yield look
 
@@ -216,6 +220,78 @@ def test_what_the_file_needs_stays_also_where_it_no_longer_installs_it(look):
     assert gone(look(ENVOY, needed=["envoy-gateway-system"], everything=True)) == ["it"]
 
 
+def test_what_is_installed_without_a_word_of_it_in_the_record_goes_all_the_same(look):
+    """By a run that ended before the record was written."""
+    look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
+    groups = {**GROUPS, "release_name": "lws"}
+    noted = {"releases": "envoy-gateway-system/it"}
+    found = look(ENVOY, groups, noted=noted, everything=True)
+    assert gone(found) == ["lws", "it"] and gone(look(ENVOY, groups, noted=noted, needed=["envoy-gateway-system"])) == ["lws"]
+
+
+def test_the_secrets_that_a_controller_pulls_its_images_with_stay_with_it(look):
+    room = f"{SPACES}/envoy-gateway-system/secrets"
+    look.lists[room] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
+    given = {"noted": {"secrets": "envoy-gateway-system/a-image-pull"}, "kinds": [["v1", "Secret"]], "everything": True}
+    assert [item["kind"] for item in look(ENVOY, **given)["surplus"]] == ["Secret"]
+    look.lists[GATEWAYS].append(gateway("shop", "front", "envoy-gateway"))
+    found = look(ENVOY, **given)
+    assert gone(found) == [] == found["surplus"] and found["after"]["data"]["secrets"] == "envoy-gateway-system/a-image-pull"
+
+
+def test_a_secret_that_this_account_may_not_read_stays_in_the_record(look):
+    look.answers[f"{SPACES}/old/secrets/a-image-pull"] = 403
+    found = look(ENVOY, noted={"secrets": "old/a-image-pull"}, kinds=[["v1", "Secret"]])
+    assert found["after"]["data"]["secrets"] == "old/a-image-pull" and found["unseen"] == ["Secret old/a-image-pull"]
+    assert look(ENVOY, noted={"secrets": "old/other"}, kinds=[["v1", "Secret"]])["after"]["data"]["secrets"] == "", "what is gone leaves it"
+
+
+def test_the_release_of_a_gpu_operator_stays_and_is_named(look):
+    """Pods of others reach their devices by it. It goes by the file that installed it."""
+    noted = {"releases": "gpu-operator/gpu-operator"}
+    found = look(ENVOY, noted=noted, needed=["envoy-gateway-system"])
+    assert found["after"]["data"]["releases"] == "envoy-gateway-system/it\ngpu-operator/gpu-operator"
+    assert found["lines"] == ["the GPU operator gpu-operator/gpu-operator stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it"]
+    assert look(ENVOY, noted=noted, needed=["envoy-gateway-system"], releases=[["gpu-operator", "gpu-operator"]])["lines"] == []
+
+
+def test_namespaces_that_the_file_has_left_go_last_and_only_ours(look):
+    look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
+    look.lists[SPACES] += [{"metadata": {"name": "pickers", "labels": OURS}}, {"metadata": {"name": "routes", "labels": THEIRS}}]
+    home = {**OURS, "llm-d.ai/namespace": "a"}
+    look.lists[f"{SPACES}/pickers/configmaps"] = [{"metadata": {"namespace": "pickers", "name": "epp", "labels": home}}]
+    places = {"kinds": [["v1", "ConfigMap"]], "places": "pickers,routes,a", "needed": ["envoy-gateway-system"]}
+    surplus = [(item["kind"], item["metadata"]["name"]) for item in look(ENVOY, **places)["surplus"]]
+    assert surplus == [("Namespace", "pickers"), ("ConfigMap", "epp")]
+    for stays in ({"namespaces": ["a", "pickers"]}, {"alone": True}, {"home": ""}):
+        assert "Namespace" not in [item["kind"] for item in look(ENVOY, **{**places, **stays})["surplus"]]
+
+
+def test_a_teardown_names_the_namespaces_of_the_file(look):
+    look.lists[SPACES].append({"metadata": {"name": "a", "labels": OURS}})
+    assert "Namespace (1), if nothing else is in it: a" in look(ENVOY, everything=True)["summary"]
+    assert not [line for line in look(ENVOY)["summary"] if "if nothing else" in line]
+
+
+def test_what_belongs_to_no_service_stays_while_one_stays_that_the_file_does_not_have(look):
+    """With `llm_d_prune: {services: false}`, or a file that does not speak of services: it may need the controller, the Gateway, and a Secret."""
+    look.kinds |= {
+        "/api/v1": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}],
+        "/apis/leaderworkerset.x-k8s.io/v1": [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", "namespaced": True}],
+    }
+    look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
+    sets, others = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/a/leaderworkersets", f"{SPACES}/a/configmaps"
+    look.lists[sets] = look.lists[SETS] = [{"metadata": {"namespace": "a", "name": "llama", "labels": {**OURS, "s": "llama"}}}]
+    rules = {"kinds": [["v1", "ConfigMap"], ["leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"]], "noted": {"releases": "lws-system/it"}}
+    look.shared = [{"metadata": {"namespace": "a", "name": "shared", "labels": OURS}}]
+    found = look(GROUPS, services=[], **rules)
+    assert gone(found) == [] == found["surplus"] and found["after"]["data"]["releases"] == "lws-system/it"
+    assert found["lines"] == ["what belongs to no service stays, since llama, of which the file has nothing, may need it"]
+    assert others and gone(look(GROUPS, services=["llama"], **rules)) == ["it"]
+    everything = look(GROUPS, services=[], everything=True, **rules)
+    assert [item["metadata"]["name"] for item in everything["surplus"]] == ["shared", "llama"] and gone(everything) == ["it"]
+
+
 def test_bundles_of_crds_stay_in_the_record(look):
     """As the CRDs do in the cluster, also when the file asks for other ones."""
     found = look(ENVOY)
@@ -245,11 +321,28 @@ def test_a_mesh_of_others_keeps_its_control_plane(look):
     ]
 
 
-def test_the_plan_says_which_namespaces_are_of_a_mesh():
+def test_pods_of_others_that_join_a_mesh_by_themselves_keep_its_control_plane(look):
+    """As those of Istio's chart `gateway` do. The pods of the control plane have its label too, and a proxy of a Gateway is counted by that."""
+    look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
+    mesh = {**ISTIO, "mesh_pods": {"sidecar.istio.io/inject": "true", "istio.io/rev": "default"}}
+    own = {"metadata": {"namespace": "istio-system", "name": "istiod-1", "labels": {"istio.io/rev": "default"}}}
+    proxy = {"metadata": {"namespace": "a", "name": "proxy", "labels": {"istio.io/rev": "default", "gateway.networking.k8s.io/gateway-name": "llm-d-gateway"}}}
+    look.lists[PODS] = [own, proxy]
+    assert gone(look(mesh)) == ["it"]
+    joined = {"sidecar.istio.io/inject": "true", "istio.io/rev": "default"}
+    look.lists[PODS].append({"metadata": {"namespace": "shop", "name": "ingress-1", "labels": joined}})
+    found = look(mesh)
+    assert gone(found) == [] and found["lines"] == ["the controller istio.io/gateway-controller stays, and with it what it needs: Pod shop/ingress-1"]
+    look.answers[PODS] = 403
+    assert gone(found := look(mesh)) == [] and found["lines"][0].endswith("it is not known who else uses it, since this account may not list pods")
+
+
+def test_the_plan_says_which_namespaces_and_pods_are_of_a_mesh():
     """Also that of a provider which the file had before."""
     for provider in ("istio", "standalone"):
         rows = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]["controllers"]
-        assert [each["mesh"]["istio-injection"] for each in rows if each["name"] == ISTIO["name"]] == ["enabled", "enabled"]
+        found = [(each["mesh"]["istio-injection"], each["mesh_pods"]["sidecar.istio.io/inject"]) for each in rows if each["name"] == ISTIO["name"]]
+        assert found == [("enabled", "true"), ("enabled", "true")]
 
 
 def test_a_gateway_of_another_file_with_our_instance_counts(look):
