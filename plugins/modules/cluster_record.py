@@ -221,9 +221,12 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"])
     left -= {release(row) for row in use["free"]}
     occupied = {namespace for namespace, _name in left}  # whose pods pull their images with our Secrets
-    stays = {CLASS: lambda data: data["name"] in use["classes"], "Secret": lambda data: data["namespace"] in occupied}
-    kept += [item for item in gone if item["kind"] in stays and stays[item["kind"]](item["metadata"])]
-    gone = [item for item in gone if item not in kept]
+
+    def needed(item: Facts) -> bool:
+        data = item["metadata"]
+        return data["name"] in use["classes"] if item["kind"] == CLASS else item["kind"] == "Secret" and data["namespace"] in occupied
+
+    kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
     gone = ([] if alone else emptied(cluster, record, has.namespaces - rest.namespaces)) + gone

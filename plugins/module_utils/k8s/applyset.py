@@ -116,8 +116,10 @@ def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Fac
     rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
     services = sorted({_service(item, record) for item in rest if item["kind"] != CLAIM} - {"", *record["services"]}) if record["services"] is not None else []
-    gone = [item for item in rest if _goes(item, record) and (_service(item, record) or not services)]
-    return Surplus([reference(item) for item in gone], [reference(item) for item in rest if item not in gone], services)
+    parts: dict[bool, list[Facts]] = {True: [], False: []}
+    for item in rest:
+        parts[_goes(item, record) and bool(_service(item, record) or not services)].append(reference(item))
+    return Surplus(parts[True], parts[False], services)
 
 
 def summary(gone: c.Sequence[Facts], shown: int = 5) -> list[str]:
