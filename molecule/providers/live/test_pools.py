@@ -128,7 +128,7 @@ def servers() -> dict[str, str]:
 def test_the_route_leads_to_the_pool_and_the_pools_status_says_who_serves_it(artifacts: Path) -> None:
     verdict, _out = plays.site(POOLS, artifacts)
     assert verdict["ok"], verdict
-    route = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", HOME, "httproutes", "sim")
+    route = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", HOME, "httproutes", "sim-envoy-ai-gateway")
     assert [(ref["group"], ref["kind"], ref["name"]) for rule in route["spec"]["rules"] for ref in rule["backendRefs"]] == [(POOL[0], "InferencePool", "sim")]
     states = {state["type"]: state["status"] for entry in route["status"]["parents"] for state in entry["conditions"]}
     assert states["Accepted"] == states["ResolvedRefs"] == "True", states

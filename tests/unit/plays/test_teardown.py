@@ -358,6 +358,18 @@ def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prereq
     assert rc == 0 and api.refused == [] and api.kept == {}, (api.refused, said)
 
 
+def test_an_account_of_one_namespace_with_these_permissions_removes_its_stack(teardown, api):
+    """Of our Secrets it may read those that its file asks for, and nothing stumbles over the others."""
+    pull = [{"registry": "r.example.com", "username": "u", "password": "p"}]
+    user = {"llm_d_scope": "namespace", "llm_d_gateway": PLAIN, "llm_d_model_services": [], "llm_d_image_pull_credentials": pull}
+    secret, space = f"{NAMESPACES}/llm-d/secrets/llm-d-image-pull", f"{NAMESPACES}/llm-d"
+    api.bare()
+    api.kept[secret] = own(secret, "llm-d")
+    api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
+    rc, said, _helm = teardown(roles=["model_service", "gaie_scheduler", "gateway_provider", "record", "prerequisites"], **user)
+    assert rc == 0 and list(api.kept) == [space], (api.refused, said)
+
+
 def test_without_these_permissions_the_namespaces_stay(teardown, api):
     user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites"}
     roles = [role for role in granted(user) if not role["metadata"].get("namespace")]
