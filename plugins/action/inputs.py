@@ -31,8 +31,8 @@ NO_PAGE = (
     f"There is no page for all clusters of this inventory: write callbacks_enabled = {CALLBACK} into section [defaults] of ansible.cfg,"
     f" or set ANSIBLE_CALLBACKS_ENABLED={CALLBACK}."
 )
-STATE = "llm_d_state"
-INSIDE = {"gpu_operator", "gateway_provider", "gaie_scheduler", "model_service"}  # roles whose objects are in the namespaces of the role prerequisites
+STATE, OURS = "llm_d_state", "llm_d.inference."
+CREATED = ("prerequisites", "gpu_operator", "record", "gateway_provider", "gaie_scheduler", "model_service")  # by these roles, in this order
 display = Display()
 
 
@@ -70,13 +70,16 @@ class ActionModule(ActionBase):
         return option_problems(variables, extra, roles, self._templar.template)
 
     def _backwards(self, user: dict[str, t.Any]) -> list[Problem]:
-        """Whether a play that creates removes instead: the namespaces before what is in them, without a look at others who use it."""
-        names = [role.get_name(include_role_fqcn=False) for role in self._roles()]
-        later = {*names[names.index("prerequisites") :]} & INSIDE if "prerequisites" in names else None
-        if user.get(STATE) != "absent" or not later:
+        """Whether a play that creates removes instead, first what the rest stands on, without a look at who uses it. Roles with a state of their own aside."""
+        given, found = {**self._task.get_variable_manager().extra_vars, **(self._task.play.get_vars() if self._task.play else {})}, []
+        for role in self._roles():
+            name = role.get_name().removeprefix(OURS)
+            if name in CREATED and f"{name}_state" not in {**given, **role.vars, **role.get_role_params()}:
+                found.append(CREATED.index(name))
+        if user.get(STATE) != "absent" or found == sorted(found, reverse=True):
             return []
-        why = "this play would delete the namespaces first, whoever uses what is in them, and ask nobody."
-        return [Problem(STATE, "absent", f"'absent': {why}", "Leave it out, and run playbooks/teardown.yml, which removes all of it in reverse order.")]
+        why = "this play goes in the order of creation: it would remove first what the rest stands on, and ask nobody."
+        return [Problem(STATE, "absent", f"'absent': {why}", "Leave it out, and run playbooks/teardown.yml, which removes in reverse order.")]
 
     def _roles(self) -> list[t.Any]:
         """The roles of the play, those aside that its tasks include."""

@@ -126,12 +126,13 @@ CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
-def read(cluster: Cluster, record: Facts) -> Extent:
-    """What the record in the cluster says, and the releases in namespaces of ours: a run that ended early may have installed one, and older versions had no
-    record. A ConfigMap of this name without our labels is none."""
+def read(cluster: Cluster, record: Facts, everything: bool) -> Extent:
+    """What the record in the cluster says. Without one, and where everything goes, also the releases in namespaces of ours: older versions had no record, and a
+    run that ended early may have installed one. A ConfigMap of this name without our labels is none."""
     there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
-    has = applyset.recorded(there if there and has_labels(there, record["labels"]) else None)
-    rooms = spaces(cluster, [row["namespace"] for row in record["controllers"]], record["labels"])
+    known = there is not None and has_labels(there, record["labels"])
+    has = applyset.recorded(there if known else None)
+    rooms = [] if known and not everything else spaces(cluster, [row["namespace"] for row in record["controllers"]], record["labels"])
     return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms))
 
 
@@ -159,8 +160,12 @@ def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, st
     return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)]
 
 
-def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tuple[list[Facts], Extent, list[str]]:
-    """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words). planned: whose Secrets stay anyway."""
+def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent, made: set[applyset.Identity]) -> tuple[list[Facts], Extent, list[str]]:
+    """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words).
+
+    planned: whose Secrets stay anyway; made: what the file makes. A kind that it makes only elsewhere is in none of its namespaces, and accounts have no
+    permissions for it there.
+    """
     places = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
     served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in versions(cluster, record, has) if kind[1] != "Secret"])
     jobs = [(version, kind, place) for version, kind, path in served if path for place in ([""] if kind == CLASS else places)]
@@ -177,10 +182,12 @@ def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tu
         return [{**item, "apiVersion": version} for item in items]
 
     answers = cluster.parallel(listed, jobs)
+    kinds_made, triples = {each[:2] for each in made}, {each[:3] for each in made}
+    elsewhere = {(*kind, place) for kind in kinds_made for place in record["namespaces"]} - triples
     hidden = [
         (api_group(version), kind, place)
         for (version, kind, place), answer in zip(jobs, answers, strict=True)
-        if answer is None and (api_group(version), kind) in has.kinds and place in has.namespaces
+        if answer is None and (api_group(version), kind) in has.kinds and place in has.namespaces and (api_group(version), kind, place) not in elsewhere
     ]
     found = [item for answer in answers for item in answer or []]
     # Older versions recorded none: the prompts of a CronJob have its name.
@@ -210,9 +217,9 @@ def place(item: Facts) -> Facts:
     return {key: item["metadata"][key] for key in ("namespace", "name")}
 
 
-def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned: Extent, has: Extent) -> Facts:
-    """The result but for `before`. has: what the record says; planned: what it says once all else is gone."""
-    there, hidden, unseen = members(cluster, record, has, planned)
+def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], made: set[applyset.Identity], planned: Extent, has: Extent) -> Facts:
+    """The result but for `before`. wanted: what stays of what the file has `made`; has: what the record says; planned: what it says once all else is gone."""
+    there, hidden, unseen = members(cluster, record, has, planned, made)
     gone, kept, services = applyset.surplus(there, wanted, record)
     alone = record["alone"] or bool(services)
     left = has.releases - planned.releases
@@ -229,7 +236,8 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
     kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
-    gone = ([] if alone else emptied(cluster, record, has.namespaces - rest.namespaces)) + gone
+    spare = [] if record["alone"] else emptied(cluster, record, has.namespaces - rest.namespaces)
+    gone = ([] if alone else [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spare]) + gone
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
     return {
         "surplus": gone,
@@ -240,7 +248,7 @@ def found(cluster: Cluster, record: Facts, wanted: set[tuple[str, ...]], planned
             *(f"Namespace {each['namespace']} with {', '.join(chart['release_name'] for chart in each['charts'])}" for each in removed),
         ],
         "lines": [*use["lines"], *([] if alone else operators(record, left)), *staying(services)],
-        "after": applyset.parent(record, rest),
+        "after": applyset.parent(record, rest | Extent(namespaces=frozenset(spare))),
         "unseen": unseen,
     }
 
@@ -262,11 +270,11 @@ def operators(record: Facts, left: c.Collection[applyset.Name]) -> list[str]:
     return [f"the GPU operator {name} stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it" for name in names]
 
 
-def emptied(cluster: Cluster, record: Facts, left: c.Collection[str]) -> list[Facts]:
-    """References to namespaces of ours that the file has left. Who may not look at controllers has made none, and a record beside that of the file has none."""
+def emptied(cluster: Cluster, record: Facts, left: c.Collection[str]) -> list[str]:
+    """Namespaces of ours that the file has left. Who may not look at controllers has made none, and a record beside that of the file has none."""
     rooms = {row["namespace"] for row in record["controllers"]}
     names = sorted(set(left) - {*record["namespaces"], *rooms}) if rooms and record["home"] else []
-    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spaces(cluster, names, record["labels"])]
+    return spaces(cluster, names, record["labels"])
 
 
 def controller(namespace: str, rows: list[Facts]) -> Facts:
@@ -292,18 +300,20 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    asked = not module.params["everything"]
-    record = {**module.params["record"], **({} if asked else {"needed": [], "services": None})}
-    wanted = {tuple(each) for each in module.params["wanted"]} if asked else set()
+    everything, made = module.params["everything"], {(each[0], each[1], each[2], each[3]) for each in module.params["wanted"]}
+    record = module.params["record"]
+    if everything:
+        record = {**record, "needed": [], "services": record["services"] if record["alone"] else None}
+    wanted = set() if everything else made
     listed = {(api_group(version), kind) for version, kind in record["kinds"]}
-    planned = applyset.extent(wanted, listed, [(each[0], each[1]) for each in record["releases"]] if asked else [], record["crds"])
+    planned = applyset.extent(wanted, listed, [] if everything else [(each[0], each[1]) for each in record["releases"]], record["crds"])
     try:
         cluster = connect(module)
-        has = read(cluster, record)
+        has = read(cluster, record, everything)
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
-            result |= found(cluster, record, wanted, planned, has)
-            homes = spaces(cluster, record["namespaces"], record["labels"]) if record["controllers"] and not asked else []
+            result |= found(cluster, record, wanted, made, planned, has)
+            homes = spaces(cluster, record["namespaces"], record["labels"]) if record["controllers"] and everything else []
             result["summary"] += [f"Namespace ({len(homes)}), if nothing else is in it: {', '.join(homes)}"] if homes else []
     except ClusterError as exc:
         module.fail_json(msg=str(exc))

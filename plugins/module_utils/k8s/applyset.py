@@ -115,7 +115,8 @@ def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Fac
     members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record)]
     rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
-    services = sorted({_service(item, record) for item in rest if item["kind"] != CLAIM} - {"", *record["services"]}) if record["services"] is not None else []
+    whole = record["alone"] or record["services"] is None  # in a run for some services, others of the file are no strangers
+    services = [] if whole else sorted({_service(item, record) for item in rest if item["kind"] != CLAIM} - {"", *record["services"]})
     parts: dict[bool, list[Facts]] = {True: [], False: []}
     for item in rest:
         parts[_goes(item, record) and bool(_service(item, record) or not services)].append(reference(item))

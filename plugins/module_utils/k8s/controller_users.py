@@ -37,7 +37,7 @@ def looks(cluster: Cluster, controller: Facts) -> list[Job]:
     if controller["kinds"]:
         paths = [(cluster.path(kind["api_version"], kind["kind"]), kind["kind"]) for kind in controller["kinds"]]
         return [(path, kind, "") for path, kind in paths if path]
-    pods = [("/api/v1/pods", "Pod", f"{name}={value},!{GATEWAY.partition('/')[0]}/gateway-name") for name, value in controller["mesh_pods"].items()]
+    pods = [("/api/v1/pods", "Pod", f"{selector},!{GATEWAY.partition('/')[0]}/gateway-name") for selector in controller["mesh_pods"]]
     return [OF_GATEWAYS, (f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass", ""), ("/api/v1/namespaces", "Namespace", ""), *pods]
 
 

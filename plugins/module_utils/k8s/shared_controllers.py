@@ -36,7 +36,7 @@ def removable(use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Col
     found: Facts = {"free": [], "classes": sorted({*classes} if use.gateways is None else {*classes} & {_class(item) for item in gateways}), "lines": []}
     there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
     for controller in controllers:
-        users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(controller, use.served.get(controller["name"], ()), labels, home)]
+        users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
         why = [
             *([first_few(users)] if users else []),
             *(f"it is not known who else uses it, since {reason}" for reason in use.unread.get(controller["name"], ())),
@@ -70,11 +70,9 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
     return found
 
 
-def _served(controller: Facts, items: c.Sequence[Facts], labels: Facts, home: str) -> list[str]:
-    """Each object or pod that a controller serves that is not ours, or any where none of ours is about to be deleted. Its own pods bear its labels."""
-    own = [item for item in items if item.get("kind") == "Pod" and get_path(item, "metadata", "namespace") == controller["namespace"]]
-    rest = [item for item in items if item not in own and not (home and is_ours(item, labels, home))]
-    return list(dict.fromkeys(map(title_with_instance, rest)))
+def _served(items: c.Sequence[Facts], labels: Facts, home: str) -> list[str]:
+    """Each object or pod that a controller serves that is not ours, or any where none of ours is about to be deleted."""
+    return list(dict.fromkeys(title_with_instance(item) for item in items if not (home and is_ours(item, labels, home))))
 
 
 def _server(item: Facts) -> str:

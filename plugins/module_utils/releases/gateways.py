@@ -85,7 +85,7 @@ def _provider(**facts: t.Any) -> Facts:
         "crds_in_chart": [],  # CRDs in the chart, which we exclude by annotation or value
         "default_classes": {},  # classes that the controller creates and recreates by itself, with their controller name
         "mesh": {},  # labels of namespaces whose pods the controller serves too
-        "mesh_pods": {},  # the same of single pods
+        "mesh_pods": [],  # label selectors of single pods that it serves
         "by_class": {},  # properties that differ for one of the classes
         "parameters": [],  # kinds of parameters of the Gateway, with its name
         "policies": [],  # kinds of policies for each endpoint picker, with its name
@@ -209,7 +209,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_in_chart=_ISTIO_CRDS,
         default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
         mesh={"istio-injection": "enabled", "istio.io/rev": "default", "istio.io/dataplane-mode": "ambient"},
-        mesh_pods={"sidecar.istio.io/inject": "true", "istio.io/rev": "default", "istio.io/dataplane-mode": "ambient"},
+        # The control plane's own pods have its revision, and no sidecar.
+        mesh_pods=["sidecar.istio.io/inject=true", "istio.io/rev=default,sidecar.istio.io/inject!=false", "istio.io/dataplane-mode=ambient"],
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
         warnings=["A CORS policy or a fault filter on a rule that leads to an InferencePool silently disables the endpoint picker (Istio 1.28 to 1.31)."],

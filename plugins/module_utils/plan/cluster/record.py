@@ -99,11 +99,11 @@ def _controllers() -> list[Facts]:
     """The controllers that we can install, once for each of their Helm releases, in the order of installation.
 
     {release_name, namespace, hook_objects; name: the controllerName of its classes, or the API group that it serves; class_name: of our Gateway; classes: those
-    that it creates itself, with the controllerName of each; mesh, mesh_pods: labels, each of which says that it serves a namespace's pods, or a pod;
-    kinds: what it serves}.
+    that it creates itself, with the controllerName of each; mesh: labels, each of which says that it serves the pods of a namespace; mesh_pods:
+    selectors of labels of pods that it serves; kinds: what it serves}.
     """
     served = [{key: LEADER_WORKER_SET[key] for key in ("api_version", "kind")}]
-    groups = {"name": LEADER_WORKER_SET["group"], "class_name": None, "classes": {}, "mesh": {}, "mesh_pods": {}, "kinds": served, "hook_objects": []}
+    groups = {"name": LEADER_WORKER_SET["group"], "class_name": None, "classes": {}, "mesh": {}, "mesh_pods": [], "kinds": served, "hook_objects": []}
     found = [{**groups, "release_name": LEADER_WORKER_SET["release_name"], "namespace": LEADER_WORKER_SET["namespace"]}]
     for row in [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]:
         serves = {"name": row["controller_name"], "class_name": row["class_name"], "classes": row["default_classes"], "kinds": []}

@@ -190,13 +190,29 @@ def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) ->
     assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("playbook", ["site", "prerequisites"])
-def test_a_play_that_creates_does_not_remove(playbook: str) -> None:
+@pytest.mark.parametrize("playbook", ["site", "prerequisites", "scorers"])
+def test_a_play_that_creates_does_not_remove(playbook: str, tmp_path: Path) -> None:
     """It would delete the namespaces first, with all that others have there, and ask nobody."""
-    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", "llm_d_state=absent")
+    nowhere = json.dumps({**FILE, "llm_d_state": "absent", "llm_d_kubeconfig": str(tmp_path / "config")})
+    done = plays.run("-i", "localhost,", "-c", "local", f"playbooks/{playbook}.yml", "-e", nowhere)
     shown = " ".join((done.stdout + done.stderr).split())
-    assert done.returncode != 0 and "changed=0" in shown and "1 mistake in your llm_d_* variables. Nothing has been touched." in shown
-    assert "llm_d_state: 'absent': this play would delete the namespaces first" in shown and "run playbooks/teardown.yml" in shown, shown
+    assert done.returncode != 0 and "changed=0" in shown and "1 mistake in your llm_d_* variables. Nothing has been touched." in shown, shown
+    assert "llm_d_state: 'absent': this play goes in the order of creation" in shown and "run playbooks/teardown.yml" in shown, shown
+
+
+@pytest.mark.parametrize(("roles", "refused"), [
+    (["model_service", "gateway_provider", "record", "prerequisites"], False),
+    (["model_service"], False),
+    ([("prerequisites", "preflight"), "model_service"], False),
+    (["prerequisites", "model_service"], True),
+    (["record", "model_service"], True),
+])  # fmt: skip
+def test_a_play_of_the_users_removes_in_reverse_order(play: Play, roles: list[t.Any], refused: bool) -> None:
+    """A role with a state of its own has no place in it."""
+    named = [each if isinstance(each, str) else {"role": f"llm_d.inference.{each[0]}", f"{each[0]}_state": each[1]} for each in roles]
+    full = [f"llm_d.inference.{each}" if isinstance(each, str) else each for each in named]
+    done = play.run({**FILE, "llm_d_state": "absent"}, "--tags", "none-of-them", roles=["llm_d.inference.inputs", *full])
+    assert bool(done.returncode) is refused and ("in the order of creation" in done.stdout) is refused, done.stdout
 
 
 @pytest.mark.rest

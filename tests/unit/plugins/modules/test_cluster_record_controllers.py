@@ -16,7 +16,7 @@ from survey_cases import CHARTS
 
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
-ROW = {"class_name": None, "classes": {}, "mesh": {}, "mesh_pods": {}, "kinds": [], "hook_objects": []}
+ROW = {"class_name": None, "classes": {}, "mesh": {}, "mesh_pods": [], "kinds": [], "hook_objects": []}
 ENVOY = {**ROW, "name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
 ISTIO = {
     **ROW,
@@ -27,7 +27,7 @@ ISTIO = {
 }
 API = "/apis/gateway.networking.k8s.io/v1"
 GATEWAYS, CLASSES, SPACES = f"{API}/gateways", f"{API}/gatewayclasses", "/api/v1/namespaces"
-PODS = "/api/v1/pods"
+PODS, KEPT_IN = "/api/v1/pods", "applyset.kubernetes.io/additional-namespaces"
 RECORD = f"{SPACES}/a/configmaps/a-record"
 RULES = {"name": "a-record", "namespace": "a", "id": "applyset-x-v1", "labels": OURS, "home": "a", "kinds": [[API.removeprefix("/apis/"), "GatewayClass"]]}
 RULES |= {
@@ -94,7 +94,7 @@ def _look(call):
         """places: namespaces of the record."""
         rows = [{"release_name": "it", **each} for each in (controller, *others)]
         releases = "\n".join(f"{each['namespace']}/{each['release_name']}" for each in rows)
-        notes = {"applyset.kubernetes.io/additional-namespaces": places}
+        notes = {KEPT_IN: places}
         metadata = {"name": "a-record", "labels": {**OURS, "applyset.kubernetes.io/id": "applyset-x-v1"}, "annotations": notes}
         there = {"metadata": metadata, "data": {"releases": releases, **(noted or {})}}
         api.lists[RECORD.rpartition("/")[0]] = [*([there] if recorded else []), *look.shared]
@@ -220,13 +220,12 @@ def test_what_the_file_needs_stays_also_where_it_no_longer_installs_it(look):
     assert gone(look(ENVOY, needed=["envoy-gateway-system"], everything=True)) == ["it"]
 
 
-def test_what_is_installed_without_a_word_of_it_in_the_record_goes_all_the_same(look):
-    """By a run that ended before the record was written."""
+def test_what_is_installed_without_a_word_of_it_in_the_record_goes_with_all_of_it(look):
+    """By a run that ended before the record was written. Another file of the same instance may have installed it: else it stays."""
     look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
-    groups = {**GROUPS, "release_name": "lws"}
-    noted = {"releases": "envoy-gateway-system/it"}
-    found = look(ENVOY, groups, noted=noted, everything=True)
-    assert gone(found) == ["lws", "it"] and gone(look(ENVOY, groups, noted=noted, needed=["envoy-gateway-system"])) == ["lws"]
+    groups, noted = {**GROUPS, "release_name": "lws"}, {"releases": "envoy-gateway-system/it"}
+    assert gone(look(ENVOY, groups, noted=noted, everything=True)) == ["lws", "it"]
+    assert gone(look(ENVOY, groups, noted=noted)) == ["it"]
 
 
 def test_the_secrets_that_a_controller_pulls_its_images_with_stay_with_it(look):
@@ -248,7 +247,7 @@ def test_a_secret_that_this_account_may_not_read_stays_in_the_record(look):
 
 def test_the_release_of_a_gpu_operator_stays_and_is_named(look):
     """Pods of others reach their devices by it. It goes by the file that installed it."""
-    noted = {"releases": "gpu-operator/gpu-operator"}
+    noted = {"releases": "envoy-gateway-system/it\ngpu-operator/gpu-operator"}
     found = look(ENVOY, noted=noted, needed=["envoy-gateway-system"])
     assert found["after"]["data"]["releases"] == "envoy-gateway-system/it\ngpu-operator/gpu-operator"
     assert found["lines"] == ["the GPU operator gpu-operator/gpu-operator stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it"]
@@ -263,6 +262,10 @@ def test_namespaces_that_the_file_has_left_go_last_and_only_ours(look):
     places = {"kinds": [["v1", "ConfigMap"]], "places": "pickers,routes,a", "needed": ["envoy-gateway-system"]}
     surplus = [(item["kind"], item["metadata"]["name"]) for item in look(ENVOY, **places)["surplus"]]
     assert surplus == [("Namespace", "pickers"), ("ConfigMap", "epp")]
+    assert look(ENVOY, **places)["after"]["metadata"]["annotations"][KEPT_IN] == "pickers", "where something else keeps it, the next run names it again"
+    left = look.lists[SPACES].pop(1)
+    assert look(ENVOY, **places)["after"]["metadata"]["annotations"][KEPT_IN] == ""
+    look.lists[SPACES].append(left)
     for stays in ({"namespaces": ["a", "pickers"]}, {"alone": True}, {"home": ""}):
         assert "Namespace" not in [item["kind"] for item in look(ENVOY, **{**places, **stays})["surplus"]]
 
@@ -290,6 +293,15 @@ def test_what_belongs_to_no_service_stays_while_one_stays_that_the_file_does_not
     assert others and gone(look(GROUPS, services=["llama"], **rules)) == ["it"]
     everything = look(GROUPS, services=[], everything=True, **rules)
     assert [item["metadata"]["name"] for item in everything["surplus"]] == ["shared", "llama"] and gone(everything) == ["it"]
+
+
+def test_a_run_for_some_services_says_nothing_of_the_others(look):
+    """Of a file that has them."""
+    look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
+    look.shared = [{"metadata": {"namespace": "a", "name": name, "labels": {**OURS, "s": name}}} for name in ("chat", "sim")]
+    for everything in (False, True):
+        found = look(ENVOY, services=["chat"], alone=True, everything=everything, kinds=[["v1", "ConfigMap"]])
+        assert [item["metadata"]["name"] for item in found["surplus"]] == ["chat"] and found["lines"] == []
 
 
 def test_bundles_of_crds_stay_in_the_record(look):
@@ -322,17 +334,20 @@ def test_a_mesh_of_others_keeps_its_control_plane(look):
 
 
 def test_pods_of_others_that_join_a_mesh_by_themselves_keep_its_control_plane(look):
-    """As those of Istio's chart `gateway` do. The pods of the control plane have its label too, and a proxy of a Gateway is counted by that."""
+    """As those of Istio's chart `gateway` do, also beside it. Its own pods have the label of its revision, and a proxy of a Gateway is counted by that."""
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
-    mesh = {**ISTIO, "mesh_pods": {"sidecar.istio.io/inject": "true", "istio.io/rev": "default"}}
-    own = {"metadata": {"namespace": "istio-system", "name": "istiod-1", "labels": {"istio.io/rev": "default"}}}
-    proxy = {"metadata": {"namespace": "a", "name": "proxy", "labels": {"istio.io/rev": "default", "gateway.networking.k8s.io/gateway-name": "llm-d-gateway"}}}
+    mesh = {**ISTIO, "mesh_pods": ["sidecar.istio.io/inject=true", "istio.io/rev=default,sidecar.istio.io/inject!=false"]}
+    revision = {"istio.io/rev": "default"}
+    own = {"metadata": {"namespace": "istio-system", "name": "istiod-1", "labels": {**revision, "sidecar.istio.io/inject": "false"}}}
+    proxy = {"metadata": {"namespace": "a", "name": "proxy", "labels": {**revision, "gateway.networking.k8s.io/gateway-name": "llm-d-gateway"}}}
     look.lists[PODS] = [own, proxy]
     assert gone(look(mesh)) == ["it"]
-    joined = {"sidecar.istio.io/inject": "true", "istio.io/rev": "default"}
-    look.lists[PODS].append({"metadata": {"namespace": "shop", "name": "ingress-1", "labels": joined}})
-    found = look(mesh)
-    assert gone(found) == [] and found["lines"] == ["the controller istio.io/gateway-controller stays, and with it what it needs: Pod shop/ingress-1"]
+    for labels in ({"sidecar.istio.io/inject": "true"}, revision, {**revision, "sidecar.istio.io/inject": "true"}):
+        look.lists[PODS] = [own, {"metadata": {"namespace": "istio-system", "name": "ingress-1", "labels": labels}}]
+        found = look(mesh)
+        assert gone(found) == [] and found["lines"] == [
+            "the controller istio.io/gateway-controller stays, and with it what it needs: Pod istio-system/ingress-1"
+        ]
     look.answers[PODS] = 403
     assert gone(found := look(mesh)) == [] and found["lines"][0].endswith("it is not known who else uses it, since this account may not list pods")
 
@@ -341,8 +356,8 @@ def test_the_plan_says_which_namespaces_and_pods_are_of_a_mesh():
     """Also that of a provider which the file had before."""
     for provider in ("istio", "standalone"):
         rows = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]["controllers"]
-        found = [(each["mesh"]["istio-injection"], each["mesh_pods"]["sidecar.istio.io/inject"]) for each in rows if each["name"] == ISTIO["name"]]
-        assert found == [("enabled", "true"), ("enabled", "true")]
+        found = [(each["mesh"]["istio-injection"], each["mesh_pods"][0]) for each in rows if each["name"] == ISTIO["name"]]
+        assert found == [("enabled", "sidecar.istio.io/inject=true")] * 2
 
 
 def test_a_gateway_of_another_file_with_our_instance_counts(look):
