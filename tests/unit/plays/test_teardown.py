@@ -17,7 +17,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.right
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import objects
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.pod_spec import SERVICE_LABEL
 from local_servers import serve
-from teardown_api import CONTROLLER, HOOKS, KINDS, NAMESPACES, RECORD, ROOT, Api, labels
+from pruned import recorded
+from teardown_api import CONTROLLER, HOOKS, KINDS, NAMESPACES, RBAC, RECORD, ROOT, Api, labels
 
 pytestmark = pytest.mark.rest
 
@@ -283,6 +284,7 @@ def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatc
     assert [path for path in (*ours, theirs) if path in api.kept] == [theirs]
 
 
+SIM = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": 1}
 PLAIN = {"provider": "standalone", "service_type": "ClusterIP"}
 THEIRS = {
     "/apis/apps/v1/namespaces/llm-d/deployments/notebook": "Deployment llm-d/notebook",
@@ -358,13 +360,15 @@ def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prereq
     assert rc == 0 and api.refused == [] and api.kept == {}, (api.refused, said)
 
 
-def test_an_account_of_one_namespace_with_these_permissions_removes_its_stack(teardown, api):
-    """Of our Secrets it may read those that its file asks for, and nothing stumbles over the others."""
+@pytest.mark.parametrize("apart", [{}, {"llm_d_scheduler_namespace": "pickers"}], ids=["together", "apart"])
+def test_an_account_of_one_namespace_with_these_permissions_removes_its_stack(teardown, api, monkeypatch, apart):
+    """Of our Secrets it may read those that its file asks for, and nothing stumbles over the others; nor over kinds that it makes elsewhere alone."""
     pull = [{"registry": "r.example.com", "username": "u", "password": "p"}]
-    user = {"llm_d_scope": "namespace", "llm_d_gateway": PLAIN, "llm_d_model_services": [], "llm_d_image_pull_credentials": pull}
-    secret, space = f"{NAMESPACES}/llm-d/secrets/llm-d-image-pull", f"{NAMESPACES}/llm-d"
+    monkeypatch.setitem(KINDS, RBAC, [*KINDS[RBAC], ("roles", "Role", True), ("rolebindings", "RoleBinding", True)])
+    user = {"llm_d_scope": "namespace", "llm_d_gateway": PLAIN, "llm_d_model_services": [SIM], "llm_d_image_pull_credentials": pull, **apart}
+    secret, space, record = (f"{NAMESPACES}/llm-d{rest}" for rest in ("/secrets/llm-d-image-pull", "", "/configmaps/llm-d-record"))
     api.bare()
-    api.kept[secret] = own(secret, "llm-d")
+    api.kept |= {secret: own(secret, "llm-d"), record: recorded(plan(user))}
     api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
     rc, said, _helm = teardown(roles=["model_service", "gaie_scheduler", "gateway_provider", "record", "prerequisites"], **user)
     assert rc == 0 and list(api.kept) == [space], (api.refused, said)
