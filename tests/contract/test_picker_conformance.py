@@ -40,9 +40,8 @@ pytestmark = pytest.mark.rest
 Facts = dict[str, t.Any]
 BINARIES = own_api_server.CACHE / "bin"
 LINES = {"epp": "scheduler-0.7", "epp-gie": "gie-1.5"}
-# lwepp as upstream released it; and with its answers about bodies put right, as the local cluster may build it.
-REPAIRED, OURS = "-repaired", b"llm_d.inference/local_cluster/conformance/lwepp"
-ELSEWHERE = {"lwepp": "LLM_D_LWEPP_BINARY"}
+# Programs of the local cluster with other names: lwepp as upstream released it, and with its answers about bodies put right.
+PROGRAMS = {"lwepp": "lwepp-upstream", "lwepp-repaired": "lwepp"}
 MODEL = "llama-8b"
 HOSTS = ("127.0.0.11", "127.0.0.12", "127.0.0.13")
 BOUND = 3.0
@@ -122,12 +121,10 @@ def outcome(bench: PickerBench, *names: str) -> dict[str, Facts]:
 
 
 def binary_of(name: str) -> Path:
-    """The program of an endpoint picker. That of the name lwepp in the cache is upstream's or ours, as its build says."""
-    path = Path(os.environ.get(ELSEWHERE.get(name, ""), BINARIES / name.removesuffix(REPAIRED)))
+    """The program of an endpoint picker."""
+    path = BINARIES / PROGRAMS.get(name, name)
     if not path.is_file():
-        pytest.skip(f"no {name}: the local cluster builds it")
-    if name.startswith("lwepp") and (OURS in path.read_bytes()) != name.endswith(REPAIRED):
-        pytest.skip(f"{path} is the other lwepp; upstream's can be named in LLM_D_LWEPP_BINARY")
+        pytest.skip(f"no {path}: the local cluster builds it")
     return path
 
 
