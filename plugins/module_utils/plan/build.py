@@ -18,7 +18,7 @@ from ..schema.variables import SERVICE, VARIABLES
 from .checks.validate_benchmark import benchmark_problems
 from .checks.validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
 from .checks.validate_routes import route_problems
-from .checks.validate_services import front_problems, name_problems, object_names, service_problems
+from .checks.validate_services import front_problems, name_problems, object_names, service_problems, unstated_features
 from .cluster.leader_workers import leader_worker_problems, leader_worker_set
 from .cluster.pins import DIGESTS, pin_problems, pinned
 from .cluster.preflight import needs
@@ -172,6 +172,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if scheduler_block is not None:
             element = {**element, "scheduler": scheduler_block}
         service, wrong = complete({} if element is None else element, SERVICE, path)
+        wrong += unstated_features(element, path)
         if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in wrong]:
             service = renamed(service, ending) if ending else service
             named.append((path, service))

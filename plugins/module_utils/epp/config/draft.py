@@ -40,7 +40,7 @@ class Draft:
         for known in self.plugins:
             if {key: value for key, value in known.items() if key != "name"} == entry:
                 return str(known.get("name", kind))
-        taken = {known.get("name", known["type"]) for known in self.plugins}
+        taken = [known.get("name", known.get("type")) for known in self.plugins]  # of the user's own plugins, these may be of any type
         if kind in taken:
             own = f"{kind}-{name}" if name and f"{kind}-{name}" not in taken else f"{kind}-{len(self.plugins)}"
             entry = {"name": own, **entry}

@@ -39,14 +39,14 @@ def disaggregate(
     if not line.strict and alias_of(asked.get("decider", "prefix"), catalog.DECIDER_ALIASES, draft.line) == "prefix":
         # The decider reads the cached tokens from the precise scorer, which publishes them only with speculative indexing.
         base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
-    stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
+    stages = (["encode"] if "encode" in asked else []) + ["prefill", "decode"]
     for stage in stages:
         parts, kept = own.get(stage, (base, filters))
         _stage(draft, stage, asked.get(stage), parts, [name for item, name in declared if item in kept], picker, context, found)
     for item in filters:
         declare_makers(draft, item, context)
     deciders = {"prefill": _decider(draft, asked, found)}
-    if asked.get("encode"):
+    if "encode" in asked:
         deciders["encode"] = draft.declare("always-disagg-multimodal-decider", origin="disaggregation.encode")
     parameters: dict[str, t.Any] = {"deciders": deciders}
     if "stage_order" in asked:

@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from ...common.flags import flags_of
-from ...common.objects import get_path
+from ...common.objects import get_path, mapping
 from ...schema.fields import Problem
 from ..catalog.plugins import reads
 from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FLAG_MOVES, FORBIDDEN_FLAGS, LINE_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
@@ -130,7 +130,7 @@ def server_problems(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> lis
 def _keys(item: Declared, flags: t.Mapping[str, t.Any], context: t.Mapping[str, t.Any]) -> list[Problem]:
     """In scheduler-0.7 the keys of KV blocks are those of the model server: both sides hash blocks of one size with one seed."""
     path = f"{item.path}.parameters.tokenProcessorConfig"
-    sizes, env = get_path(item.parameters, "tokenProcessorConfig") or {}, context.get("server_env") or {}
+    sizes, env = mapping(get_path(item.parameters, "tokenProcessorConfig")), context.get("server_env") or {}
     size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
     problems: list[Problem] = []
     if flags.get("block-size") and flags["block-size"] != str(size):

@@ -9,7 +9,8 @@ import dataclasses
 import typing as t
 
 from ...common.flags import place_of
-from ...common.objects import Facts
+from ...common.objects import Facts, mapping
+from ...common.scalars import blank
 from ...epp.config.draft import origin_of
 from ...k8s.platform import amount
 from ...releases.gateways import GATEWAY_PROVIDERS
@@ -46,6 +47,18 @@ SUFFIXES = (
 )  # without that of restore points: no ConfigMap has the name of a service itself
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
+
+
+def unstated_features(element: t.Any, path: str) -> list[Problem]:
+    """Features of the scheduler that are written without a value in any of their options, before these are completed: whether one is meant cannot be known."""
+    block = mapping(mapping(element).get("scheduler"))
+    found = []
+    for name, enough in (("disaggregation", "true"), ("flow_control", "enabled: true inside it")):
+        options = mapping(block.get(name))
+        if options and all(value is None or blank(value) for value in options.values()):
+            reason = f"has no value in {', '.join(map(str, options))}."
+            found.append(Problem(f"{path}.scheduler.{name}", None, reason, f"Write {enough} for the defaults, or leave {name} out."))
+    return found
 
 
 def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
