@@ -71,12 +71,14 @@ class ActionModule(ActionBase):
 
     def _backwards(self, user: dict[str, t.Any]) -> list[Problem]:
         """Whether a play that creates removes instead, first what the rest stands on, without a look at who uses it. Roles with a state of their own aside."""
+        if user.get(STATE) != "absent":
+            return []
         given, found = {**self._task.get_variable_manager().extra_vars, **(self._task.play.get_vars() if self._task.play else {})}, []
         for role in self._roles():
             name = role.get_name().removeprefix(OURS)
             if name in CREATED and f"{name}_state" not in {**given, **role.vars, **role.get_role_params()}:
                 found.append(CREATED.index(name))
-        if user.get(STATE) != "absent" or found == sorted(found, reverse=True):
+        if found == sorted(found, reverse=True):
             return []
         why = "this play goes in the order of creation: it would remove first what the rest stands on, and ask nobody."
         return [Problem(STATE, "absent", f"'absent': {why}", "Leave it out, and run playbooks/teardown.yml, which removes in reverse order.")]

@@ -136,20 +136,21 @@ def read(cluster: Cluster, record: Facts, everything: bool) -> Extent:
     return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms))
 
 
+def head(cluster: Cluster, path: str) -> tuple[Facts | None, bool]:
+    """(the metadata of an object, without its values; None where there is none; whether this account may read it)."""
+    try:
+        return cluster.find(path, accept=METADATA.format("")), True
+    except ApiError as exc:
+        if exc.status != 403:
+            raise
+        return None, False
+
+
 def spaces(cluster: Cluster, names: c.Iterable[str], labels: Facts) -> list[str]:
     """The namespaces of ours among these names, as far as this account may look."""
-
-    def ours(name: str) -> bool:
-        try:
-            found = cluster.find(f"/api/v1/namespaces/{name}", accept=METADATA.format(""))
-        except ApiError as exc:
-            if exc.status != 403:
-                raise
-            return False
-        return found is not None and has_labels(found, labels)
-
     asked = list(dict.fromkeys(names))
-    return [name for name, found in zip(asked, cluster.parallel(ours, asked), strict=True) if found]
+    found = cluster.parallel(lambda name: head(cluster, f"/api/v1/namespaces/{name}")[0], asked)
+    return [name for name, space in zip(asked, found, strict=True) if space and has_labels(space, labels)]
 
 
 def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
@@ -193,23 +194,13 @@ def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent, made:
     # Older versions recorded none: the prompts of a CronJob have its name.
     prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
     names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts})
-    secrets = cluster.parallel(lambda each: secret(cluster, *each), names)
+    secrets = cluster.parallel(lambda each: head(cluster, f"/api/v1/namespaces/{each[0]}/secrets/{each[1]}"), names)
     closed = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
     words = [f"{kind}{'.' if group else ''}{group} in namespace {place}" for group, kind, place in hidden] + [f"Secret {'/'.join(name)}" for name in closed]
     hidden += [("", "Secret", namespace) for namespace, _name in closed]
     unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden if each[2]), frozenset(closed))
-    return [*found, *(item for item, _readable in secrets if item)], unseen, words
-
-
-def secret(cluster: Cluster, namespace: str, name: str) -> tuple[Facts | None, bool]:
-    """(a Secret without its values, None where there is none; whether this account may read it)."""
-    try:
-        found = cluster.find(f"/api/v1/namespaces/{namespace}/secrets/{name}", accept=METADATA.format(""))
-    except ApiError as exc:
-        if exc.status != 403:
-            raise
-        return None, False
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": found["metadata"]} if found else None, True
+    found += [{"apiVersion": "v1", "kind": "Secret", "metadata": item["metadata"]} for item, _readable in secrets if item]
+    return found, unseen, words
 
 
 def place(item: Facts) -> Facts:

@@ -47,10 +47,11 @@ def test_endpoint_pickers_stand_apart_from_the_servers(stack: Stack) -> None:
 
     plays.well(INVENTORY, "site.yml", stack.artifacts, **APART, llm_d_model_services=[CHAT])
     assert set(stack.named("apps/v1", "Deployment", PLACE)) == {"chat-epp"}, "what is taken out of the file goes there too"
-    plays.well(INVENTORY, "site.yml", stack.artifacts, **{**APART, "llm_d_scheduler_namespace": "pickers-2"}, llm_d_model_services=[CHAT])
+    moved = {**APART, "llm_d_scheduler_namespace": "pickers-2"}
+    plays.well(INVENTORY, "site.yml", stack.artifacts, **moved, llm_d_model_services=[CHAT])
     spaces = stack.named("v1", "Namespace", namespace="")
     assert PLACE not in spaces and "pickers-2" in spaces, "a namespace that the file leaves goes"
-    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **{**APART, "llm_d_scheduler_namespace": "pickers-2"}, llm_d_model_services=[])
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **moved, llm_d_model_services=[])
     until(lambda: "pickers-2" not in stack.named("v1", "Namespace", namespace=""), 90, "the namespace of the endpoint pickers is gone")
     assert "chat-decode" not in stack.named("apps/v1", "Deployment"), "nor does a service stay that the file does not have"
     assert NAMESPACE in stack.named("v1", "Namespace", namespace="") and "changed=0 " in stack.serves(SIM)

@@ -90,24 +90,24 @@ def test_the_namespace_of_the_file_is_named(tmp_path, api):
     assert b"in the namespace team-a nothing is there." in words(said) and BEGUN not in said, said
 
 
-def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monkeypatch):
+def used(api, monkeypatch, name):
+    """A Gateway of ours, and a route of somebody else that leads through it; all that is there then."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
-    gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
-    api.kept[gateway] = {"metadata": {"namespace": "llm-d", "name": "llm-d-gateway", "labels": labels("llm-d")}}
-    parents = [{"namespace": "llm-d", "name": "llm-d-gateway"}]
-    api.kept[route] = {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": parents}}
+    gateway = {"namespace": "llm-d", "name": name}
+    api.kept[f"{ROOT}/namespaces/llm-d/gateways/{name}"] = {"metadata": {**gateway, "labels": labels("llm-d")}}
+    api.kept[f"{ROOT}/namespaces/shop/httproutes/search"] = {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": [gateway]}}
+    return dict(api.kept)
+
+
+def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monkeypatch):
+    before = used(api, monkeypatch, "llm-d-gateway")
     said = on_a_terminal(tmp_path, user={"llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP"}})
-    assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(said) and gateway in api.kept, said
+    assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(said) and api.kept == before, said
 
 
 def test_a_gateway_that_the_file_has_no_longer_is_refused_as_early(tmp_path, api, monkeypatch):
     """Its prune has been refused since a route of others leads through it."""
-    monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
-    gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway-istio", f"{ROOT}/namespaces/shop/httproutes/search"
-    api.kept[gateway] = {"metadata": {"namespace": "llm-d", "name": "llm-d-gateway-istio", "labels": labels("llm-d")}}
-    parents = [{"namespace": "llm-d", "name": "llm-d-gateway-istio"}]
-    api.kept[route] = {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": parents}}
-    before = dict(api.kept)
+    before = used(api, monkeypatch, "llm-d-gateway-istio")
     said = on_a_terminal(tmp_path)
     assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway-istio" in words(said), said
     assert api.kept == before

@@ -134,9 +134,8 @@ def _read_for_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str, s
     """Helm's own records, and what is read to find other users of a controller before it is removed."""
     found = [(verb, "", "secrets", namespace) for _key, namespace in _charts(planned, user) for verb in ("get", "list", "create", "update", "delete")]
     if planned["gateway"]["install"] or planned["gateway"]["create_class"]:
-        found += [("list", "gateway.networking.k8s.io", resource, "") for resource in ("gateways", "gatewayclasses")] + [
-            ("list", "", resource, "") for resource in ("namespaces", "pods")
-        ]
+        of_gateways = [("gateway.networking.k8s.io", "gateways"), ("gateway.networking.k8s.io", "gatewayclasses")]
+        found += [("list", group, resource, "") for group, resource in (*of_gateways, ("", "namespaces"), ("", "pods"))]
     return found
 
 
