@@ -109,7 +109,8 @@ class ActionModule(InProcess):
 
     def _handle(self, definitions: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> str:
         """Bring the definitions to their state, and add what became of each to `done`. What is wrong where a call failed as a whole, else empty."""
-        for part in batches(definitions):
+        parts = batches(definitions)
+        for part in parts if options["state"] == "present" else reversed(parts):
             answer = self._call(part, options, task_vars)
             if answer.get("failed"):
                 return self._why(answer, task_vars)
@@ -243,7 +244,7 @@ def _reference(definition: Facts) -> Facts:
 
 
 def batches(definitions: list[Facts]) -> list[list[Facts]]:
-    """The definitions in calls: one, or up to three with Secrets, which are applied apart from the rest, and after their namespaces."""
+    """The definitions in calls, in the order of creation: one, or up to three with Secrets, which are apart from the rest, and after their namespaces."""
     secrets = [item for item in definitions if is_secret(item)]
     if not secrets:
         return [definitions] if definitions else []

@@ -10,6 +10,7 @@ import os
 import typing as t
 
 import yaml
+from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleLookupError
 from ansible.plugins.action import ActionBase
 from jinja2 import TemplateError
@@ -46,6 +47,7 @@ DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
     "everything": lambda plan, objects: objects(),
     "wanted": lambda plan, objects: wanted(with_secrets(plan, objects())),
     "running": _running,
+    "started_at": lambda plan, objects: context.CLIARGS.get("start_at_task"),  # the task that the play starts at; None for the first one
     "owned": lambda plan, objects: owned(with_secrets(plan, objects()), plan["labels"]),
 }
 

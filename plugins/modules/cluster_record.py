@@ -15,6 +15,7 @@ description:
   - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
   - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
   - Objects without our labels, of another file, or of an owner that goes with them, are no members.
+  - What the record of another file with the same instance has too, such as a controller, stays, and is in that record alone from then on.
   - CRDs are recorded by the names of their bundles. They go by M(llm_d.inference.crd_removal) alone.
   - Helm releases that we have installed are recorded by their names. Their controllers and GatewayClasses exist once per cluster, and stay while others use
     them. A controller is in use while a Gateway of one of its classes is not ours, while someone else created a class for it, when its namespace has not our
@@ -113,11 +114,11 @@ import collections.abc as c
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.labels import has_labels
-from ..module_utils.common.objects import Facts, api_group
+from ..module_utils.common.objects import Facts, api_group, text
 from ..module_utils.k8s import applyset
-from ..module_utils.k8s.applyset import Extent
+from ..module_utils.k8s.applyset import Extent, Other
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
-from ..module_utils.k8s.controller_users import GATEWAY, observe
+from ..module_utils.k8s.controller_users import GATEWAY, listed, observe
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.namespace_reader import METADATA, kinds
 from ..module_utils.k8s.shared_controllers import first_few, removable
@@ -126,14 +127,27 @@ CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
-def read(cluster: Cluster, record: Facts, everything: bool) -> Extent:
-    """What the record in the cluster says. Without one, and where everything goes, also the releases in namespaces of ours: older versions had no record, and a
-    run that ended early may have installed one. A ConfigMap of this name without our labels is none."""
+def read(cluster: Cluster, record: Facts, everything: bool, held: c.Collection[applyset.Name]) -> Extent:
+    """What the record in the cluster says. Without one, and where everything goes, also the releases in namespaces of ours that no other record has: older
+    versions had no record, and a run that ended early may have installed one. A ConfigMap of this name without our labels is none."""
     there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
     known = there is not None and has_labels(there, record["labels"])
     has = applyset.recorded(there if known else None)
     rooms = [] if known and not everything else spaces(cluster, [row["namespace"] for row in record["controllers"]], record["labels"])
-    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms))
+    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms).difference(held))
+
+
+def others(cluster: Cluster, record: Facts) -> list[Other] | str:
+    """The records of files of this instance in other namespaces, where this one may have anything that they share; why they are not known."""
+    if not record["controllers"]:
+        return []
+    found = listed(cluster, "/api/v1/configmaps", "ConfigMap", f"{selector(record['labels'])},{applyset.ID}")
+    return found if isinstance(found, str) else [applyset.other(item) for item in found if item["metadata"]["namespace"] != record["namespace"]]
+
+
+def selector(labels: Facts) -> str:
+    """Of the objects with all of these labels."""
+    return ",".join(f"{name}={value}" for name, value in labels.items())
 
 
 def head(cluster: Cluster, path: str) -> tuple[Facts | None, bool]:
@@ -153,54 +167,49 @@ def spaces(cluster: Cluster, names: c.Iterable[str], labels: Facts) -> list[str]
     return [name for name, space in zip(asked, found, strict=True) if space and has_labels(space, labels)]
 
 
-def versions(cluster: Cluster, record: Facts, has: Extent) -> list[tuple[str, str]]:
-    """(API version, kind) of all that may have members: those that this release makes, and those that the record has."""
+def versions(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[tuple[str, str]], set[str]]:
+    """((API version, kind) of all that may have members: those that this release makes, and those that the record has; groups that do not answer)."""
     known = [tuple(each) for each in record["kinds"]]
     lacking = has.kinds - {(api_group(version), kind) for version, kind in known}
-    more = kinds(cluster, {group for group, _kind in lacking})[0] if lacking else []
-    return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)]
+    more, broken = kinds(cluster, {group for group, _kind in lacking}) if lacking else ([], {})
+    return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)], set(map(api_group, broken))
 
 
-def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent, made: set[applyset.Identity]) -> tuple[list[Facts], Extent, list[str]]:
-    """(what has our labels, as metadata; where the account may not look, though the record has it; the same in words).
+def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tuple[list[Facts], Extent, list[str]]:
+    """(what has our labels, as metadata; where the record has members that this account may not list; the same in words).
 
-    planned: whose Secrets stay anyway; made: what the file makes. A kind that it makes only elsewhere is in none of its namespaces, and accounts have no
-    permissions for it there.
+    planned: whose Secrets stay anyway.
     """
-    places = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
-    served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in versions(cluster, record, has) if kind[1] != "Secret"])
-    jobs = [(version, kind, place) for version, kind, path in served if path for place in ([""] if kind == CLASS else places)]
-    selector = {"labelSelector": ",".join(f"{name}={value}" for name, value in record["labels"].items())}
+    spaces = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
+    known, broken = versions(cluster, record, has)
+    served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in known if kind[1] != "Secret"])
+    jobs = [(version, kind, space) for version, kind, path in served if path for space in ([""] if kind == CLASS else spaces)]
+    query = {"labelSelector": selector(record["labels"])}
 
-    def listed(job: tuple[str, str, str]) -> list[Facts] | None:
-        version, kind, place = job
+    def items(job: tuple[str, str, str]) -> list[Facts] | None:
+        version, kind, space = job
         try:
-            items = cluster.listed(cluster.path(version, kind, place) or "", kind, selector, accept=METADATA.format("List"))
+            answer = cluster.listed(cluster.path(version, kind, space) or "", kind, query, accept=METADATA.format("List"))
         except ApiError as exc:
             if exc.status != 403:
                 raise
             return None
-        return [{**item, "apiVersion": version} for item in items]
+        return [{**item, "apiVersion": version} for item in answer]
 
-    answers = cluster.parallel(listed, jobs)
-    kinds_made, triples = {each[:2] for each in made}, {each[:3] for each in made}
-    elsewhere = {(*kind, place) for kind in kinds_made for place in record["namespaces"]} - triples
-    hidden = [
-        (api_group(version), kind, place)
-        for (version, kind, place), answer in zip(jobs, answers, strict=True)
-        if answer is None and (api_group(version), kind) in has.kinds and place in has.namespaces and (api_group(version), kind, place) not in elsewhere
-    ]
+    answers = cluster.parallel(items, jobs)
+    closed = {(api_group(version), kind, space) for (version, kind, space), answer in zip(jobs, answers, strict=True) if answer is None}
+    hidden = {each for each in has.places if each in closed or each[0] in broken}
     found = [item for answer in answers for item in answer or []]
     # Older versions recorded none: the prompts of a CronJob have its name.
     prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
     names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts})
     secrets = cluster.parallel(lambda each: head(cluster, f"/api/v1/namespaces/{each[0]}/secrets/{each[1]}"), names)
-    closed = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
-    words = [f"{kind}{'.' if group else ''}{group} in namespace {place}" for group, kind, place in hidden] + [f"Secret {'/'.join(name)}" for name in closed]
-    hidden += [("", "Secret", namespace) for namespace, _name in closed]
-    unseen = Extent(frozenset(each[:2] for each in hidden), frozenset(each[2] for each in hidden if each[2]), frozenset(closed))
+    unread = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
+    words = [f"{kind}{'.' if group else ''}{group}{f' in namespace {space}' if space else ''}" for group, kind, space in sorted(hidden)]
+    hidden |= {("", "Secret", space) for space, _name in unread}
+    unseen = Extent(frozenset(hidden), frozenset(space for _group, _kind, space in hidden if space), frozenset(unread))
     found += [{"apiVersion": "v1", "kind": "Secret", "metadata": item["metadata"]} for item, _readable in secrets if item]
-    return found, unseen, words
+    return found, unseen, [*words, *(f"Secret {'/'.join(name)}" for name in unread)]
 
 
 def place(item: Facts) -> Facts:
@@ -208,26 +217,30 @@ def place(item: Facts) -> Facts:
     return {key: item["metadata"][key] for key in ("namespace", "name")}
 
 
-def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], made: set[applyset.Identity], planned: Extent, has: Extent) -> Facts:
-    """The result but for `before`. wanted: what stays of what the file has `made`; has: what the record says; planned: what it says once all else is gone."""
-    there, hidden, unseen = members(cluster, record, has, planned, made)
-    gone, kept, services = applyset.surplus(there, wanted, record)
+def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], planned: Extent, has: Extent, beside: list[Other] | str) -> Facts:
+    """The result but for `before`. has: what the record says; planned: what it says once all else is gone; beside: as of others()."""
+    there, hidden, unseen = members(cluster, record, has, planned)
+    twins = [] if isinstance(beside, str) else beside
+    held = {name: each.name for each in twins for name in each.has.releases}
+    gone, kept, services = applyset.surplus(there, wanted, record, twins)
     alone = record["alone"] or bool(services)
     left = has.releases - planned.releases
     old = [row for row in record["controllers"] if not alone and row["namespace"] not in record["needed"] and release(row) in left]
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
-    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"])
+    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside if isinstance(beside, str) else held)
     left -= {release(row) for row in use["free"]}
     occupied = {namespace for namespace, _name in left}  # whose pods pull their images with our Secrets
+    left -= {release(row) for row in old if release(row) in held}
+    stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
 
     def needed(item: Facts) -> bool:
         data = item["metadata"]
-        return data["name"] in use["classes"] if item["kind"] == CLASS else item["kind"] == "Secret" and data["namespace"] in occupied
+        return data["name"] in stay if item["kind"] == CLASS else item["kind"] == "Secret" and data["namespace"] in occupied
 
     kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
-    spare = [] if record["alone"] else emptied(cluster, record, has.namespaces - rest.namespaces)
+    spare = [] if record["alone"] else emptied(cluster, record, (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in twins)))
     gone = ([] if alone else [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spare]) + gone
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
     return {
@@ -242,6 +255,13 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], made:
         "after": applyset.parent(record, rest | Extent(namespaces=frozenset(spare))),
         "unseen": unseen,
     }
+
+
+def theirs(there: c.Iterable[Facts], record: Facts, beside: list[Other] | str) -> set[str]:
+    """Names of the classes that are in the record of another file, as far as that is known."""
+    marks = {item["metadata"]["name"]: text(item["metadata"]["labels"].get(applyset.MEMBER)) for item in there if item["kind"] == CLASS}
+    known = None if isinstance(beside, str) else {each.id for each in beside}
+    return {name for name, mark in marks.items() if mark not in ("", record["id"]) and (known is None or mark in known)}
 
 
 def release(row: Facts) -> applyset.Name:
@@ -268,6 +288,17 @@ def emptied(cluster: Cluster, record: Facts, left: c.Collection[str]) -> list[st
     return spaces(cluster, names, record["labels"])
 
 
+def apart(cluster: Cluster, record: Facts) -> list[str]:
+    """What else goes with all of an instance, by other roles, in the order of its removal."""
+    operator = record["operator"]
+    rooms, homes = (spaces(cluster, names, record["labels"]) for names in (operator["namespaces"], record["namespaces"]))
+    nodes = f", and our labels of the nodes of {', '.join(operator['pools'])}" if operator["pools"] else ""
+    return [
+        *([f"GPU operator {operator['name']} in {', '.join(rooms)}{nodes}"] if rooms else []),
+        *([f"Namespace ({len(homes)}), if nothing else is in it: {', '.join(homes)}"] if homes else []),
+    ]
+
+
 def controller(namespace: str, rows: list[Facts]) -> Facts:
     """What stands in a namespace, for the role objects. The last one installed goes first."""
     here = [row for row in reversed(rows) if row["namespace"] == namespace]
@@ -291,21 +322,19 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    everything, made = module.params["everything"], {(each[0], each[1], each[2], each[3]) for each in module.params["wanted"]}
-    record = module.params["record"]
-    if everything:
-        record = {**record, "needed": [], "services": record["services"] if record["alone"] else None}
-    wanted = set() if everything else made
+    everything = module.params["everything"]
+    record = applyset.rules(module.params["record"], everything)
+    wanted = set() if everything else {(each[0], each[1], each[2], each[3]) for each in module.params["wanted"]}
     listed = {(api_group(version), kind) for version, kind in record["kinds"]}
     planned = applyset.extent(wanted, listed, [] if everything else [(each[0], each[1]) for each in record["releases"]], record["crds"])
     try:
         cluster = connect(module)
-        has = read(cluster, record, everything)
+        beside = others(cluster, record)
+        has = read(cluster, record, everything, {name for each in beside for name in each.has.releases} if not isinstance(beside, str) else ())
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
-            result |= found(cluster, record, wanted, made, planned, has)
-            homes = spaces(cluster, record["namespaces"], record["labels"]) if record["controllers"] and everything else []
-            result["summary"] += [f"Namespace ({len(homes)}), if nothing else is in it: {', '.join(homes)}"] if homes else []
+            result |= found(cluster, record, wanted, planned, has, beside)
+            result["summary"] += apart(cluster, record) if record["controllers"] and everything else []
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(changed=False, **result)

@@ -140,7 +140,7 @@ def attached(cluster: Cluster, namespaces: set[str]) -> Attached:
             except ApiError as exc:
                 whole = False
                 if exc.status == 403:
-                    found += [item for namespace in sorted(namespaces) for item in readable(cluster, kind.path(namespace), kind.kind)]
+                    found += [item for namespace in sorted(namespaces) for item in readable(cluster, kind.path(namespace), kind.kind) or []]
                 elif exc.status == 401:
                     raise
                 else:
@@ -148,14 +148,14 @@ def attached(cluster: Cluster, namespaces: set[str]) -> Attached:
     return Attached(found, whole and not failed, failed)
 
 
-def readable(cluster: Cluster, path: str | None, kind: str) -> list[dict[str, t.Any]]:
-    """The objects at a path; [] where the account may not list them, or the API server does not serve the kind. Raises ClusterError."""
+def readable(cluster: Cluster, path: str | None, kind: str) -> list[dict[str, t.Any]] | None:
+    """The objects at a path, none where the API server does not serve the kind; None where the account may not list them. Raises ClusterError."""
     try:
         return cluster.listed(path, kind) if path else []
     except ApiError as exc:
         if exc.status != 403:
             raise
-        return []
+        return None
 
 
 def users_of_gateways(cluster: Cluster, names: list[dict[str, str]], params: dict[str, t.Any]) -> tuple[list[str], list[str]]:
@@ -178,6 +178,21 @@ def users_of_gateways(cluster: Cluster, names: list[dict[str, str]], params: dic
     return users, there.failed
 
 
+def users_of_mounts(cluster: Cluster, given: list[dict[str, str]], params: dict[str, t.Any]) -> tuple[list[str], list[str]]:
+    """(what of others mounts our claims, what is not known of that). Raises ClusterError."""
+    users, unknown = [], []
+    claims = [name_of(item) for item in ours(cluster, *CLAIM, given, params)]
+    for place in sorted({namespace for namespace, _name in claims}):
+        found = {kind: readable(cluster, cluster.path(version, kind, place), kind) for version, names in WORKLOADS.items() for kind in names}
+        users += users_of_claims(claims, [item for items in found.values() for item in items or []], params["labels"])
+        hidden = [kind for kind, items in found.items() if items is None]
+        if "Pod" in hidden:
+            users.append(f"it is not known which pods mount the PersistentVolumeClaims in namespace {place}, which this account may not list")
+        elif hidden:
+            unknown.append(f"only the pods that mount the PersistentVolumeClaims in namespace {place} are known: this account may not list {', '.join(hidden)}")
+    return users, unknown
+
+
 def main() -> None:
     """Entry of the module."""
     name = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
@@ -194,23 +209,21 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    params, labels = module.params, module.params["labels"]
+    params = module.params
     try:
         cluster = connect(module)
         cluster.be_patient(LAG)
         users, unknown = users_of_gateways(cluster, params["gateways"], params)
-        claims = [name_of(item) for item in ours(cluster, *CLAIM, params["claims"], params)]
-        for place in sorted({namespace for namespace, _name in claims}):
-            kinds_there = [(cluster.path(version, kind, place), kind) for version, names in WORKLOADS.items() for kind in names]
-            users += users_of_claims(claims, [item for path, kind in kinds_there for item in readable(cluster, path, kind)], labels)
+        mounting, unlisted = users_of_mounts(cluster, params["claims"], params)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), users=[])
+    users += mounting
     if users and not params["force"]:
         listing = "\n".join(f"  - {user}" for user in users)
         module.fail_json(
             msg=f"Others use what would be removed. Nothing has been removed.\n{listing}\nRemove these first, or write llm_d_force_removal: true.", users=users
         )
-    for why in unknown:
+    for why in [*unknown, *unlisted]:
         module.warn(why)
     module.exit_json(changed=False, users=users)
 

@@ -95,7 +95,9 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
             plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, llm_d_model_services=[SIM])
         whole(load.report)
     assert answers(second()).startswith("another-")
-    stack.serves(SIM)
+    with SteadyLoad(second(), MODEL, RATE) as load:
+        stack.serves(SIM)
+    whole(load.report)
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **other)
     assert "changed=0 " in stack.serves(SIM)
 

@@ -21,9 +21,9 @@ from ..common.objects import Facts, api_group, get_path, group_of, mapping, text
 ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
 KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"
-# Keys of the parent's data, with names such as `llm-d/llm-d-model-token`: of Secrets, and of the Helm releases that we have installed; and with those of
-# bundles of CRDs.
-SECRETS, RELEASES, BUNDLES = "secrets", "releases", "crds"
+# Keys of the parent's data: the kinds in each namespace, such as `llm-d/Deployment.apps`; names such as `llm-d/llm-d-model-token`, of Secrets, and of the
+# Helm releases that we have installed; names of bundles of CRDs.
+PLACES, SECRETS, RELEASES, BUNDLES = "kinds", "secrets", "releases", "crds"
 
 CLAIM = "PersistentVolumeClaim"
 
@@ -42,13 +42,14 @@ def identity(item: Facts) -> Identity:
 
 
 Name = tuple[str, str]  # namespace, name
+Place = tuple[str, str, str]  # group, kind, namespace
 
 
 @dataclasses.dataclass(frozen=True)
 class Extent:
-    """Where members are. kinds: (group, kind)."""
+    """Where members are. A namespace may have none any longer."""
 
-    kinds: frozenset[tuple[str, str]] = frozenset()
+    places: frozenset[Place] = frozenset()
     namespaces: frozenset[str] = frozenset()
     secrets: frozenset[Name] = frozenset()
     releases: frozenset[Name] = frozenset()
@@ -57,32 +58,59 @@ class Extent:
     def __or__(self, other: Extent) -> Extent:
         return Extent(*(getattr(self, each.name) | getattr(other, each.name) for each in dataclasses.fields(self)))
 
+    @property
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """(group, kind) of all of them."""
+        return frozenset(each[:2] for each in self.places)
+
+
+class Other(t.NamedTuple):
+    """The record of another file with the same instance. id: the value of its labels; name: of the parent."""
+
+    id: str
+    name: str
+    has: Extent
+
+
+def other(parent: Facts) -> Other:
+    """What the parent of another record says."""
+    labels = mapping(get_path(parent, "metadata", "labels"))
+    return Other(text(labels.get(ID)), f"{get_path(parent, 'metadata', 'namespace')}/{get_path(parent, 'metadata', 'name')}", recorded(parent))
+
 
 def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]], releases: c.Iterable[Name] = (), bundles: c.Iterable[str] = ()) -> Extent:
     """That of some objects, releases and bundles of CRDs. kinds: those that members are listed by."""
     found = [each for each in identities if each[:2] in kinds]
     secrets = [(each[2], each[3]) for each in found if each[:2] == ("", "Secret")]
-    places = [each[2] for each in found if each[2]]
-    return Extent(frozenset(each[:2] for each in found), frozenset(places), frozenset(secrets), frozenset(releases), frozenset(bundles))
+    spaces = [each[2] for each in found if each[2]]
+    return Extent(frozenset(each[:3] for each in found), frozenset(spaces), frozenset(secrets), frozenset(releases), frozenset(bundles))
 
 
 def recorded(parent: Facts | None) -> Extent:
     """What a parent says of its members; nothing without one."""
     notes, data = mapping(get_path(parent or {}, "metadata", "annotations")), mapping((parent or {}).get("data"))
-    kinds, home = [each.partition(".")[::2] for each in _split(notes.get(KINDS))], text(get_path(parent or {}, "metadata", "namespace"))
-    places = [*_split(notes.get(NAMESPACES)), *([home] if home else [])]
+    home = text(get_path(parent or {}, "metadata", "namespace"))
+    spaces = [*_split(notes.get(NAMESPACES)), *([home] if home else [])]
+    places = [each.partition("/")[::2] for each in _split(data.get(PLACES))]
+    if PLACES not in data:  # another tool may have written it
+        places = [(space, kind) for space in ["", *spaces] for kind in _split(notes.get(KINDS))]
+    found = frozenset((*kind.partition(".")[::-2], space) for space, kind in places)
     secrets, releases = (frozenset(each.partition("/")[::2] for each in _split(data.get(key))) for key in (SECRETS, RELEASES))
-    return Extent(frozenset((group, kind) for kind, group in kinds), frozenset(places), secrets, releases, frozenset(_split(data.get(BUNDLES))))
+    return Extent(found, frozenset(spaces), secrets, releases, frozenset(_split(data.get(BUNDLES))))
 
 
 def parent(record: Facts, has: Extent) -> Facts:
     """The definition of the parent. record: of the plan."""
-    kinds = sorted(f"{kind}.{group}".rstrip(".") for group, kind in has.kinds)
-    notes = {TOOLING: TOOL, KINDS: ",".join(kinds), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
+    notes = {TOOLING: TOOL, KINDS: ",".join(sorted(map(_title, has.kinds))), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
     metadata = {"name": record["name"], "namespace": record["namespace"], "labels": {**record["labels"], ID: record["id"]}, "annotations": notes}
     data = {key: "\n".join("/".join(each) for each in sorted(names)) for key, names in ((SECRETS, has.secrets), (RELEASES, has.releases))}
-    data[BUNDLES] = "\n".join(sorted(has.bundles))
+    data |= {BUNDLES: "\n".join(sorted(has.bundles)), PLACES: "\n".join(sorted(f"{each[2]}/{_title(each[:2])}" for each in has.places))}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _title(kind: tuple[str, str]) -> str:
+    """Such as `Deployment.apps`."""
+    return f"{kind[1]}.{kind[0]}".rstrip(".")
 
 
 def joined(definition: Facts, live: Facts | None) -> Facts:
@@ -95,6 +123,12 @@ def joined(definition: Facts, live: Facts | None) -> Facts:
     return {**definition, "metadata": {**metadata, "labels": {**labels, MEMBER: theirs}}}
 
 
+def rules(record: Facts, everything: bool) -> Facts:
+    """The rules of a record. everything: whether all of its instance goes, and not only what the file no longer asks for."""
+    of_all: Facts = {"needed": [], "mounted": [], "services": record["services"] if record["alone"] else None}
+    return {**record, **(of_all if everything else {"given_up": []})}
+
+
 class Surplus(t.NamedTuple):
     """References to members that the file does not make, in the order of creation. gone: to be deleted; kept: that stay all the same; services: the services,
     of which the file does not speak, whose objects are among these."""
@@ -104,15 +138,16 @@ class Surplus(t.NamedTuple):
     services: list[str]
 
 
-def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts) -> Surplus:
+def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts, others: c.Iterable[Other] = ()) -> Surplus:
     """What of these objects is not wanted.
 
-    A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner. While services stay that the
-    file does not have, so does what belongs to no service: they may need it.
+    A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner, nor a Secret that another
+    record has. While services stay that the file does not have, so does what belongs to no service: they may need it.
     found: {apiVersion, kind, metadata}.
     """
     order = {(api_group(version), kind): number for number, (version, kind) in enumerate(record["kinds"])}
-    members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record)]
+    shared = {("", "Secret", *name) for each in others for name in each.has.secrets}
+    members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record) and identity(item) not in shared]
     rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
     whole = record["alone"] or record["services"] is None  # in a run for some services, others of the file are no strangers
@@ -131,19 +166,24 @@ def summary(gone: c.Sequence[Facts], shown: int = 5) -> list[str]:
 
 
 def _is_member(item: Facts, record: Facts) -> bool:
-    if item["kind"] == "Secret":  # known by its name; those of image registries are also in the namespaces of controllers
-        return has_labels(item, record["labels"]) and mapping(item["metadata"].get("labels")).get(HOME_LABEL, record["home"]) == record["home"]
+    if item["kind"] == "Secret" and item["metadata"]["namespace"] in {row["namespace"] for row in record["controllers"]}:
+        return has_labels(item, record["labels"])  # of image registries; files that share a controller share it
     return is_ours(item, record["labels"], record["home"])
 
 
 def _goes(item: Facts, record: Facts) -> bool:
     """Whether the file lets go of a member that it does not make."""
     kept, service = record["services"], _service(item, record)
-    if item["kind"] == CLAIM and not record["claims"]:
+    if item["kind"] == CLAIM and not _gives_up(item["metadata"]["name"], record):
         return False
     if record["alone"] and (not service or RESTORES in mapping(item["metadata"].get("labels"))):
         return False
     return kept is None or not service or service in kept
+
+
+def _gives_up(claim: str, record: Facts) -> bool:
+    """Whether a claim goes: one that servers of the file mount does not."""
+    return claim in record["given_up"] or record["claims"] and claim not in record["mounted"]
 
 
 def _service(item: Facts, record: Facts) -> str:

@@ -25,21 +25,28 @@ class ControllerUse:
     unread: c.Mapping[str, c.Sequence[str]]
 
 
-def removable(use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str) -> Facts:
+def removable(
+    use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str, held: c.Mapping[tuple[str, str], str] | str
+) -> Facts:
     """{free: the controllers that nobody else uses, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
 
     controllers: rows of plan/cluster/record.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
-    labels need nothing, since they go or have another controller; empty where they are another file's.
+    labels need nothing, since they go or have another controller; empty where they are another file's. held: by namespace and name of a release, the record of
+    another file that has it; or why that is not known.
     """
     gateways = [item for item in use.gateways or [] if not (home and is_ours(item, labels, home))]
     # What cannot be listed may use any.
     found: Facts = {"free": [], "classes": sorted({*classes} if use.gateways is None else {*classes} & {_class(item) for item in gateways}), "lines": []}
     there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
+    records, unread = ({}, [held]) if isinstance(held, str) else (held, [])
     for controller in controllers:
+        holder = records.get((controller["namespace"], controller["release_name"]))
+        found["classes"] += [controller["class_name"]] if holder and controller["class_name"] in classes else []
         users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
         why = [
             *([first_few(users)] if users else []),
-            *(f"it is not known who else uses it, since {reason}" for reason in use.unread.get(controller["name"], ())),
+            *([f"it is in the record {holder} too, and from now on in that alone"] if holder else []),
+            *(f"it is not known who else uses it, since {reason}" for reason in [*use.unread.get(controller["name"], ()), *unread]),
         ]
         if why:
             found["lines"] += [f"the controller {controller['name']} stays, and with it what it needs: {line}" for line in why]

@@ -258,11 +258,11 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": operators,
-        "record": record(user, gateway, groups, charts, before["crds"], labels, own["prune"]),
         "force_removal": user["llm_d_force_removal"],
         "confirm": user["llm_d_confirm"],
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }
+    planned["record"] = record(planned, user, groups, charts)
     own["present"] = [{**head, "metadata": marked(head, planned["record"])} for head in own["present"]]
     planned["restore_points"] = [service["restore_point"] for service in planned["services"]]
     if user[DIGESTS]:

@@ -297,7 +297,7 @@ VARIABLES: dict[str, Field] = {
         (
             "Namespace of the endpoint pickers. If omitted, O(llm_d_namespace), where the model servers, their pools and the endpoint pickers' permissions"
             " stay. For gateways whose proxy is told where the endpoint picker is: C(envoy_gateway), C(standalone), Istio with C(connection: ext_proc)."
-            " Before it is changed, remove the stack with C(teardown.yml)."
+            " When it is changed, the endpoint pickers move with the next run of C(site.yml)."
         ),
         format="dns_label",
         example="llm-d-schedulers",

@@ -65,8 +65,13 @@ def test_it_goes_where_all_of_the_file_was_applied(site, api, arguments, goes):
     assert (RECORD in api.kept) == ("--check" not in arguments)
 
 
+def test_a_run_that_starts_later_prunes_nothing(site, api):
+    """What it leaves out would replace what goes."""
+    assert "Deployment (1)" not in site("--start-at-task", "llm_d.inference.record : Compute what to record") and OURS in api.kept
+
+
 def test_a_second_run_changes_nothing(site, api):
     site()
     record = api.kept[RECORD]
     assert "Deployment" not in record["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"]
-    assert record["data"] == {"secrets": "", "releases": "", "crds": ""} and "Deployment (1)" not in site() and api.kept[RECORD] == record
+    assert record["data"] == {"secrets": "", "releases": "", "crds": "", "kinds": ""} and "Deployment (1)" not in site() and api.kept[RECORD] == record

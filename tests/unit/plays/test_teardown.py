@@ -379,7 +379,7 @@ def test_without_these_permissions_the_namespaces_stay(teardown, api):
     roles = [role for role in granted(user) if not role["metadata"].get("namespace")]
     api.rules = [("", rule) for role in roles for rule in role["rules"]]
     rc, said, _helm = teardown(roles=["prerequisites"], **user, llm_d_gateway=PLAIN)
-    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list configmaps, persistentvolumeclaims" in words(said), said
+    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list persistentvolumeclaims, secrets" in words(said), said
 
 
 def test_what_the_other_account_deployed_keeps_the_namespace(teardown, api):

@@ -46,9 +46,9 @@ def command(tmp_path, hosts=("localhost",), **given):
     return plays.command("-i", str(tmp_path / "hosts"), "playbooks/teardown.yml", "-e", json.dumps(file))
 
 
-def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), user=(), **more):
+def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), user=(), arguments=(), **more):
     """The output of the teardown, on a terminal of its own, when keys are pressed once it asks. user: variables, more: its environment."""
-    given, environment, keys = command(tmp_path, hosts, **dict(user)), plays.environment(**more), list(keys)
+    given, environment, keys = [*command(tmp_path, hosts, **dict(user)), *arguments], plays.environment(**more), list(keys)
     # A process of its own makes the terminal: this one has threads.
     spawned = [sys.executable, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", *given]
     play = subprocess.Popen(spawned, cwd=plays.ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
@@ -145,6 +145,12 @@ def test_enter_removes(tmp_path, api):
     said = on_a_terminal(tmp_path, [b"\r"])
     assert BEGUN in said.partition(ASKS)[2], said
     assert [path.rpartition("/")[2] for path in api.kept if "/deployments/" in path] == ["llama-2"]
+
+
+def test_tags_do_not_leave_out_the_question(tmp_path, api):
+    before = dict(api.kept)
+    said = on_a_terminal(tmp_path, [b"\x03", b"a"], arguments=["--tags", "model_service"])
+    assert ASKS in said and b"this goes: Deployment (2): llama-0, llama-1" in words(said.partition(ASKS)[0]) and api.kept == before, said
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):

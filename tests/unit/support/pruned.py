@@ -22,9 +22,10 @@ def recorded(planned: Facts) -> Facts:
     return applyset.parent(record, applyset.extent(map(tuple, wanted(with_secrets(planned))), groups(record)))
 
 
-def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None) -> list[tuple[str, str, str, str]]:
-    """(API version, kind, namespace, name) of what goes, in the order of creation. before: the plan of an earlier run, which the record is of."""
-    record = planned["record"]
+def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None, everything: bool = False) -> list[tuple[str, str, str, str]]:
+    """(API version, kind, namespace, name) of what goes, in the order of creation. before: the plan of an earlier run, which the record is of; everything: as
+    at a teardown."""
+    record = applyset.rules(planned["record"], everything)
     has = applyset.recorded(recorded(before) if before else None)
     prompts = {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in there if item["kind"] == "CronJob"}
     places, secrets = {*record["namespaces"], *has.namespaces}, {*has.secrets, *map(tuple, record["secrets"]), *prompts}
@@ -35,5 +36,6 @@ def pruned(there: t.Sequence[Facts], planned: Facts, before: Facts | None = None
         if ((names[each], item["metadata"]["name"]) in secrets if item["kind"] == "Secret" else applyset.identity(item)[:2] in groups(record))
         and (item["kind"] in ("Secret", "GatewayClass") or names[each] in places)
     ]
-    gone = applyset.surplus(found, {tuple(each) for each in wanted(with_secrets(planned))}, record).gone
+    made = set() if everything else {tuple(each) for each in wanted(with_secrets(planned))}
+    gone = applyset.surplus(found, made, record).gone
     return [(item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in gone]

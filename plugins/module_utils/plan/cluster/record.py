@@ -13,6 +13,7 @@ from ...k8s.applyset import MEMBER, identifier, identity, reference
 from ...releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, variants
 from ...releases.lines import LEADER_WORKER_SET
 from ..engines import aliases
+from ..engines.weights import model_uri
 from ..gateways.endpoint_picker import events_service
 from ..gateways.gateway import GROUP
 from ..observability import alerts, dashboards, monitoring
@@ -61,15 +62,15 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
 )
 
 
-def record(
-    user: Facts, gateway: Facts, groups: Facts | None, charts: t.Sequence[Facts], bundles: t.Sequence[Facts], labels: Facts, secrets: t.Sequence[Facts]
-) -> Facts:
+def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence[Facts]) -> Facts:
     """The record and its rules, as the module cluster_record takes them. With scope prerequisites it has another name, and none of the other file's objects.
 
-    groups: the planned LeaderWorkerSet controller; charts, bundles (of CRDs): the planned ones; secrets: those that older versions made, and that the file
-    does not ask for. services: names of those whose objects may go, None for all; alone: whether what belongs to no service stays; home: of objects that are
-    ours by it, empty where they are another file's.
+    groups: the planned LeaderWorkerSet controller. It returns among others secrets: those that older versions made, and that the file does not ask for;
+    services: names of those whose objects may go, None for all; alone: whether what belongs to no service stays; home: of objects that are ours by it, empty
+    where they are another file's; claims: whether claims go that the file does not make, but for those `mounted`; given_up: claims that go with all of the
+    instance; operator: of GPUs, which its own role removes.
     """
+    gateway, gpus = planned["gateway"], planned["gpus"]
     scope, home = user["llm_d_scope"], user["llm_d_namespace"]
     name = f"{user['llm_d_instance']}{'-prerequisites' if scope == 'prerequisites' else ''}{SUFFIX}"
     kinds = [*([] if scope == "namespace" else [_CLASS]), _SECRET, *([] if scope == "prerequisites" else _KINDS)]
@@ -77,19 +78,26 @@ def record(
         "name": name,
         "namespace": home,
         "id": identifier(name, home),
-        "labels": labels,
+        "labels": planned["labels"],
         "home": "" if scope == "prerequisites" else home,
         "kinds": [list(kind) for kind in kinds],
         # Those of before are in the record.
         "namespaces": list(dict.fromkeys((home, gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)))),
-        "secrets": [[item["metadata"]["namespace"], item["metadata"]["name"]] for item in secrets],
+        "secrets": [[item["metadata"]["namespace"], item["metadata"]["name"]] for item in planned["secrets"]["prune"]],
         "service_label": SERVICE_LABEL,
         "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
         "claims": user[VARIABLE]["claims"],
+        "mounted": sorted({found.claim for service in user["llm_d_model_services"] if (found := model_uri(service["model"])).claim}),
+        "given_up": _claims_to_delete(planned["services"]),
+        "operator": {
+            "name": gpus["operator"],
+            "namespaces": [each["name"] for each in gpus["namespaces"]] if gpus["active"] and gpus["install"] else [],
+            "pools": [pool["name"] for pool in gpus["pools"]],
+        },
         "releases": [[chart["namespace"], chart["release_name"]] for chart in charts],
         # Namespaces of controllers, whoever installs them.
         "needed": [*(each["namespace"] for each in gateway["controllers"]), *([LEADER_WORKER_SET["namespace"]] if groups else [])],
-        "crds": [bundle["name"] for bundle in bundles if bundle["sources"]],
+        "crds": [bundle["name"] for bundle in planned["prerequisites"]["crds"] if bundle["sources"]],
         "controllers": [] if scope == "namespace" else _controllers(),
         "alone": False,
     }
@@ -112,6 +120,12 @@ def _controllers() -> list[Facts]:
             place = chart_namespace(row, chart)
             found.append({**serves, "release_name": chart["release_name"], "namespace": place, "hook_objects": hook_objects(chart, place)})
     return list({(row["namespace"], row["release_name"]): row for row in found}.values())
+
+
+def _claims_to_delete(services: t.Iterable[Facts]) -> list[str]:
+    """Names of the claims that are deleted with their servers."""
+    owners = [each for service in services for each in (service, service["cache_server"]) if each]
+    return [each["claim"]["name"] for each in owners if each["claim"] and each["claim"]["delete"]]
 
 
 def marked(item: Facts, record: Facts) -> Facts:
@@ -158,11 +172,12 @@ def wanted(definitions: t.Iterable[Facts]) -> list[list[str]]:
 
 def with_services(plan: Facts, *names: str) -> Facts:
     """The plan of some of its services alone: the others are neither applied nor pruned."""
+    services = [service for service in plan["services"] if service["name"] in names]
     return {
         **plan,
-        "services": [service for service in plan["services"] if service["name"] in names],
+        "services": services,
         "adapters": [entry for entry in plan["adapters"] if entry["name"] in names],
         "restore_points": [],  # a comparison of one of them goes on
         "warmups": [warmup for warmup in plan["warmups"] if warmup["name"] in names],
-        "record": {**plan["record"], "services": list(names), "alone": True},
+        "record": {**plan["record"], "services": list(names), "alone": True, "given_up": _claims_to_delete(services)},
     }

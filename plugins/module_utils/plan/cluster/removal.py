@@ -33,7 +33,8 @@ def rights(planned: Facts) -> list[Facts]:
     """Permissions to find out what would be deleted with a namespace or lose its controller, as attributes of an access review. Without them both stay."""
     gpus, found = planned["gpus"], planned["record"]["controllers"]
     names = [*planned["prerequisites"]["namespaces"], *(gpus["namespaces"] if gpus["active"] else [])]
-    users = [{"verb": "list", "group": LEADER_WORKER_SET["group"], "resource": LEADER_WORKER_SET["crd"].partition(".")[0], "namespace": ""}] if found else []
+    shared = [(LEADER_WORKER_SET["group"], LEADER_WORKER_SET["crd"].partition(".")[0]), ("", "configmaps")] if found else []  # and the records of other files
+    users = [{"verb": "list", "group": group, "resource": resource, "namespace": ""} for group, resource in shared]
     return [*users, *({"verb": "list", "group": "*", "resource": "*", "namespace": name} for name in dict.fromkeys(each["name"] for each in names))]
 
 
@@ -73,6 +74,5 @@ def _operators(gpus: Facts) -> list[Facts]:
 
 def _claims(planned: Facts) -> list[Facts]:
     """The claims that are deleted with their servers."""
-    owners = [each for service in planned["services"] for each in (service, service["cache_server"]) if each]
-    names = [each["claim"]["name"] for each in owners if each["claim"] and each["claim"]["delete"]]
-    return [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": planned["namespace"]}} for name in names]
+    heads = [{"name": name, "namespace": planned["namespace"]} for name in planned["record"]["given_up"]]
+    return [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": head} for head in heads]

@@ -218,6 +218,22 @@ def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
     assert before == after.replace("(hidden, another value)", "(removed)"), (before, after)
 
 
+@pytest.mark.parametrize(("state", "calls"), [("absent", [["Service", "ConfigMap"], ["Secret"]]), ("present", [["Secret"], ["ConfigMap", "Service"]])])
+def test_secrets_are_there_before_what_reads_them_and_go_after_it(monkeypatch, state, calls):
+    items = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "b"}} for kind in ("Secret", "ConfigMap", "Service")]
+    asked = []
+
+    def answer(_action, module_args, **_options):
+        asked.append([item["kind"] for item in module_args["definition"]])
+        return {"result": {"results": [{"changed": True}] * len(asked[-1])}, "changed": True}
+
+    monkeypatch.setattr(ActionModule, "_execute_module", answer)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
+    action.bring({}, {"definitions": items, "state": state, "owned_by": {}, "field_manager": "x", "force_conflicts": True}, {})
+    assert asked == calls
+
+
 def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
     space, secret, rest = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "cm"}} for kind in ("Namespace", "Secret", "ConfigMap"))
     assert batches([rest, secret, space]) == [[space], [secret], [rest]]

@@ -6,6 +6,7 @@ import collections.abc as c
 import copy
 import json
 import os
+import re
 import subprocess
 import typing as t
 
@@ -115,6 +116,8 @@ def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: 
     kinds = "ConfigMap,Deployment.apps,Role.rbac.authorization.k8s.io,RoleBinding.rbac.authorization.k8s.io,Secret,Service,ServiceAccount"
     assert notes[applyset.KINDS] == kinds and notes[applyset.NAMESPACES] == "pickers"
     assert before["metadata"]["labels"][applyset.ID] == ID_OF_THE_RECORD
+    of_pickers, rest = "pickers/ConfigMap\npickers/Deployment.apps\npickers/Service\npickers/ServiceAccount", [*kinds.split(",")[1:]]
+    assert before["data"].pop("kinds") == "\n".join([*(f"llm-d/{kind}" for kind in rest), of_pickers])
     assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": "", "crds": ""}
 
 
@@ -218,15 +221,28 @@ def test_what_this_account_may_not_list_is_named_where_the_record_has_it(run: t.
     assert found["after"]["metadata"]["annotations"][applyset.NAMESPACES] == "pickers", "another account may see it"
 
 
-def test_kubectl_takes_it_for_the_parent_of_an_applyset(run: t.Any, there: ApiServer) -> None:
-    """And leaves it to us: a tool may not change the sets of another."""
-    run(file_of(SIM, CHAT, **KEY))
+def kubectl_prunes(there: ApiServer, kept: Facts) -> subprocess.CompletedProcess[str]:
+    """What kubectl says that it would prune of our set, where its file has one member."""
     kubectl = there.kubeconfig.parent / "bin/kubectl"
     if not kubectl.exists():
         kubectl.symlink_to(own_api_server.NODE)
-    item = next(copy.deepcopy(item) for item in with_secrets(plan(file_of(SIM))) if item["kind"] == "ServiceAccount")
-    done = subprocess.run(
-        [str(kubectl), "--kubeconfig", str(there.kubeconfig), "apply", "-n", "llm-d", "--prune", "--applyset=configmap/llm-d-record", "-f", "-"],
-        input=json.dumps(item), capture_output=True, text=True, timeout=60, env={**os.environ, "KUBECTL_APPLYSET": "true"}, check=False,
+    options = ["-n", "llm-d", "--prune", "--applyset=configmap/llm-d-record", "--dry-run=server", "-f", "-"]
+    return subprocess.run(
+        [str(kubectl), "--kubeconfig", str(there.kubeconfig), "apply", *options],
+        input=json.dumps(kept), capture_output=True, text=True, timeout=60, env={**os.environ, "KUBECTL_APPLYSET": "true"}, check=False,
     )  # fmt: skip
+
+
+def test_kubectl_reads_it_as_the_parent_of_an_applyset(run: t.Any, there: ApiServer) -> None:
+    """It leaves the set of another tool alone; where that is itself, it finds the members that we find, in each namespace."""
+    record = run(file_of(SIM, CHAT))["after"]
+    kept = next(copy.deepcopy(item) for item in with_secrets(plan(file_of(SIM))) if item["kind"] == "Service" and item["metadata"]["namespace"] == "llm-d")
+    del kept["metadata"]["labels"][applyset.MEMBER]  # kubectl sets it itself
+    done = kubectl_prunes(there, kept)
     assert done.returncode and 'is managed by tooling "llm_d.inference" instead of "kubectl"' in done.stderr, done.stderr
+    notes = {**record["metadata"]["annotations"], applyset.TOOLING: "kubectl/v1.34.4"}
+    apply(there, [{**record, "metadata": {**record["metadata"], "annotations": notes}}])
+    done = kubectl_prunes(there, kept)
+    found = re.findall(r"^([a-z]+)\S*/(\S+) pruned \(server dry run\)$", done.stdout, re.MULTILINE)
+    wanted_gone = {(kind.lower(), name) for kind, _namespace, name in of(file_of(SIM, CHAT))} - {("service", kept["metadata"]["name"])}
+    assert done.returncode == 0 and set(found) == wanted_gone, done.stdout + done.stderr

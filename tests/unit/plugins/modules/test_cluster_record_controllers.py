@@ -28,6 +28,7 @@ ISTIO = {
 API = "/apis/gateway.networking.k8s.io/v1"
 GATEWAYS, CLASSES, SPACES = f"{API}/gateways", f"{API}/gatewayclasses", "/api/v1/namespaces"
 PODS, KEPT_IN = "/api/v1/pods", "applyset.kubernetes.io/additional-namespaces"
+RECORDS, ID, MEMBER = "/api/v1/configmaps", "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 RECORD = f"{SPACES}/a/configmaps/a-record"
 RULES = {"name": "a-record", "namespace": "a", "id": "applyset-x-v1", "labels": OURS, "home": "a", "kinds": [[API.removeprefix("/apis/"), "GatewayClass"]]}
 RULES |= {
@@ -36,6 +37,9 @@ RULES |= {
     "service_label": "s",
     "services": None,
     "claims": False,
+    "mounted": [],
+    "given_up": [],
+    "operator": {"name": "none", "namespaces": [], "pools": []},
     "alone": False,
     "releases": [],
     "needed": [],
@@ -79,11 +83,14 @@ class Api:
 
 def chosen(item, selector):
     labels = item["metadata"].get("labels", {})
-    parts = [part for part in selector.split(",") if part and not part.startswith("!")]
-    return not [part for part in selector.split(",") if part.startswith("!") and part[1:] in labels] and all(
-        labels.get(part.partition("!=")[0]) != part.partition("!=")[2] if "!=" in part else labels.get(part.partition("=")[0]) == part.partition("=")[2]
-        for part in parts
-    )
+
+    def meets(part):
+        if part.startswith("!"):
+            return part[1:] not in labels
+        name, mark, value = part.partition("!=" if "!=" in part else "=")
+        return name in labels if not mark else (labels.get(name) == value) == (mark == "=")
+
+    return all(map(meets, filter(None, selector.split(","))))
 
 
 @pytest.fixture(name="look")
@@ -270,10 +277,73 @@ def test_namespaces_that_the_file_has_left_go_last_and_only_ours(look):
         assert "Namespace" not in [item["kind"] for item in look(ENVOY, **{**places, **stays})["surplus"]]
 
 
-def test_a_teardown_names_the_namespaces_of_the_file(look):
-    look.lists[SPACES].append({"metadata": {"name": "a", "labels": OURS}})
-    assert "Namespace (1), if nothing else is in it: a" in look(ENVOY, everything=True)["summary"]
-    assert not [line for line in look(ENVOY)["summary"] if "if nothing else" in line]
+def test_a_teardown_names_the_namespaces_of_the_file_and_the_operator_of_gpus(look):
+    look.lists[SPACES] += [{"metadata": {"name": name, "labels": OURS}} for name in ("a", "gpu-operator")]
+    operator = {"name": "nvidia_helm", "namespaces": ["gpu-operator"], "pools": ["a100", "h100"]}
+    said = ["GPU operator nvidia_helm in gpu-operator, and our labels of the nodes of a100, h100", "Namespace (1), if nothing else is in it: a"]
+    assert look(ENVOY, everything=True, operator=operator)["summary"][-2:] == said
+    assert look(ENVOY, everything=True, operator={**operator, "pools": []})["summary"][-2] == "GPU operator nvidia_helm in gpu-operator"
+    assert not {*said} & {*look(ENVOY, operator=operator)["summary"]}
+    look.lists[SPACES].pop()
+    assert look(ENVOY, everything=True, operator=operator)["summary"][-1] == said[-1] and said[0] not in look(ENVOY, everything=True)["summary"]
+
+
+def twin(name="b", **parts):
+    """The record of a file with the same instance in another namespace."""
+    metadata = {"namespace": name, "name": "a-record", "labels": {**OURS, ID: f"applyset-{name}-v1"}, "annotations": {KEPT_IN: parts.pop("places", "")}}
+    return {"metadata": metadata, "data": {"kinds": "", **parts}}
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_controller_that_another_record_has_too_stays_and_is_in_that_alone(look, everything):
+    """Its Gateway is not there yet, or in a namespace that only its own account sees."""
+    look.lists[RECORDS] = [twin(releases="envoy-gateway-system/it")]
+    found = look(ENVOY, everything=everything)
+    assert gone(found) == classes(found) == [] and found["after"]["data"]["releases"] == ""
+    name = "the controller gateway.envoyproxy.io/gatewayclass-controller stays, and with it what it needs"
+    assert found["lines"] == [f"{name}: it is in the record b/a-record too, and from now on in that alone"]
+    look.lists[RECORDS] = [twin("a", releases="envoy-gateway-system/it"), twin(releases="istio-system/it")]
+    assert gone(look(ENVOY, everything=everything)) == ["it"], "one in the namespace of the file is of the same file"
+
+
+def test_a_file_without_a_record_has_no_controller_that_another_record_has(look):
+    look.lists[RECORDS] = [twin(releases="envoy-gateway-system/it")]
+    for everything in (True, False):
+        found = look(ENVOY, recorded=False, everything=everything)
+        assert gone(found) == [] and found["before"]["data"]["releases"] == ""
+
+
+def test_a_class_in_another_record_stays_with_it(look):
+    """Of a controller that neither of them has installed."""
+    look.lists[CLASSES][0]["metadata"]["labels"] = {**OURS, MEMBER: "applyset-b-v1"}
+    needed = {"needed": ["envoy-gateway-system"]}
+    assert classes(look(ENVOY, **needed)) == ["envoy-gateway"], "that record is gone"
+    look.lists[RECORDS] = [twin()]
+    assert classes(look(ENVOY, **needed)) == []
+    assert classes(look(ENVOY)) == ["envoy-gateway"], "with its controller, which the other one does not have"
+    look.answers[RECORDS] = 403
+    assert classes(look(ENVOY, **needed)) == []
+    look.lists[CLASSES][0]["metadata"]["labels"][MEMBER] = "applyset-x-v1"
+    assert classes(look(ENVOY, **needed)) == ["envoy-gateway"]
+
+
+def test_controllers_stay_where_the_records_of_others_cannot_be_read(look):
+    look.answers[RECORDS] = 403
+    found = look(ENVOY)
+    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    assert found["lines"][0].endswith(": it is not known who else uses it, since this account may not list configmaps")
+    assert look(ENVOY, controllers=[])["lines"] == [], "in one namespace, nothing is shared"
+
+
+def test_secrets_and_namespaces_in_another_record_are_given_up_and_stay(look):
+    room, place = f"{SPACES}/envoy-gateway-system/secrets", {"needed": ["envoy-gateway-system"], "places": "pickers"}
+    look.lists[SPACES].append({"metadata": {"name": "pickers", "labels": OURS}})
+    look.lists[room] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
+    given = {"secrets": [["envoy-gateway-system", "a-image-pull"]], "kinds": [["v1", "Secret"]], "releases": [["envoy-gateway-system", "it"]], **place}
+    assert [item["kind"] for item in look(ENVOY, **given)["surplus"]] == ["Namespace", "Secret"]
+    look.lists[RECORDS] = [twin(secrets="envoy-gateway-system/a-image-pull", places="pickers")]
+    found = look(ENVOY, **given)
+    assert found["surplus"] == [] and found["after"]["data"]["secrets"] == "" and found["after"]["metadata"]["annotations"][KEPT_IN] == ""
 
 
 def test_what_belongs_to_no_service_stays_while_one_stays_that_the_file_does_not_have(look):

@@ -197,3 +197,13 @@ def test_jobs_that_mount_a_claim_are_users_of_it(look, monkeypatch):
         monkeypatch.setitem(LISTS, f"/apis/batch/v1/namespaces/llm-d/{plural}", [{"metadata": {"name": "nightly", "namespace": "llm-d"}, "spec": spec}])
     mounts = [f"{kind} llm-d/nightly mounts the PersistentVolumeClaim a-weights" for kind in ("Job", "CronJob")]
     assert look(claims=[CLAIM])["users"] == MOUNTS + mounts
+
+
+def test_pods_that_the_account_may_not_list_may_mount_a_claim(look):
+    place = "/namespaces/llm-d"
+    found = look(refused=[f"/api/v1{place}/pods"], claims=[CLAIM])
+    hidden = "it is not known which pods mount the PersistentVolumeClaims in namespace llm-d, which this account may not list"
+    assert found["failed"] and found["users"] == [MOUNTS[1], hidden]
+    said = "only the pods that mount the PersistentVolumeClaims in namespace llm-d are known: this account may not list Deployment"
+    found = look(refused=[f"/apis/apps/v1{place}/deployments"], claims=[CLAIM], force=True)
+    assert found["users"] == MOUNTS[:1] and said in json.dumps(found["warnings"])

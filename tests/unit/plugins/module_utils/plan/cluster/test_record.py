@@ -33,6 +33,10 @@ def moved(before: Facts, after: Facts) -> tuple[list[tuple[str, str, str, str]],
     return pruned(there, plan(after), plan(before)), keys(there) - keys(definitions(plan(after)))
 
 
+# Options of the storage of two services.
+GIVEN_UP = {"a": {"delete_claim": True}, "b": {}}
+
+
 @examples(40)
 @given(files, files)
 def test_what_is_taken_out_is_pruned_and_nothing_else(before: Facts, after: Facts) -> None:
@@ -116,6 +120,18 @@ def test_claims_stay_unless_the_file_says_so() -> None:
     assert claim in moved(claimed, kept)[1]
     assert claim not in moved(claimed, kept)[0]
     assert claim in moved(claimed, {**kept, "llm_d_prune": {"claims": True}})[0]
+    other = user({**LLAMA, "name": "other", "replicas": 1, "model": {"uri": "pvc://llama-8b-weights/m"}}, llm_d_prune={"claims": True})
+    assert claim not in moved(claimed, other)[0], "a service of the file has its model in it"
+
+
+def test_a_teardown_names_the_claims_that_go_with_their_servers() -> None:
+    storage = {"claim": True, "size": "1Gi"}
+    deleted, kept = ({**LLAMA, "name": name, "replicas": 1, "route": {"path": f"/{name}"}, "storage": {**storage, **more}} for name, more in GIVEN_UP.items())
+    planned = plan(user(deleted, kept))
+    there = [item for item in definitions(planned) if item["kind"] == "PersistentVolumeClaim"]
+    names = {everything: [key[3] for key in pruned(there, planned, everything=everything)] for everything in (True, False)}
+    assert len(there) == 2 and names == {True: ["a-weights"], False: []}
+    assert with_services(planned, "b")["record"]["given_up"] == [] and with_services(planned, "a")["record"]["given_up"] == ["a-weights"]
 
 
 def test_services_stay_where_the_file_says_so_and_the_rest_of_the_others_goes() -> None:
