@@ -56,10 +56,11 @@ def of(controller, name, labels=None):
 
 
 class Api:
-    """An API server with lists of objects, filtered by the labels that a query names. kinds: by API version; answers: a status by its path."""
+    """An API server with lists of objects, filtered by the labels that a query names. kinds: by API version; answers: a status by its path; groups: those
+    that it names, each with one version."""
 
     def __init__(self):
-        self.kinds, self.answers = {API: [{"name": "gatewayclasses", "kind": "GatewayClass", "namespaced": False}]}, {}
+        self.kinds, self.answers, self.groups = {API: [{"name": "gatewayclasses", "kind": "GatewayClass", "namespaced": False}]}, {}, []
         self.lists = {
             GATEWAYS: [gateway("a", "llm-d-gateway", "envoy-gateway", OURS)],
             CLASSES: [of(ENVOY, "envoy-gateway", OURS)],
@@ -71,6 +72,9 @@ class Api:
         wanted = urllib.parse.parse_qs(query).get("labelSelector", [""])[0]
         if plain in self.answers:
             return self.answers[plain], {}, json.dumps({"kind": "Status", "code": self.answers[plain], "message": "not now"})
+        if plain == "/apis":
+            found = [{"name": name, "preferredVersion": {"groupVersion": f"{name}/v1"}, "versions": [{"groupVersion": f"{name}/v1"}]} for name in self.groups]
+            return 200, {}, json.dumps({"groups": found})
         if plain in self.kinds:
             return 200, {}, json.dumps({"resources": self.kinds[plain]})
         named = [item for item in self.lists.get(plain.rpartition("/")[0], []) if item["metadata"]["name"] == plain.rpartition("/")[2]]
@@ -108,7 +112,8 @@ def _look(call):
         record = {**RULES, "controllers": rows, **rules}
         return call(cluster_record, host=api.url, api_key="sesame-open", record=record, wanted=[], everything=everything)
 
-    look.lists, look.kinds, look.answers, look.shared = api.lists, api.kinds, api.answers, []  # shared: ConfigMaps beside the record
+    look.lists, look.kinds, look.answers, look.groups = api.lists, api.kinds, api.answers, api.groups
+    look.shared = []  # ConfigMaps beside the record
     with serve(api.answer) as api.url:
         yield look
 
@@ -250,6 +255,17 @@ def test_a_secret_that_this_account_may_not_read_stays_in_the_record(look):
     found = look(ENVOY, noted={"secrets": "old/a-image-pull"}, kinds=[["v1", "Secret"]])
     assert found["after"]["data"]["secrets"] == "old/a-image-pull" and found["unseen"] == ["Secret old/a-image-pull"]
     assert look(ENVOY, noted={"secrets": "old/other"}, kinds=[["v1", "Secret"]])["after"]["data"]["secrets"] == "", "what is gone leaves it"
+
+
+def test_where_the_record_has_members_and_nothing_can_be_listed_is_named_and_stays_in_it(look):
+    """Classes are in no namespace; the group of widgets does not answer. What the record has nothing of is not named."""
+    look.groups.append("example.com")
+    look.answers |= {"/apis/example.com/v1": 503, CLASSES: 403, f"{SPACES}/a/configmaps": 403}
+    look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
+    kept = "/GatewayClass.gateway.networking.k8s.io\na/Widget.example.com"
+    found = look(ENVOY, noted={"kinds": kept}, kinds=[*RULES["kinds"], ["v1", "ConfigMap"]])
+    assert found["unseen"] == ["Widget.example.com in namespace a", "GatewayClass.gateway.networking.k8s.io"]
+    assert found["after"]["data"]["kinds"] == kept
 
 
 def test_the_release_of_a_gpu_operator_stays_and_is_named(look):
