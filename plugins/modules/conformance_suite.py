@@ -107,10 +107,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.benchmark.execute import teller
 from ..module_utils.common.module_options import argument_spec
+from ..module_utils.conformance.report import known_failures, notes, page
+from ..module_utils.conformance.suite import Conformance
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.conformance import known_failures, notes, page
-from ..module_utils.validation.conformance_run import Conformance
 from ..module_utils.validation.options import CONFORMANCE_SUITE
 
 

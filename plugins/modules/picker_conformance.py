@@ -80,6 +80,9 @@ from ..module_utils.benchmark.execute import teller
 from ..module_utils.common import module_options
 from ..module_utils.common.interrupts import signals
 from ..module_utils.common.objects import Facts
+from ..module_utils.conformance.picker_bench import PickerBench
+from ..module_utils.conformance.picker_checks import CHECKS, run
+from ..module_utils.conformance.report import page, summary
 from ..module_utils.http.grpc import GrpcError
 from ..module_utils.inference import api_keys
 from ..module_utils.inference.endpoints import wait_for_gateway
@@ -87,10 +90,7 @@ from ..module_utils.inference.targets import route_headers
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.releases.gateways import POOL_GROUPS
-from ..module_utils.validation.conformance import page, summary
 from ..module_utils.validation.options import PICKER
-from ..module_utils.validation.picker_bench import PickerBench
-from ..module_utils.validation.picker_checks import CHECKS, run
 
 GROUPS = tuple(f"{group}/{version}" for version, group in POOL_GROUPS.items())
 GATEWAY_WAIT = 10.0  # seconds

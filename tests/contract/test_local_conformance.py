@@ -10,8 +10,8 @@ from pathlib import Path
 import go_compiler
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.report import suite_version
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.go_build import Builder
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance import suite_version
 
 CACHE = Path("/var/cache/llm-d-local")
 

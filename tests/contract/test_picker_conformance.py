@@ -25,10 +25,10 @@ import local_servers
 import own_api_server
 import plays
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance import picker_pool
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_bench import PickerBench
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_checks import CHECKS, PickerRequest, run
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import picker_pool
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_bench import PickerBench
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import CHECKS, PickerRequest, run
 from ext_proc_envoy import ENVOYS, envoy
 from local_servers import port_for_a_program
 from own_api_server import ApiServer, api_server, program

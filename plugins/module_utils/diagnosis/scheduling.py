@@ -11,7 +11,7 @@ import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..epp.catalog.release_lines import LINE_FACTS
-from ..validation import picker_pool
+from ..k8s import inference_pools
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
 from .strangers import failing, is_ours, proxies_of, whose
@@ -30,8 +30,8 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
         if obj is None:
             yield finding("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
             continue
-        yield from _selection(snap, obj, picker_pool.selector(obj), wanted["selector"], "pool")
-        ports = set(picker_pool.target_ports(obj)) - {0}
+        yield from _selection(snap, obj, inference_pools.selector(obj), wanted["selector"], "pool")
+        ports = set(inference_pools.target_ports(obj)) - {0}
         if ports != set(wanted["target_ports"]):
             yield finding(
                 "F22",
@@ -41,7 +41,7 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
                 "the pool has another port than the servers",
             )
         else:
-            yield from _dialled(snap, obj, picker_pool.selector(obj), ports)
+            yield from _dialled(snap, obj, inference_pools.selector(obj), ports)
         picker = get_path(obj, "spec", "endpointPickerRef") or get_path(obj, "spec", "extensionRef")
         name, port = text(get_path(picker, "name")), get_path(picker, "port", "number") or get_path(picker, "portNumber")
         if name and (name != service["pool"]["picker"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
@@ -142,8 +142,8 @@ def shared(snap: Snapshot) -> c.Iterator[Finding]:
     seen, names = snap.of("InferencePool", snap.namespace), {service["pool"]["name"] for service in snap.services}
     for index, one in enumerate(seen):
         for other in [each for each in seen[index + 1 :] if {get_path(one, "metadata", "name"), get_path(each, "metadata", "name")} & names]:
-            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(one))}
-            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(other))})
+            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(inference_pools.selector(one))}
+            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(inference_pools.selector(other))})
             if both:
                 yield finding("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
             pickers = [text(get_path(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]

@@ -16,9 +16,9 @@ import typing as t
 from pathlib import Path
 
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_pool import GATE, LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_pool import GATE, LABEL
 from local_servers import port_for_a_program
 from waiting import until
 

@@ -18,8 +18,8 @@ import h2.connection
 import h2.events
 import h2.exceptions
 from ansible_collections.llm_d.inference.plugins.module_utils.common.protobuf import bytes_of, field, fields, message_of, messages, number_of, text_of
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.ext_proc import DESTINATION, SUBSET, SUBSET_SPACE
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import NOBODY, TEST_HEADER
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.ext_proc import DESTINATION, SUBSET, SUBSET_SPACE
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_checks import NOBODY, TEST_HEADER
 
 Message = dict[int, list[t.Any]]
 PIECE = 60000

@@ -9,9 +9,9 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.module_options import defaults
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_checks import CHECKS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.options import PICKER
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import CHECKS
 from ansible_collections.llm_d.inference.plugins.modules import picker_conformance as module
 from engine_servers import SECRET, SECRETS
 from fake_clock import FakeClock

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import local_servers
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance import picker_stream
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_checks import PickerRequest
 from ansible_collections.llm_d.inference.plugins.module_utils.http import grpc
 from ansible_collections.llm_d.inference.plugins.module_utils.http.grpc import GrpcError, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import picker_stream
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import PickerRequest
 from stub_picker import StubPicker
 
 ENDPOINTS = {"": ["10.0.0.1:80"], "unready": [], "terminating": []}

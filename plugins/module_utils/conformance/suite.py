@@ -20,7 +20,7 @@ from ..common.objects import Facts, get_path, text
 from ..k8s.errors import ClusterError
 from ..k8s.namespace_contents import Ours
 from ..k8s.namespace_reader import Kept, kept_namespaces
-from .conformance import (
+from .report import (
     BESIDE,
     CRDS,
     NAMESPACES,

@@ -9,9 +9,9 @@ import collections.abc as c
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_bench import PickerBench
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_checks import PickerRequest, Skipped
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_bench import PickerBench
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import PickerRequest, Skipped
 from engine_servers import ApiServer, pod
 from fake_clock import FakeClock
 from kubernetes.client import Configuration

@@ -18,12 +18,12 @@ from pathlib import Path
 import plays
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM, Clock
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance import report
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.report import BESIDE, BUNDLE, CRDS, LABEL, NAMESPACES, POOLS
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.suite import Conformance
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.conformance import KNOWN_FAILURES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import conformance
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance import BESIDE, BUNDLE, CRDS, LABEL, NAMESPACES, POOLS
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance_run import Conformance
 from fake_clock import FakeClock
 from waiting import until
 
@@ -60,7 +60,7 @@ OURS: Facts = {"metadata": {"labels": {LABEL: "infra"}}}
 
 
 def test_each_test_has_its_result_and_what_is_not_passed_its_reason() -> None:
-    found = {test["name"]: test for test in conformance.results(OUTPUT.splitlines())}
+    found = {test["name"]: test for test in report.results(OUTPUT.splitlines())}
     assert {name: test["result"] for name, test in found.items()} == {
         "InferencePoolAccepted": "passed",
         "EppUnAvailableFailOpen": "failed",
@@ -89,32 +89,32 @@ def test_what_a_test_waited_for_too_long_is_its_reason_and_not_what_came_after()
     --- FAIL: Conformance/InferencePoolAppProtocol (180.40s)
     --- FAIL: Conformance/GatewayFollowingEPPRouting (1.00s)
 """
-    assert [test["why"] for test in conformance.results(output.splitlines())] == ["timeout while waiting after 60 attempts, 0/3 successes", "no endpoint"]
+    assert [test["why"] for test in report.results(output.splitlines())] == ["timeout while waiting after 60 attempts, 0/3 successes", "no endpoint"]
 
 
 def test_a_run_conforms_when_it_ends_and_no_test_fails() -> None:
-    tests = conformance.results(OUTPUT.splitlines())
-    found = conformance.summary(tests, "", {"gateway_class": "x"}, 30.0)
+    tests = report.results(OUTPUT.splitlines())
+    found = report.summary(tests, "", {"gateway_class": "x"}, 30.0)
     assert not found["ok"] and found["summary"] == "3 tests: 1 passed, 1 failed, 1 skipped (EppUnAvailableFailOpen failed)"
     passed = [test for test in tests if test["result"] != "failed"]
-    assert conformance.summary(passed, "", {}, 1.0)["ok"]
-    assert not conformance.summary(passed, "It was ended", {}, 1.0)["ok"] and not conformance.summary([], "", {}, 1.0)["ok"]
-    page = conformance.page(found, "Conformance", "The suite against `x`", conformance.notes(VERSIONS))
+    assert report.summary(passed, "", {}, 1.0)["ok"]
+    assert not report.summary(passed, "It was ended", {}, 1.0)["ok"] and not report.summary([], "", {}, 1.0)["ok"]
+    page = report.page(found, "Conformance", "The suite against `x`", report.notes(VERSIONS))
     assert page.startswith("# Conformance\n\nThe suite against `x`, 30 s. 3 tests") and found["gateway_class"] == "x"
     assert "| InferencePoolAccepted | passed | 0.4 |  |" in page and "answers 500 \\| &lt;b> |" in page
     assert "Version of the suite: v1.6.0." in page and f"CRD {POOLS}: v1.6.0." in page and "conformance_other_crds" not in page
-    assert conformance.notes({**VERSIONS, "mismatches": ["they differ"]})[1:] == ["Allowed by conformance_other_crds: they differ"]
+    assert report.notes({**VERSIONS, "mismatches": ["they differ"]})[1:] == ["Allowed by conformance_other_crds: they differ"]
 
 
 def test_a_known_failure_is_a_failure_with_its_cause() -> None:
     row = {"provider": "some_gateway", "through": "1.1.0", "test": "EppUnAvailableFailOpen", "cause": "it never fails open", "source": "https://example.com/1"}
     known = {row["test"]: row, "InferencePoolAccepted": {**row, "test": "InferencePoolAccepted"}}
-    found = conformance.summary(conformance.results(OUTPUT.splitlines()), "", {}, 30.0, known)
+    found = report.summary(report.results(OUTPUT.splitlines()), "", {}, 30.0, known)
     assert not found["ok"] and found["summary"].endswith("(EppUnAvailableFailOpen (known) failed)")
     causes = {test["name"]: test["known"] for test in found["tests"]}
     assert causes["EppUnAvailableFailOpen"] == "known of some_gateway up to 1.1.0: it never fails open (https://example.com/1)"
     assert not causes["InferencePoolAccepted"] and not causes["InferencePoolAppProtocol"], "what passes or is skipped is no failure"
-    assert "up to 1.1.0: it never fails open (https://example.com/1); Received unexpected error" in conformance.page(found, "Conformance", "The suite")
+    assert "up to 1.1.0: it never fails open (https://example.com/1); Received unexpected error" in report.page(found, "Conformance", "The suite")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_known_failure_is_a_failure_with_its_cause() -> None:
     ],
 )
 def test_what_is_known_holds_for_a_provider_up_to_a_version(provider: str, version: str, expected: int) -> None:
-    assert len(conformance.known_failures(provider, version)) == expected
+    assert len(report.known_failures(provider, version)) == expected
 
 
 def test_the_rows_of_known_failures_are_of_providers_and_have_a_page() -> None:
@@ -150,7 +150,7 @@ def test_the_rows_of_known_failures_are_of_providers_and_have_a_page() -> None:
     ],
 )
 def test_the_suites_version_is_in_its_program(program: bytes, version: str) -> None:
-    assert conformance.suite_version(program) == version
+    assert report.suite_version(program) == version
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_suites_version_is_in_its_program(program: bytes, version: str) -> N
     ],
 )
 def test_versions_that_differ_are_told_before_anything_is_created(suite: str, versions: dict[str, str], words: list[str]) -> None:
-    found = conformance.mismatches(suite, versions)
+    found = report.mismatches(suite, versions)
     assert len(found) == len(words) and all(word in line for word, line in zip(words, found, strict=True)), found
     assert all("conformance_other_crds=true" in line for line in found)
 
@@ -183,7 +183,7 @@ def test_versions_that_differ_are_told_before_anything_is_created(suite: str, ve
     ],
 )
 def test_what_the_cluster_lacks(change: Facts, word: str) -> None:
-    found = conformance.lacking("x", **{"found": GOOD_CLASS, "crds": GOOD_CRDS, "namespaces": NOBODYS, **change})
+    found = report.lacking("x", **{"found": GOOD_CLASS, "crds": GOOD_CRDS, "namespaces": NOBODYS, **change})
     assert len(found) == bool(word) and word in "".join(found)
 
 
@@ -318,7 +318,7 @@ OF_SUITE = {
 
 
 def test_the_suites_objects_are_those_of_its_program() -> None:
-    found = conformance.suite_objects(b"\x7fELF\0" + MANIFESTS.encode() + b"\0" + MANIFESTS.replace("\n", "\r\n").encode())
+    found = report.suite_objects(b"\x7fELF\0" + MANIFESTS.encode() + b"\0" + MANIFESTS.replace("\n", "\r\n").encode())
     named = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in found if each["metadata"]["namespace"] == NAMESPACES[1]]
     services = [("v1", "Service", "primary-endpoint-picker-svc"), ("apps/v1", "Deployment", "primary-app-endpoint-picker")]
     assert named == [*services, ("v1", "Pod", "placeholder")] and len(found) == 2 * len(named)
@@ -350,7 +350,7 @@ RUN = """
 import sys
 from pathlib import Path
 import plays
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance_run import Conformance
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.suite import Conformance
 from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
 class Nothing:
     clock = SYSTEM

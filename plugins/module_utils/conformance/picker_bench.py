@@ -20,6 +20,7 @@ from ..common.text import shorten
 from ..http.errors import ExchangeError
 from ..http.grpc import GrpcConnection, GrpcError, connect
 from ..http.transport import Transport, UrlTransport, tls_context
+from ..k8s import inference_pools
 from ..k8s.errors import ClusterError
 from ..k8s.port_forward import PROTOCOL, Forward, ForwardTransport
 from . import picker_pool, picker_stream
@@ -46,13 +47,13 @@ class PickerBench:
         self._connection: GrpcConnection | None = None
         self.model: str = options["model"]
         self.bound: float = options["bound"]
-        self.failure_mode: str = picker_pool.reference(pool)["failureMode"]
+        self.failure_mode: str = inference_pools.reference(pool)["failureMode"]
 
     @property
     def endpoints(self) -> list[str]:
         """Those of the ready Pods of the pool, as the cluster shows them now."""
         with failing():
-            return picker_pool.endpoints(self._pool, self._pods(picker_pool.selector(self._pool)))
+            return picker_pool.endpoints(self._pool, self._pods(inference_pools.selector(self._pool)))
 
     # Streams
 
@@ -115,7 +116,7 @@ class PickerBench:
 
     @property
     def _reference(self) -> Facts:
-        return picker_pool.reference(self._pool)
+        return inference_pools.reference(self._pool)
 
     def _service(self) -> Facts:
         found: Facts | None = self._cluster.find(f"/api/v1/namespaces/{self._namespace}/services/{self._reference['name']}")
@@ -207,7 +208,7 @@ class PickerBench:
             name = self._cluster.request("POST", self._pods_path, body=body)["metadata"]["name"]
             try:
                 probe = PickerProbe(self._cluster, f"{self._pods_path}/{name}", self._wait)
-                probe.place(picker_pool.target_ports(self._pool)[0])
+                probe.place(inference_pools.target_ports(self._pool)[0])
                 yield probe
             finally:
                 self.remove_probes()

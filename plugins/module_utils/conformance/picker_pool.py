@@ -1,38 +1,19 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The endpoints of an InferencePool, its endpoint picker, and a Pod for probing, as objects. Pure."""
+"""The endpoints of an InferencePool, the ports of its endpoint picker, and a Pod for probing, as objects. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import Facts, condition, dicts, get_path, mapping, number, text
+from ..common.objects import Facts, condition, dicts, get_path, number, text
+from ..k8s.inference_pools import selector, target_ports
 
 LABEL = "llm-d.inference/conformance-probe"
 GATE = "llm-d.inference/conformance-ready"
 PORTS = {"health": 9003, "metrics": 9090}
 _NOBODY = 65534
-
-
-def selector(pool: Facts) -> dict[str, str]:
-    """The labels by which a pool of either version of the API selects its Pods."""
-    found = mapping(get_path(pool, "spec", "selector"))
-    return {name: text(value) for name, value in mapping(found.get("matchLabels", found)).items()}
-
-
-def target_ports(pool: Facts) -> list[int]:
-    """The ports on which each Pod of a pool of either version of the API serves; one of 0 where it names none."""
-    spec = mapping(pool.get("spec"))
-    return [number(each.get("number")) for each in dicts(spec.get("targetPorts"))] or [number(spec.get("targetPortNumber"))]
-
-
-def reference(pool: Facts) -> Facts:
-    """{name, port, failureMode} of a pool's endpoint picker."""
-    spec = mapping(pool.get("spec"))
-    found = mapping(spec.get("endpointPickerRef") or spec.get("extensionRef"))
-    port = number(get_path(found, "port", "number")) or number(found.get("portNumber")) or 9002
-    return {"name": text(found.get("name")), "port": port, "failureMode": text(found.get("failureMode")) or "FailClose"}
 
 
 def is_ready(pod: Facts) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.protobuf import bytes_of, field, fields, message_of, number_of, text_of
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import ext_proc
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.ext_proc import DESTINATION, read_response
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance import ext_proc
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.ext_proc import DESTINATION, read_response
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples

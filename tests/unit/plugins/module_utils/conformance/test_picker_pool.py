@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import picker_pool
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance import picker_pool
 
 Facts = dict[str, t.Any]
 POOL: Facts = {
@@ -33,14 +33,6 @@ def test_each_port_of_each_ready_pod_is_an_endpoint() -> None:
     offered = [f"{host}:{port}" for host in ("10.0.0.1", "10.0.0.2", "[fd00::1]") for port in (8000, 8001)]
     assert picker_pool.endpoints(POOL, pods) == offered
     assert picker_pool.endpoints(OLD, pods[:1]) == ["10.0.0.2:8000"]
-
-
-def test_pools_of_both_versions() -> None:
-    assert picker_pool.selector(POOL) == picker_pool.selector(OLD) == {"app": "x"}
-    assert picker_pool.selector({"spec": {"selector": {"matchLabels": {}}}}) == picker_pool.selector({"spec": {}}) == {}
-    assert picker_pool.reference(POOL) == {"name": "p-epp", "port": 9002, "failureMode": "FailOpen"}
-    assert picker_pool.reference(OLD) == {"name": "p-epp", "port": 9002, "failureMode": "FailClose"}
-    assert picker_pool.reference({})["name"] == ""
 
 
 @pytest.mark.parametrize(("target", "port"), [(9002, 9002), (9102, 9102), ("grpc", 9202), ("none", 9002), (None, 9002)])

@@ -9,8 +9,8 @@ import types
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import picker_checks
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import ANSWERS, CHECKS, PickerRequest, run
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance import picker_checks
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker_checks import ANSWERS, CHECKS, PickerRequest, run
 
 EVENT, END = b'data: {"choices": []}\n\n', b"data: [DONE]\n\n"
 
