@@ -19,7 +19,7 @@ MODULE_UTILS = ROOT / "plugins/module_utils"
 # The rows of the table in CONTRIBUTING.md, from the bottom up: a package imports from itself and from rows above it.
 ORDER = (
     "common", "releases", "schema", "epp", "http", "k8s", "inference", "loadgen", "report", "schedulers", "benchmark", "plan", "preflight", "inventory",
-    "validation", "diagnosis", "local_cluster",
+    "validation", "conformance", "diagnosis", "local_cluster",
 )  # fmt: skip
 # Rooms within a package, in the same order; what stands beside them imports from all of them.
 ROOMS = {"plan": ("parts", "engines", "gateways", "servers", "observability", "gpus", "checks", "cluster")}
