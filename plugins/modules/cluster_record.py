@@ -15,7 +15,7 @@ description:
   - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
   - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
   - Objects without our labels, of another file, or of an owner that goes with them, are no members.
-  - What the record of another file with the same instance has too, such as a controller, stays, and is in that record alone from then on.
+  - A controller that the file of another record of the same instance needs stays, and so do the Secrets and namespaces that such a record has.
   - CRDs are recorded by the names of their bundles. They go by M(llm_d.inference.crd_removal) alone.
   - Helm releases that we have installed are recorded by their names. Their controllers and GatewayClasses exist once per cluster, and stay while others use
     them. A controller is in use while a Gateway of one of its classes is not ours, while someone else created a class for it, when its namespace has not our
@@ -110,6 +110,7 @@ unseen:
 """
 
 import collections.abc as c
+import dataclasses
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -127,14 +128,24 @@ CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
-def read(cluster: Cluster, record: Facts, everything: bool, held: c.Collection[applyset.Name]) -> Extent:
-    """What the record in the cluster says. Without one, and where everything goes, also the releases in namespaces of ours that no other record has: older
-    versions had no record, and a run that ended early may have installed one. A ConfigMap of this name without our labels is none."""
+def read(cluster: Cluster, record: Facts, everything: bool, beside: list[Other] | str) -> Extent:
+    """What the record in the cluster says, but for classes where the file has no controllers: they are of the file of prerequisites. Without a record, and
+    where everything goes, also the releases in namespaces of ours that no other record has or needs: older versions had no record, and a run that ended early
+    may have installed one. A ConfigMap of this name without our labels is none. beside: as of others()."""
     there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
     known = there is not None and has_labels(there, record["labels"])
     has = applyset.recorded(there if known else None)
+    if not record["controllers"]:
+        has = dataclasses.replace(has, places=frozenset(each for each in has.places if each[1] != CLASS))
+    twins = [] if isinstance(beside, str) else beside
+    taken = {name for each in twins for name in each.has.releases} | {release(row) for row in record["controllers"] if row["namespace"] in holders(twins)}
     rooms = [] if known and not everything else spaces(cluster, [row["namespace"] for row in record["controllers"]], record["labels"])
-    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms).difference(held))
+    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms).difference(taken))
+
+
+def holders(twins: c.Iterable[Other]) -> dict[str, str]:
+    """The record of a file that needs it, by the namespace of a controller."""
+    return {namespace: each.name for each in twins for namespace in each.needed}
 
 
 def others(cluster: Cluster, record: Facts) -> list[Other] | str:
@@ -202,7 +213,8 @@ def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tu
     found = [item for answer in answers for item in answer or []]
     # Older versions recorded none: the prompts of a CronJob have its name.
     prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
-    names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts})
+    pulled = [(namespace, record["pull_secret"]) for namespace, _name in has.releases]
+    names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts, *pulled})
     secrets = cluster.parallel(lambda each: head(cluster, f"/api/v1/namespaces/{each[0]}/secrets/{each[1]}"), names)
     unread = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
     words = [f"{kind}{'.' if group else ''}{group}{f' in namespace {space}' if space else ''}" for group, kind, space in sorted(hidden)]
@@ -221,7 +233,7 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     """The result but for `before`. has: what the record says; planned: what it says once all else is gone; beside: as of others()."""
     there, hidden, unseen = members(cluster, record, has, planned)
     twins = [] if isinstance(beside, str) else beside
-    held = {name: each.name for each in twins for name in each.has.releases}
+    held = holders(twins)
     gone, kept, services = applyset.surplus(there, wanted, record, twins)
     alone = record["alone"] or bool(services)
     left = has.releases - planned.releases
@@ -229,9 +241,10 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside if isinstance(beside, str) else held)
     left -= {release(row) for row in use["free"]}
-    occupied = {namespace for namespace, _name in left}  # whose pods pull their images with our Secrets
-    left -= {release(row) for row in old if release(row) in held}
+    # Their pods pull their images with our Secrets. Where other records cannot be listed, any of them may be another's.
+    occupied = {namespace for namespace, _name in left} | {row["namespace"] for row in record["controllers"] if isinstance(beside, str)}
     stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
+    stay |= {row["class_name"] for row in record["controllers"] if row["namespace"] in held}
 
     def needed(item: Facts) -> bool:
         data = item["metadata"]
@@ -240,7 +253,11 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
-    spare = [] if record["alone"] else emptied(cluster, record, (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in twins)))
+    spare = (
+        []
+        if record["alone"] or isinstance(beside, str)
+        else emptied(cluster, record, (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in twins)))
+    )
     gone = ([] if alone else [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spare]) + gone
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
     return {
@@ -330,7 +347,7 @@ def main() -> None:
     try:
         cluster = connect(module)
         beside = others(cluster, record)
-        has = read(cluster, record, everything, {name for each in beside for name in each.has.releases} if not isinstance(beside, str) else ())
+        has = read(cluster, record, everything, beside)
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
             result |= found(cluster, record, wanted, planned, has, beside)

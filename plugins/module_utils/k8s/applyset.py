@@ -22,8 +22,8 @@ ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
 KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"
 # Keys of the parent's data: the kinds in each namespace, such as `llm-d/Deployment.apps`; names such as `llm-d/llm-d-model-token`, of Secrets, and of the
-# Helm releases that we have installed; names of bundles of CRDs.
-PLACES, SECRETS, RELEASES, BUNDLES = "kinds", "secrets", "releases", "crds"
+# Helm releases that we have installed; names of bundles of CRDs; namespaces of the controllers that the file needs, whoever installs them.
+PLACES, SECRETS, RELEASES, BUNDLES, NEEDED = "kinds", "secrets", "releases", "crds", "needed"
 
 CLAIM = "PersistentVolumeClaim"
 
@@ -65,17 +65,19 @@ class Extent:
 
 
 class Other(t.NamedTuple):
-    """The record of another file with the same instance. id: the value of its labels; name: of the parent."""
+    """The record of another file with the same instance. id: the value of its labels; name: of the parent; needed: namespaces of controllers."""
 
     id: str
     name: str
     has: Extent
+    needed: frozenset[str]
 
 
 def other(parent: Facts) -> Other:
     """What the parent of another record says."""
-    labels = mapping(get_path(parent, "metadata", "labels"))
-    return Other(text(labels.get(ID)), f"{get_path(parent, 'metadata', 'namespace')}/{get_path(parent, 'metadata', 'name')}", recorded(parent))
+    labels, data, has = mapping(get_path(parent, "metadata", "labels")), mapping(parent.get("data")), recorded(parent)
+    needed = frozenset(_split(data[NEEDED])) if NEEDED in data else frozenset(namespace for namespace, _name in has.releases)
+    return Other(text(labels.get(ID)), f"{get_path(parent, 'metadata', 'namespace')}/{get_path(parent, 'metadata', 'name')}", has, needed)
 
 
 def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]], releases: c.Iterable[Name] = (), bundles: c.Iterable[str] = ()) -> Extent:
@@ -104,7 +106,8 @@ def parent(record: Facts, has: Extent) -> Facts:
     notes = {TOOLING: TOOL, KINDS: ",".join(sorted(map(_title, has.kinds))), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
     metadata = {"name": record["name"], "namespace": record["namespace"], "labels": {**record["labels"], ID: record["id"]}, "annotations": notes}
     data = {key: "\n".join("/".join(each) for each in sorted(names)) for key, names in ((SECRETS, has.secrets), (RELEASES, has.releases))}
-    data |= {BUNDLES: "\n".join(sorted(has.bundles)), PLACES: "\n".join(sorted(f"{each[2]}/{_title(each[:2])}" for each in has.places))}
+    data |= {BUNDLES: "\n".join(sorted(has.bundles)), NEEDED: "\n".join(sorted(set(record["needed"])))}
+    data |= {PLACES: "\n".join(sorted(f"{each[2]}/{_title(each[:2])}" for each in has.places))}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 

@@ -26,13 +26,13 @@ class ControllerUse:
 
 
 def removable(
-    use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str, held: c.Mapping[tuple[str, str], str] | str
+    use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str, held: c.Mapping[str, str] | str
 ) -> Facts:
     """{free: the controllers that nobody else uses, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
 
     controllers: rows of plan/cluster/record.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
-    labels need nothing, since they go or have another controller; empty where they are another file's. held: by namespace and name of a release, the record of
-    another file that has it; or why that is not known.
+    labels need nothing, since they go or have another controller; empty where they are another file's. held: by the namespace of a controller, the record of
+    another file that needs it; or why that is not known.
     """
     gateways = [item for item in use.gateways or [] if not (home and is_ours(item, labels, home))]
     # What cannot be listed may use any.
@@ -40,12 +40,11 @@ def removable(
     there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
     records, unread = ({}, [held]) if isinstance(held, str) else (held, [])
     for controller in controllers:
-        holder = records.get((controller["namespace"], controller["release_name"]))
-        found["classes"] += [controller["class_name"]] if holder and controller["class_name"] in classes else []
+        holder = records.get(controller["namespace"])
         users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
         why = [
             *([first_few(users)] if users else []),
-            *([f"it is in the record {holder} too, and from now on in that alone"] if holder else []),
+            *([f"the file of the record {holder} needs it"] if holder else []),
             *(f"it is not known who else uses it, since {reason}" for reason in [*use.unread.get(controller["name"], ()), *unread]),
         ]
         if why:

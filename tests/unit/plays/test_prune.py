@@ -74,4 +74,8 @@ def test_a_second_run_changes_nothing(site, api):
     site()
     record = api.kept[RECORD]
     assert "Deployment" not in record["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"]
-    assert record["data"] == {"secrets": "", "releases": "", "crds": "", "kinds": ""} and "Deployment (1)" not in site() and api.kept[RECORD] == record
+    assert (
+        record["data"] == {"secrets": "", "releases": "", "crds": "", "kinds": "", "needed": ""}
+        and "Deployment (1)" not in site()
+        and api.kept[RECORD] == record
+    )

@@ -25,6 +25,7 @@ from ..servers.cache_server import NETWORK_POLICY
 from ..servers.warmup_job import API_VERSION as BATCH
 from ..servers.warmup_job import KIND as CRON_JOB
 from ..servers.warmup_job import SUFFIX as WARMUP
+from .secrets import pull_name
 
 VARIABLE = "llm_d_prune"
 SUFFIX = "-record"  # of the name of the record
@@ -95,6 +96,8 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
             "pools": [pool["name"] for pool in gpus["pools"]],
         },
         "releases": [[chart["namespace"], chart["release_name"]] for chart in charts],
+        # Of image registries, also in the namespaces of controllers.
+        "pull_secret": pull_name(user),
         # Namespaces of controllers, whoever installs them.
         "needed": [*(each["namespace"] for each in gateway["controllers"]), *([LEADER_WORKER_SET["namespace"]] if groups else [])],
         "crds": [bundle["name"] for bundle in planned["prerequisites"]["crds"] if bundle["sources"]],
@@ -131,6 +134,8 @@ def _claims_to_delete(services: t.Iterable[Facts]) -> list[str]:
 def marked(item: Facts, record: Facts) -> Facts:
     """The metadata of a definition or of its head, with the label of members where it is one."""
     metadata: Facts = item["metadata"]
+    if item["kind"] == "Secret" and metadata["namespace"] in {row["namespace"] for row in record["controllers"]}:
+        return metadata  # in several records
     if [item["apiVersion"], item["kind"]] not in record["kinds"] or not is_ours(item, record["labels"], record["home"]):
         return metadata
     return {**metadata, "labels": {**metadata["labels"], MEMBER: record["id"]}}
@@ -166,8 +171,9 @@ def owned(definitions: t.Iterable[Facts], labels: dict[str, str]) -> list[Facts]
 
 
 def wanted(definitions: t.Iterable[Facts]) -> list[list[str]]:
-    """[group, kind, namespace, name] of each member: in large plans, no more than that is handed to a module."""
-    return [list(identity(item)) for item in definitions if MEMBER in (item["metadata"].get("labels") or {})]
+    """[group, kind, namespace, name] of each member: in large plans, no more than that is handed to a module. A Secret in the namespace of a controller is in
+    several records, and says so of none."""
+    return [list(identity(item)) for item in definitions if item["kind"] == "Secret" or MEMBER in (item["metadata"].get("labels") or {})]
 
 
 def with_services(plan: Facts, *names: str) -> Facts:

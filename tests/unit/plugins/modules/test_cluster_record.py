@@ -118,7 +118,7 @@ def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: 
     assert before["metadata"]["labels"][applyset.ID] == ID_OF_THE_RECORD
     of_pickers, rest = "pickers/ConfigMap\npickers/Deployment.apps\npickers/Service\npickers/ServiceAccount", [*kinds.split(",")[1:]]
     assert before["data"].pop("kinds") == "\n".join([*(f"llm-d/{kind}" for kind in rest), of_pickers])
-    assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": "", "crds": ""}
+    assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": "", "crds": "", "needed": ""}
 
 
 def test_each_member_says_whose_it_is(run: t.Any, there: ApiServer) -> None:

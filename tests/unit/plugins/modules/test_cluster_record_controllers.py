@@ -38,6 +38,7 @@ RULES |= {
     "services": None,
     "claims": False,
     "mounted": [],
+    "pull_secret": "a-image-pull",
     "given_up": [],
     "operator": {"name": "none", "namespaces": [], "pools": []},
     "alone": False,
@@ -311,22 +312,30 @@ def twin(name="b", **parts):
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_a_controller_that_another_record_has_too_stays_and_is_in_that_alone(look, everything):
-    """Its Gateway is not there yet, or in a namespace that only its own account sees."""
-    look.lists[RECORDS] = [twin(releases="envoy-gateway-system/it")]
-    found = look(ENVOY, everything=everything)
-    assert gone(found) == classes(found) == [] and found["after"]["data"]["releases"] == ""
-    name = "the controller gateway.envoyproxy.io/gatewayclass-controller stays, and with it what it needs"
-    assert found["lines"] == [f"{name}: it is in the record b/a-record too, and from now on in that alone"]
-    look.lists[RECORDS] = [twin("a", releases="envoy-gateway-system/it"), twin(releases="istio-system/it")]
-    assert gone(look(ENVOY, everything=everything)) == ["it"], "one in the namespace of the file is of the same file"
+def test_a_controller_that_the_file_of_another_record_needs_stays(look, everything):
+    """Its Gateway is not there yet, or in a namespace that only its own account sees. It stays in the record, as the files may give it up in either order."""
+    for needs in ({"needed": "envoy-gateway-system"}, {"releases": "envoy-gateway-system/it"}):
+        look.lists[RECORDS] = [twin(**needs)]
+        found = look(ENVOY, everything=everything)
+        assert gone(found) == classes(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+        name = "the controller gateway.envoyproxy.io/gatewayclass-controller stays, and with it what it needs"
+        assert found["lines"] == [f"{name}: the file of the record b/a-record needs it"]
+    look.lists[RECORDS] = [twin("a", needed="envoy-gateway-system"), twin(releases="envoy-gateway-system/it", needed="istio-system")]
+    assert gone(look(ENVOY, everything=everything)) == ["it"], "one in the namespace of the file is of the same file, and the other has given it up"
+
+
+def test_a_record_says_which_controllers_its_file_needs(look):
+    found = look(ENVOY, needed=["istio-system", "envoy-gateway-system", "istio-system"])
+    assert found["before"]["data"]["needed"] == found["after"]["data"]["needed"] == "envoy-gateway-system\nistio-system"
+    assert look(ENVOY, needed=["istio-system"], everything=True)["before"]["data"]["needed"] == ""
 
 
 def test_a_file_without_a_record_has_no_controller_that_another_record_has(look):
-    look.lists[RECORDS] = [twin(releases="envoy-gateway-system/it")]
-    for everything in (True, False):
-        found = look(ENVOY, recorded=False, everything=everything)
-        assert gone(found) == [] and found["before"]["data"]["releases"] == ""
+    for has in ({"releases": "envoy-gateway-system/it", "needed": ""}, {"needed": "envoy-gateway-system"}):
+        look.lists[RECORDS] = [twin(**has)]
+        for everything in (True, False):
+            found = look(ENVOY, recorded=False, everything=everything)
+            assert gone(found) == [] and found["before"]["data"]["releases"] == ""
 
 
 def test_a_class_in_another_record_stays_with_it(look):
@@ -349,6 +358,22 @@ def test_controllers_stay_where_the_records_of_others_cannot_be_read(look):
     assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
     assert found["lines"][0].endswith(": it is not known who else uses it, since this account may not list configmaps")
     assert look(ENVOY, controllers=[])["lines"] == [], "in one namespace, nothing is shared"
+    look.lists[SPACES].append({"metadata": {"name": "pickers", "labels": OURS}})
+    look.lists[f"{SPACES}/envoy-gateway-system/secrets"] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
+    assert look(ENVOY, kinds=[["v1", "Secret"]], places="pickers")["surplus"] == [], "nor does what another record may have"
+
+
+def test_a_file_of_one_namespace_leaves_the_class_to_that_of_prerequisites(look):
+    """Its record may have been that of the whole cluster."""
+    found = look(ENVOY, controllers=[], noted={"kinds": "/GatewayClass.gateway.networking.k8s.io"}, kinds=[])
+    assert classes(found) == [] == found["unseen"] and found["after"]["data"]["kinds"] == ""
+
+
+def test_the_secret_that_a_controller_pulls_its_images_with_goes_with_it_whoever_made_it(look):
+    """The record of that file is gone."""
+    look.lists[f"{SPACES}/envoy-gateway-system/secrets"] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
+    found = look(ENVOY, kinds=[["v1", "Secret"]], recorded=False, everything=True)
+    assert gone(found) == ["it"] and [item["metadata"]["name"] for item in found["surplus"]] == ["a-image-pull"]
 
 
 def test_secrets_and_namespaces_in_another_record_are_given_up_and_stay(look):

@@ -124,6 +124,17 @@ def test_claims_stay_unless_the_file_says_so() -> None:
     assert claim not in moved(claimed, other)[0], "a service of the file has its model in it"
 
 
+def test_the_secret_of_a_controller_goes_with_the_provider() -> None:
+    """It says of no record that it is in it, since those of other files have it too: each run would change that."""
+    for scope in ("cluster", "prerequisites"):
+        envoy, istio = (
+            plan(user(llm_d_scope=scope, llm_d_gateway={"provider": name}, llm_d_image_pull_credentials=PULL)) for name in ("envoy_gateway", "istio")
+        )
+        secret = next(item for item in with_secrets(envoy) if item["kind"] == "Secret" and item["metadata"]["namespace"] == "envoy-gateway-system")
+        assert pruned([secret], istio, envoy) == [("v1", "Secret", "envoy-gateway-system", "llm-d-image-pull")]
+        assert pruned([secret], envoy, envoy) == [] and "applyset.kubernetes.io/part-of" not in secret["metadata"]["labels"]
+
+
 def test_a_teardown_names_the_claims_that_go_with_their_servers() -> None:
     storage = {"claim": True, "size": "1Gi"}
     deleted, kept = ({**LLAMA, "name": name, "replicas": 1, "route": {"path": f"/{name}"}, "storage": {**storage, **more}} for name, more in GIVEN_UP.items())
