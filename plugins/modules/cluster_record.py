@@ -344,6 +344,7 @@ def main() -> None:
     wanted = set() if everything else {(each[0], each[1], each[2], each[3]) for each in module.params["wanted"]}
     listed = {(api_group(version), kind) for version, kind in record["kinds"]}
     planned = applyset.extent(wanted, listed, [] if everything else [(each[0], each[1]) for each in record["releases"]], record["crds"])
+    planned |= Extent(namespaces=frozenset([] if everything else record["made"]))
     try:
         cluster = connect(module)
         beside = others(cluster, record)

@@ -74,6 +74,8 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
     gateway, gpus = planned["gateway"], planned["gpus"]
     scope, home = user["llm_d_scope"], user["llm_d_namespace"]
     name = f"{user['llm_d_instance']}{'-prerequisites' if scope == 'prerequisites' else ''}{SUFFIX}"
+    controllers = [] if scope == "namespace" else _controllers()
+    rooms = {row["namespace"] for row in controllers}
     kinds = [*([] if scope == "namespace" else [_CLASS]), _SECRET, *([] if scope == "prerequisites" else _KINDS)]
     return {
         "name": name,
@@ -84,6 +86,8 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
         "kinds": [list(kind) for kind in kinds],
         # Those of before are in the record.
         "namespaces": list(dict.fromkeys((home, gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)))),
+        # Created ones, which may have no members.
+        "made": [] if scope == "prerequisites" else [each["name"] for each in planned["prerequisites"]["namespaces"] if each["name"] not in rooms],
         "secrets": [[item["metadata"]["namespace"], item["metadata"]["name"]] for item in planned["secrets"]["prune"]],
         "service_label": SERVICE_LABEL,
         "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
@@ -101,7 +105,7 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
         # Namespaces of controllers, whoever installs them.
         "needed": [*(each["namespace"] for each in gateway["controllers"]), *([LEADER_WORKER_SET["namespace"]] if groups else [])],
         "crds": [bundle["name"] for bundle in planned["prerequisites"]["crds"] if bundle["sources"]],
-        "controllers": [] if scope == "namespace" else _controllers(),
+        "controllers": controllers,
         "alone": False,
     }
 

@@ -38,6 +38,7 @@ RULES |= {
     "services": None,
     "claims": False,
     "mounted": [],
+    "made": [],
     "pull_secret": "a-image-pull",
     "given_up": [],
     "operator": {"name": "none", "namespaces": [], "pools": []},
@@ -287,6 +288,8 @@ def test_namespaces_that_the_file_has_left_go_last_and_only_ours(look):
     surplus = [(item["kind"], item["metadata"]["name"]) for item in look(ENVOY, **places)["surplus"]]
     assert surplus == [("Namespace", "pickers"), ("ConfigMap", "epp")]
     assert look(ENVOY, **places)["after"]["metadata"]["annotations"][KEPT_IN] == "pickers", "where something else keeps it, the next run names it again"
+    none = {**places, "places": "", "namespaces": ["a", "pickers"]}
+    assert look(ENVOY, **none, made=["pickers"])["after"]["metadata"]["annotations"][KEPT_IN] == "pickers", "also where no member is in it"
     left = look.lists[SPACES].pop(1)
     assert look(ENVOY, **places)["after"]["metadata"]["annotations"][KEPT_IN] == ""
     look.lists[SPACES].append(left)
