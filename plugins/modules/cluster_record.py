@@ -117,7 +117,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.common.labels import has_labels
 from ..module_utils.common.objects import Facts, api_group, text
 from ..module_utils.k8s import applyset
-from ..module_utils.k8s.applyset import Extent, Other
+from ..module_utils.k8s.applyset import Extent, Others
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.controller_users import GATEWAY, listed, observe
 from ..module_utils.k8s.errors import ApiError, ClusterError
@@ -128,7 +128,7 @@ CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
-def read(cluster: Cluster, record: Facts, everything: bool, beside: list[Other] | str) -> Extent:
+def read(cluster: Cluster, record: Facts, everything: bool, beside: Others) -> Extent:
     """What the record in the cluster says, but for classes where the file has no controllers: they are of the file of prerequisites. Without a record, and
     where everything goes, also the releases in namespaces of ours that no other record has or needs: older versions had no record, and a run that ended early
     may have installed one. A ConfigMap of this name without our labels is none. beside: as of others()."""
@@ -137,23 +137,20 @@ def read(cluster: Cluster, record: Facts, everything: bool, beside: list[Other] 
     has = applyset.recorded(there if known else None)
     if not record["controllers"]:
         has = dataclasses.replace(has, places=frozenset(each for each in has.places if each[1] != CLASS))
-    twins = [] if isinstance(beside, str) else beside
-    taken = {name for each in twins for name in each.has.releases} | {release(row) for row in record["controllers"] if row["namespace"] in holders(twins)}
-    rooms = [] if known and not everything else spaces(cluster, [row["namespace"] for row in record["controllers"]], record["labels"])
-    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in rooms).difference(taken))
+    names = [] if known and not everything else sorted(applyset.rooms(record) - set(beside.holders))
+    free = spaces(cluster, names, record["labels"])
+    taken = {name for each in beside.records for name in each.has.releases}
+    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in free).difference(taken))
 
 
-def holders(twins: c.Iterable[Other]) -> dict[str, str]:
-    """The record of a file that needs it, by the namespace of a controller."""
-    return {namespace: each.name for each in twins for namespace in each.needed}
-
-
-def others(cluster: Cluster, record: Facts) -> list[Other] | str:
-    """The records of files of this instance in other namespaces, where this one may have anything that they share; why they are not known."""
+def others(cluster: Cluster, record: Facts) -> Others:
+    """The records of files of this instance in other namespaces, where this one may have anything that they share."""
     if not record["controllers"]:
-        return []
+        return Others()
     found = listed(cluster, "/api/v1/configmaps", "ConfigMap", f"{selector(record['labels'])},{applyset.ID}")
-    return found if isinstance(found, str) else [applyset.other(item) for item in found if item["metadata"]["namespace"] != record["namespace"]]
+    if isinstance(found, str):
+        return Others(unread=found)
+    return Others([applyset.other(item) for item in found if item["metadata"]["namespace"] != record["namespace"]])
 
 
 def selector(labels: Facts) -> str:
@@ -217,7 +214,7 @@ def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tu
     names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts, *pulled})
     secrets = cluster.parallel(lambda each: head(cluster, f"/api/v1/namespaces/{each[0]}/secrets/{each[1]}"), names)
     unread = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
-    words = [f"{kind}{'.' if group else ''}{group}{f' in namespace {space}' if space else ''}" for group, kind, space in sorted(hidden)]
+    words = [f"{applyset.title(each[:2])}{f' in namespace {each[2]}' if each[2] else ''}" for each in sorted(hidden)]
     hidden |= {("", "Secret", space) for space, _name in unread}
     unseen = Extent(frozenset(hidden), frozenset(space for _group, _kind, space in hidden if space), frozenset(unread))
     found += [{"apiVersion": "v1", "kind": "Secret", "metadata": item["metadata"]} for item, _readable in secrets if item]
@@ -229,22 +226,20 @@ def place(item: Facts) -> Facts:
     return {key: item["metadata"][key] for key in ("namespace", "name")}
 
 
-def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], planned: Extent, has: Extent, beside: list[Other] | str) -> Facts:
+def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], planned: Extent, has: Extent, beside: Others) -> Facts:
     """The result but for `before`. has: what the record says; planned: what it says once all else is gone; beside: as of others()."""
     there, hidden, unseen = members(cluster, record, has, planned)
-    twins = [] if isinstance(beside, str) else beside
-    held = holders(twins)
-    gone, kept, services = applyset.surplus(there, wanted, record, twins)
+    gone, kept, services = applyset.surplus(there, wanted, record, beside.records)
     alone = record["alone"] or bool(services)
     left = has.releases - planned.releases
     old = [row for row in record["controllers"] if not alone and row["namespace"] not in record["needed"] and release(row) in left]
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
-    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside if isinstance(beside, str) else held)
+    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside)
     left -= {release(row) for row in use["free"]}
     # Their pods pull their images with our Secrets. Where other records cannot be listed, any of them may be another's.
-    occupied = {namespace for namespace, _name in left} | {row["namespace"] for row in record["controllers"] if isinstance(beside, str)}
+    occupied = {namespace for namespace, _name in left} | (applyset.rooms(record) if beside.unread else set())
     stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
-    stay |= {row["class_name"] for row in record["controllers"] if row["namespace"] in held}
+    stay |= {row["class_name"] for row in record["controllers"] if row["namespace"] in beside.holders}
 
     def needed(item: Facts) -> bool:
         data = item["metadata"]
@@ -253,11 +248,8 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
-    spare = (
-        []
-        if record["alone"] or isinstance(beside, str)
-        else emptied(cluster, record, (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in twins)))
-    )
+    spare_names = (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in beside.records))
+    spare = [] if record["alone"] or beside.unread else emptied(cluster, record, spare_names)
     gone = ([] if alone else [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spare]) + gone
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
     return {
@@ -274,11 +266,11 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     }
 
 
-def theirs(there: c.Iterable[Facts], record: Facts, beside: list[Other] | str) -> set[str]:
+def theirs(there: c.Iterable[Facts], record: Facts, beside: Others) -> set[str]:
     """Names of the classes that are in the record of another file, as far as that is known."""
     marks = {item["metadata"]["name"]: text(item["metadata"]["labels"].get(applyset.MEMBER)) for item in there if item["kind"] == CLASS}
-    known = None if isinstance(beside, str) else {each.id for each in beside}
-    return {name for name, mark in marks.items() if mark not in ("", record["id"]) and (known is None or mark in known)}
+    known = {each.id for each in beside.records}
+    return {name for name, mark in marks.items() if mark not in ("", record["id"]) and (beside.unread or mark in known)}
 
 
 def release(row: Facts) -> applyset.Name:
@@ -300,7 +292,7 @@ def operators(record: Facts, left: c.Collection[applyset.Name]) -> list[str]:
 
 def emptied(cluster: Cluster, record: Facts, left: c.Collection[str]) -> list[str]:
     """Namespaces of ours that the file has left. Who may not look at controllers has made none, and a record beside that of the file has none."""
-    rooms = {row["namespace"] for row in record["controllers"]}
+    rooms = applyset.rooms(record)
     names = sorted(set(left) - {*record["namespaces"], *rooms}) if rooms and record["home"] else []
     return spaces(cluster, names, record["labels"])
 

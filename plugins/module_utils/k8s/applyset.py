@@ -73,6 +73,18 @@ class Other(t.NamedTuple):
     needed: frozenset[str]
 
 
+class Others(t.NamedTuple):
+    """The records beside that of a file. unread: why they are not known, empty where they are."""
+
+    records: t.Sequence[Other] = ()
+    unread: str = ""
+
+    @property
+    def holders(self) -> dict[str, str]:
+        """The record of a file that needs it, by the namespace of a controller."""
+        return {namespace: each.name for each in self.records for namespace in each.needed}
+
+
 def other(parent: Facts) -> Other:
     """What the parent of another record says."""
     labels, data, has = mapping(get_path(parent, "metadata", "labels")), mapping(parent.get("data")), recorded(parent)
@@ -103,16 +115,16 @@ def recorded(parent: Facts | None) -> Extent:
 
 def parent(record: Facts, has: Extent) -> Facts:
     """The definition of the parent. record: of the plan."""
-    notes = {TOOLING: TOOL, KINDS: ",".join(sorted(map(_title, has.kinds))), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
+    notes = {TOOLING: TOOL, KINDS: ",".join(sorted(map(title, has.kinds))), NAMESPACES: ",".join(sorted(has.namespaces - {record["namespace"]}))}
     metadata = {"name": record["name"], "namespace": record["namespace"], "labels": {**record["labels"], ID: record["id"]}, "annotations": notes}
     data = {key: "\n".join("/".join(each) for each in sorted(names)) for key, names in ((SECRETS, has.secrets), (RELEASES, has.releases))}
     data |= {BUNDLES: "\n".join(sorted(has.bundles)), NEEDED: "\n".join(sorted(set(record["needed"])))}
-    data |= {PLACES: "\n".join(sorted(f"{each[2]}/{_title(each[:2])}" for each in has.places))}
+    data |= {PLACES: "\n".join(sorted(f"{each[2]}/{title(each[:2])}" for each in has.places))}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def _title(kind: tuple[str, str]) -> str:
-    """Such as `Deployment.apps`."""
+def title(kind: tuple[str, str]) -> str:
+    """Such as `Deployment.apps`, of (group, kind)."""
     return f"{kind[1]}.{kind[0]}".rstrip(".")
 
 
@@ -168,8 +180,13 @@ def summary(gone: c.Sequence[Facts], shown: int = 5) -> list[str]:
     return [f"{kind} ({len(each)}): {', '.join(each[:shown])}{f' and {len(each) - shown} more' if len(each) > shown else ''}" for kind, each in names.items()]
 
 
+def rooms(record: Facts) -> set[str]:
+    """The namespaces of controllers."""
+    return {row["namespace"] for row in record["controllers"]}
+
+
 def _is_member(item: Facts, record: Facts) -> bool:
-    if item["kind"] == "Secret" and item["metadata"]["namespace"] in {row["namespace"] for row in record["controllers"]}:
+    if item["kind"] == "Secret" and item["metadata"]["namespace"] in rooms(record):
         return has_labels(item, record["labels"])  # of image registries; files that share a controller share it
     return is_ours(item, record["labels"], record["home"])
 

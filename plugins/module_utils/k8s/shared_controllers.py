@@ -11,6 +11,7 @@ import dataclasses
 from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF, has_labels, is_ours
 from ..common.objects import Facts, get_path, mapping, text
 from .apply_results import object_title
+from .applyset import Others
 
 
 @dataclasses.dataclass
@@ -25,22 +26,20 @@ class ControllerUse:
     unread: c.Mapping[str, c.Sequence[str]]
 
 
-def removable(
-    use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str, held: c.Mapping[str, str] | str
-) -> Facts:
+def removable(use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str, beside: Others) -> Facts:
     """{free: the controllers that nobody else uses, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
 
     controllers: rows of plan/cluster/record.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
-    labels need nothing, since they go or have another controller; empty where they are another file's. held: by the namespace of a controller, the record of
-    another file that needs it; or why that is not known.
+    labels need nothing, since they go or have another controller; empty where they are another file's. beside: the records of
+    other files.
     """
     gateways = [item for item in use.gateways or [] if not (home and is_ours(item, labels, home))]
     # What cannot be listed may use any.
     found: Facts = {"free": [], "classes": sorted({*classes} if use.gateways is None else {*classes} & {_class(item) for item in gateways}), "lines": []}
     there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
-    records, unread = ({}, [held]) if isinstance(held, str) else (held, [])
+    holders, unread = beside.holders, [beside.unread] if beside.unread else []
     for controller in controllers:
-        holder = records.get(controller["namespace"])
+        holder = holders.get(controller["namespace"])
         users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
         why = [
             *([first_few(users)] if users else []),

@@ -9,7 +9,7 @@ import typing as t
 
 from ...common.labels import RESTORES, has_labels, is_ours
 from ...common.objects import Facts
-from ...k8s.applyset import MEMBER, identifier, identity, reference
+from ...k8s.applyset import MEMBER, identifier, identity, reference, rooms
 from ...releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, variants
 from ...releases.lines import LEADER_WORKER_SET
 from ..engines import aliases
@@ -75,7 +75,7 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
     scope, home = user["llm_d_scope"], user["llm_d_namespace"]
     name = f"{user['llm_d_instance']}{'-prerequisites' if scope == 'prerequisites' else ''}{SUFFIX}"
     controllers = [] if scope == "namespace" else _controllers()
-    rooms = {row["namespace"] for row in controllers}
+    apart = rooms({"controllers": controllers})
     kinds = [*([] if scope == "namespace" else [_CLASS]), _SECRET, *([] if scope == "prerequisites" else _KINDS)]
     return {
         "name": name,
@@ -87,7 +87,7 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
         # Those of before are in the record.
         "namespaces": list(dict.fromkeys((home, gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)))),
         # Created ones, which may have no members.
-        "made": [] if scope == "prerequisites" else [each["name"] for each in planned["prerequisites"]["namespaces"] if each["name"] not in rooms],
+        "made": [] if scope == "prerequisites" else [each["name"] for each in planned["prerequisites"]["namespaces"] if each["name"] not in apart],
         "secrets": [[item["metadata"]["namespace"], item["metadata"]["name"]] for item in planned["secrets"]["prune"]],
         "service_label": SERVICE_LABEL,
         "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
@@ -138,7 +138,7 @@ def _claims_to_delete(services: t.Iterable[Facts]) -> list[str]:
 def marked(item: Facts, record: Facts) -> Facts:
     """The metadata of a definition or of its head, with the label of members where it is one."""
     metadata: Facts = item["metadata"]
-    if item["kind"] == "Secret" and metadata["namespace"] in {row["namespace"] for row in record["controllers"]}:
+    if item["kind"] == "Secret" and metadata["namespace"] in rooms(record):
         return metadata  # in several records
     if [item["apiVersion"], item["kind"]] not in record["kinds"] or not is_ours(item, record["labels"], record["home"]):
         return metadata
