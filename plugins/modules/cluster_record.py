@@ -114,7 +114,7 @@ import dataclasses
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.common.labels import has_labels
+from ..module_utils.common.labels import has_labels, label_selector
 from ..module_utils.common.objects import Facts, api_group, text
 from ..module_utils.k8s import applyset
 from ..module_utils.k8s.applyset import Extent, Others
@@ -128,34 +128,30 @@ CLASS = "GatewayClass"
 GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others may use these
 
 
-def read(cluster: Cluster, record: Facts, everything: bool, beside: Others) -> Extent:
-    """What the record in the cluster says, but for classes where the file has no controllers: they are of the file of prerequisites. Without a record, and
-    where everything goes, also the releases in namespaces of ours that no other record has or needs: older versions had no record, and a run that ended early
-    may have installed one. A ConfigMap of this name without our labels is none. beside: as of others()."""
+def read(cluster: Cluster, record: Facts) -> Extent | None:
+    """What the record in the cluster says, but for classes where the file has no controllers: they are of the file of prerequisites. None without a record: a
+    ConfigMap of this name without our labels is none."""
     there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
-    known = there is not None and has_labels(there, record["labels"])
-    has = applyset.recorded(there if known else None)
-    if not record["controllers"]:
-        has = dataclasses.replace(has, places=frozenset(each for each in has.places if each[1] != CLASS))
-    names = [] if known and not everything else sorted(applyset.rooms(record) - set(beside.holders))
-    free = spaces(cluster, names, record["labels"])
+    if there is None or not has_labels(there, record["labels"]):
+        return None
+    has = applyset.recorded(there)
+    return has if record["controllers"] else dataclasses.replace(has, places=frozenset(each for each in has.places if each[1] != CLASS))
+
+
+def unrecorded(cluster: Cluster, record: Facts, beside: Others) -> Extent:
+    """The releases in namespaces of ours that no other record has or needs: older versions had no record, and a run that ended early may have installed one.
+    beside: as of others()."""
+    free = spaces(cluster, sorted(applyset.rooms(record) - set(beside.holders)), record["labels"])
     taken = {name for each in beside.records for name in each.has.releases}
-    return has | Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in free).difference(taken))
+    return Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in free).difference(taken))
 
 
 def others(cluster: Cluster, record: Facts) -> Others:
-    """The records of files of this instance in other namespaces, where this one may have anything that they share."""
-    if not record["controllers"]:
-        return Others()
-    found = listed(cluster, "/api/v1/configmaps", "ConfigMap", f"{selector(record['labels'])},{applyset.ID}")
+    """The records of files of this instance in other namespaces."""
+    found = listed(cluster, "/api/v1/configmaps", "ConfigMap", f"{label_selector(record['labels'])},{applyset.ID}")
     if isinstance(found, str):
         return Others(unread=found)
     return Others([applyset.other(item) for item in found if item["metadata"]["namespace"] != record["namespace"]])
-
-
-def selector(labels: Facts) -> str:
-    """Of the objects with all of these labels."""
-    return ",".join(f"{name}={value}" for name, value in labels.items())
 
 
 def head(cluster: Cluster, path: str) -> tuple[Facts | None, bool]:
@@ -192,7 +188,7 @@ def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tu
     known, broken = versions(cluster, record, has)
     served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in known if kind[1] != "Secret"])
     jobs = [(version, kind, space) for version, kind, path in served if path for space in ([""] if kind == CLASS else spaces)]
-    query = {"labelSelector": selector(record["labels"])}
+    query = {"labelSelector": label_selector(record["labels"])}
 
     def items(job: tuple[str, str, str]) -> list[Facts] | None:
         version, kind, space = job
@@ -236,15 +232,7 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside)
     left -= {release(row) for row in use["free"]}
-    # Their pods pull their images with our Secrets. Where other records cannot be listed, any of them may be another's.
-    occupied = {namespace for namespace, _name in left} | (applyset.rooms(record) if beside.unread else set())
-    stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
-    stay |= {row["class_name"] for row in record["controllers"] if row["namespace"] in beside.holders}
-
-    def needed(item: Facts) -> bool:
-        data = item["metadata"]
-        return data["name"] in stay if item["kind"] == CLASS else item["kind"] == "Secret" and data["namespace"] in occupied
-
+    needed = with_controllers(record, there, use, left, beside)
     kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
@@ -264,6 +252,18 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
         "after": applyset.parent(record, rest | Extent(namespaces=frozenset(spare))),
         "unseen": unseen,
     }
+
+
+def with_controllers(record: Facts, there: c.Iterable[Facts], use: Facts, left: c.Iterable[applyset.Name], beside: Others) -> c.Callable[[Facts], bool]:
+    """Whether an object stays with a controller: a GatewayClass or a Secret with which its pods pull their images.
+
+    use: as of removable(); left: the releases that stay. Where other records cannot be listed, the Secrets of any controller may be another file's.
+    """
+    occupied = {namespace for namespace, _name in left} | (applyset.rooms(record) if beside.unread else set())
+    stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
+    stay |= {row["class_name"] for row in record["controllers"] if row["namespace"] in beside.holders}
+    kinds = {CLASS: lambda data: data["name"] in stay, "Secret": lambda data: data["namespace"] in occupied}
+    return lambda item: item["kind"] in kinds and kinds[item["kind"]](item["metadata"])
 
 
 def theirs(there: c.Iterable[Facts], record: Facts, beside: Others) -> set[str]:
@@ -339,8 +339,11 @@ def main() -> None:
     planned |= Extent(namespaces=frozenset([] if everything else record["made"]))
     try:
         cluster = connect(module)
-        beside = others(cluster, record)
-        has = read(cluster, record, everything, beside)
+        there = read(cluster, record)
+        # A file without controllers shares nothing, a run for some services removes nothing shared.
+        sharing = record["controllers"] and (there is None or everything or module.params["find"] and not record["alone"])
+        beside = others(cluster, record) if sharing else Others()
+        has = (there or Extent()) | (unrecorded(cluster, record, beside) if there is None or everything else Extent())
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
             result |= found(cluster, record, wanted, planned, has, beside)

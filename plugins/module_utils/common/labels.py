@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import collections.abc as c
+import typing as t
+
 from .objects import Facts, get_path, mapping, text
 from .text import shorten
 
@@ -23,6 +26,11 @@ def has_labels(obj: Facts, labels: dict[str, str]) -> bool:
     """Whether an object has all the labels with these values."""
     found = mapping(get_path(obj, "metadata", "labels"))
     return all(found.get(name) == value for name, value in labels.items())
+
+
+def label_selector(labels: c.Mapping[str, t.Any]) -> str:
+    """The selector, as text, of the objects that have all these labels."""
+    return ",".join(f"{name}={value}" for name, value in labels.items())
 
 
 def is_of(obj: Facts, definition: Facts, labels: dict[str, str]) -> bool:

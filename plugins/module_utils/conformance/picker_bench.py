@@ -15,6 +15,7 @@ import typing as t
 import urllib.parse
 
 from ..common.clock import Clock
+from ..common.labels import label_selector
 from ..common.objects import Facts, condition, get_path, text
 from ..common.text import shorten
 from ..http.errors import ExchangeError
@@ -195,8 +196,7 @@ class PickerBench:
     # Pods for probing
 
     def _pods(self, labels: Facts) -> list[Facts]:
-        chosen = ",".join(f"{name}={value}" for name, value in labels.items())
-        return list(self._cluster.listed(self._pods_path, query={"labelSelector": chosen}))
+        return list(self._cluster.listed(self._pods_path, query={"labelSelector": label_selector(labels)}))
 
     @contextlib.contextmanager
     def probe(self) -> c.Iterator[PickerProbe]:

@@ -12,6 +12,7 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 from ..common import prometheus_text as prometheus
+from ..common.labels import label_selector
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
@@ -169,8 +170,7 @@ class Collector:
 
     def _servers(self, asked: tuple[c.Mapping[str, t.Any], c.Mapping[str, t.Any]]) -> None:
         service, server = asked
-        selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
-        replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
+        replicas = {"namespace": self.snap.namespace, "label_selector": label_selector(server["selector"]), "port": server["port"], "scheme": "http"}
         replicas |= {"api_key_secret": server.get("api_key_secret")}
         ask = health.Requirements(
             "metrics",

@@ -12,6 +12,7 @@ import types
 import typing as t
 import urllib.parse
 
+from ..common.labels import label_selector
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..http import headers as http_headers
 from ..http import tls
@@ -159,7 +160,7 @@ class Targets:
         chosen = mapping(get_path(service, "spec", "selector"))
         if not chosen:
             raise ValueError(f"Service {namespace}/{name} selects no pods by labels: give replicas.label_selector")
-        return service, ",".join(f"{key}={value}" for key, value in chosen.items())
+        return service, label_selector(chosen)
 
     def _absent(self, what: str, namespace: str, option: str, name: str) -> AbsentError:
         """The error about an object that does not exist. Raises ValueError where its namespace does not exist either."""

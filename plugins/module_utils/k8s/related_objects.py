@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..common.labels import GROUP_LABELS, GROUP_REVISION
+from ..common.labels import GROUP_LABELS, GROUP_REVISION, label_selector
 from ..common.objects import Facts, dicts, generation, get_path, mapping, number, text
 from .client import Cluster
 from .errors import ApiError, ClusterError
@@ -57,7 +57,7 @@ def references(items: list[Facts]) -> list[Ref]:
         metadata = mapping(item.get("metadata"))
         labels = item.get("label_selector") or ""
         if isinstance(labels, dict):
-            labels = ",".join(f"{name}={value}" for name, value in labels.items())
+            labels = label_selector(labels)
         ref = Ref(
             text(item.get("apiVersion") or item.get("api_version")),
             text(item.get("kind")),

@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ..common import prometheus_text
+from ..common.labels import label_selector
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..epp import observed
 from ..http.errors import ExchangeError
@@ -31,7 +32,7 @@ THREADS = 8
 
 def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[str]:
     """Names of the ready pods with these labels that are not being deleted. Raises ExchangeError."""
-    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
+    query = {"labelSelector": label_selector(labels)}
     try:
         found = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
     except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people

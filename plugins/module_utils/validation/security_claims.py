@@ -9,6 +9,7 @@ import collections.abc as c
 import time
 import typing as t
 
+from ..common.labels import label_selector
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.errors import ApiError, ClusterError
 from .claims import Claim, claim
@@ -115,7 +116,7 @@ class SecurityCheck:
         )
 
     def _select(self, selector: c.Mapping[str, str]) -> list[Facts]:
-        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector.items())}
+        query = {"labelSelector": label_selector(selector)}
         places = dict.fromkeys((self._namespace, self._accounts))
         return [pod for place in places for pod in dicts(self._cluster.get(f"/api/v1/namespaces/{place}/pods", query).get("items"))]
 

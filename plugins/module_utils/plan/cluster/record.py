@@ -93,7 +93,7 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
         "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
         "claims": user[VARIABLE]["claims"],
         "mounted": sorted({found.claim for service in user["llm_d_model_services"] if (found := model_uri(service["model"])).claim}),
-        "given_up": _claims_to_delete(planned["services"]),
+        "given_up": _given_up(planned["services"]),
         "operator": {
             "name": gpus["operator"],
             "namespaces": [each["name"] for each in gpus["namespaces"]] if gpus["active"] and gpus["install"] else [],
@@ -129,7 +129,7 @@ def _controllers() -> list[Facts]:
     return list({(row["namespace"], row["release_name"]): row for row in found}.values())
 
 
-def _claims_to_delete(services: t.Iterable[Facts]) -> list[str]:
+def _given_up(services: t.Iterable[Facts]) -> list[str]:
     """Names of the claims that are deleted with their servers."""
     owners = [each for service in services for each in (service, service["cache_server"]) if each]
     return [each["claim"]["name"] for each in owners if each["claim"] and each["claim"]["delete"]]
@@ -189,5 +189,5 @@ def with_services(plan: Facts, *names: str) -> Facts:
         "adapters": [entry for entry in plan["adapters"] if entry["name"] in names],
         "restore_points": [],  # a comparison of one of them goes on
         "warmups": [warmup for warmup in plan["warmups"] if warmup["name"] in names],
-        "record": {**plan["record"], "services": list(names), "alone": True, "given_up": _claims_to_delete(services)},
+        "record": {**plan["record"], "services": list(names), "alone": True, "given_up": _given_up(services)},
     }

@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from ...common.flags import flags_of, place_of
+from ...common.labels import label_selector
 from ...common.objects import Facts
 from ...releases.deployed import ADAPTERS
 from ...releases.engines import ENGINES
@@ -56,9 +57,8 @@ def runtime_adapters(services: t.Sequence[Facts], planned: t.Sequence[Facts], na
 
 def engine_targets(server: Facts, namespace: str) -> Facts:
     """The planned servers of one role as an element of the option `replicas` of vllm_adapters: the server itself, also behind a routing sidecar."""
-    selector = ",".join(f"{key}={value}" for key, value in server["selector"].items())
     key = {"api_key_secret": server["api_key_secret"]} if server["api_key_secret"] else {}
-    return {"namespace": namespace, "label_selector": selector, "port": str(server["engine_port"]), **key}
+    return {"namespace": namespace, "label_selector": label_selector(server["selector"]), "port": str(server["engine_port"]), **key}
 
 
 def adapter_problems(service: Facts, path: str) -> list[Problem]:

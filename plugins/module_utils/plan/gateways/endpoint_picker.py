@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from ...common.flags import flags_of
+from ...common.labels import label_selector
 from ...common.objects import Facts
 from ...epp.catalog.plugins import reads
 from ...epp.catalog.release_lines import LINE_FLAGS
@@ -203,7 +204,7 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
 def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
     """The servers to choose from: those of an InferencePool, or those with the pool's labels where there is no pool."""
     if not gateway["pool"]:
-        labels = ",".join(f"{key}={value}" for key, value in pool_selector(service).items())
+        labels = label_selector(pool_selector(service))
         return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
     return [f"--pool-name={service['name']}", f"--pool-namespace={user['llm_d_namespace']}", f"--pool-group={gateway['pool_group']}"]
 

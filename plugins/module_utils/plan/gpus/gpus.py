@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ...common.labels import label_selector
 from ...common.objects import Facts
 from ...releases.gpus import DRIVER_THERE, OPERATORS
 from ...releases.lines import ACCELERATORS
@@ -94,7 +95,7 @@ def _pool(pool: Facts, strategy: str, configured: bool, whole: str | None) -> Fa
     }
     return {
         "name": pool["name"],
-        "selector": ",".join(f"{key}={value}" for key, value in pool["node_selector"].items()),
+        "selector": label_selector(pool["node_selector"]),
         "labels": labels if configured else {},
         "corrected": {"nvidia.com/mig.config": "all-disabled"} if configured and not cut else {},
         "expected": expected,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...common.labels import label_selector
 from ...common.objects import Facts
 from ...epp.catalog.presets import ROLE_LABEL, SIDECAR_SERVER_PORT
 from ...releases.deployed import ENGINE_DEFAULTS
@@ -38,11 +39,10 @@ def server_targets(planned: Facts, namespace: str) -> Facts:
 
     count: how many have to be there; at least 1 where an autoscaler sets the number.
     """
-    selector = ",".join(f"{key}={value}" for key, value in planned["selector"].items())
     key = {"api_key_secret": planned["api_key_secret"]} if planned["api_key_secret"] else {}
     return {
         "namespace": namespace,
-        "label_selector": selector,
+        "label_selector": label_selector(planned["selector"]),
         "port": str(planned["port"]),
         "count": 1 if planned["autoscaling"] else planned["replicas"],
         **key,
