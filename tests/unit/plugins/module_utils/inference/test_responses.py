@@ -102,6 +102,11 @@ def test_a_stream_that_is_broken(body, kind):
     assert trouble(answers.streamed, answer(body=body, content_type=SSE)).kind == kind
 
 
+@pytest.mark.parametrize(("body", "fault"), [(b"data: 7\n\n", "is not a JSON object: '7'"), (b"data: \xff\xfe\n\n", "is not valid UTF-8")])
+def test_the_fault_of_an_event_is_named(body, fault):
+    assert f"event 1 of the stream {fault}" in str(trouble(answers.streamed, answer(body=body, content_type=SSE)))
+
+
 def test_a_stream_ends_by_its_last_word_or_by_the_reason_of_its_choice():
     assert answers.streamed(answer(body=stream(chunk("To ")), content_type=SSE)).text == "To "
     assert answers.streamed(answer(body=stream(chunk("To "), done=False) + b"data: [DONE] \n\n", content_type=SSE)).text == "To "
@@ -148,6 +153,8 @@ def test_an_answer_that_is_no_completion(body, kind):
         (431, "", "status", "431", "size of headers"),
         (504, "", "status", "504 Gateway Timeout", "timeout"),
         (599, "", "status", "599", "log"),
+        (299, "", "status", "299", "address"),
+        (300, "", "redirect", "300 Multiple Choices to nowhere", "address"),
         (302, "", "redirect", "302 Found to nowhere", "address"),
         (204, "", "status", "204", "address"),
     ],

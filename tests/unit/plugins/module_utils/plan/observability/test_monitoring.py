@@ -58,6 +58,11 @@ def test_thresholds() -> None:
     assert {rule["for"] for group in own["alerts"]["groups"] for rule in group["rules"]} == {"90s"}
 
 
+def test_responses_of_servers_have_an_alert_where_the_engine_counts_them() -> None:
+    found = [any(name.startswith("LlmDServerErrors") for name in rules(service(each, alerts=True))) for each in (VLLM, SIM)]
+    assert found == [True, False]
+
+
 def test_labels_by_which_a_prometheus_selects() -> None:
     found = service(SIM, alerts=True, dashboards=["grafana"], labels={"release": "prometheus"})
     assert found["alerts"]["labels"] == {"release": "prometheus", **found["labels"]}

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a configuration requires of the endpoint picker's Deployment, and what that lacks."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.answer import missing_in_deployment
+
+REQUIRES = {
+    "epp": {"args": ["--kv-events"], "ports": [{"name": "zmq", "port": 5557}]},
+    "sidecars": [{"name": "tokenizer", "on": "epp"}, {"name": "routing", "on": "server"}],
+}
+LACKING = ["the flag --kv-events", "the port 5557 (zmq)", "the sidecar tokenizer"]
+
+
+def deployment(**container: t.Any) -> dict[str, t.Any]:
+    return {"spec": {"template": {"spec": {"containers": [{"name": "epp", **container}], "initContainers": [{"name": "tokenizer"}]}}}}
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"),
+    [
+        (deployment(args=["--kv-events"], ports=[{"containerPort": 5557}]), []),
+        (deployment(ports=[{"containerPort": 5557}]), LACKING[:1]),
+        (deployment(args=["--kv-events"]), LACKING[1:2]),
+        (None, LACKING),
+    ],
+)
+def test_what_is_missing_is_named(there: t.Any, missing: list[str]) -> None:
+    assert missing_in_deployment(REQUIRES, there) == missing
+    assert not missing_in_deployment({}, there)
