@@ -232,8 +232,9 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
     use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside)
     left -= {release(row) for row in use["free"]}
-    needed = with_controllers(record, there, use, left, beside)
-    kept, gone = [*kept, *filter(needed, gone)], [item for item in gone if not needed(item)]
+    stay, occupied = with_controllers(record, there, use, left, beside)
+    needed = [item for item in gone if of_controller(item, stay, occupied)]
+    kept, gone = [*kept, *needed], [item for item in gone if item not in needed]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
     spare_names = (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in beside.records))
@@ -254,16 +255,20 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
     }
 
 
-def with_controllers(record: Facts, there: c.Iterable[Facts], use: Facts, left: c.Iterable[applyset.Name], beside: Others) -> c.Callable[[Facts], bool]:
-    """Whether an object stays with a controller: a GatewayClass or a Secret with which its pods pull their images.
+def with_controllers(record: Facts, there: c.Iterable[Facts], use: Facts, left: c.Iterable[applyset.Name], beside: Others) -> tuple[set[str], set[str]]:
+    """(names of the GatewayClasses that stay with a controller; namespaces with Secrets that stay, with which its pods pull their images).
 
     use: as of removable(); left: the releases that stay. Where other records cannot be listed, the Secrets of any controller may be another file's.
     """
     occupied = {namespace for namespace, _name in left} | (applyset.rooms(record) if beside.unread else set())
     stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
-    stay |= {row["class_name"] for row in record["controllers"] if row["namespace"] in beside.holders}
-    kinds = {CLASS: lambda data: data["name"] in stay, "Secret": lambda data: data["namespace"] in occupied}
-    return lambda item: item["kind"] in kinds and kinds[item["kind"]](item["metadata"])
+    return stay | {row["class_name"] for row in record["controllers"] if row["namespace"] in beside.holders}, occupied
+
+
+def of_controller(item: Facts, classes: c.Container[str], namespaces: c.Container[str]) -> bool:
+    """Whether an object is one of these GatewayClasses, or a Secret in one of these namespaces."""
+    kind, data = item["kind"], item["metadata"]
+    return kind == CLASS and data["name"] in classes or kind == "Secret" and data["namespace"] in namespaces
 
 
 def theirs(there: c.Iterable[Facts], record: Facts, beside: Others) -> set[str]:
@@ -339,11 +344,12 @@ def main() -> None:
     planned |= Extent(namespaces=frozenset([] if everything else record["made"]))
     try:
         cluster = connect(module)
-        there = read(cluster, record)
+        known = read(cluster, record)
+        incomplete = known is None or everything
         # A file without controllers shares nothing, a run for some services removes nothing shared.
-        sharing = record["controllers"] and (there is None or everything or module.params["find"] and not record["alone"])
+        sharing = record["controllers"] and (incomplete or module.params["find"] and not record["alone"])
         beside = others(cluster, record) if sharing else Others()
-        has = (there or Extent()) | (unrecorded(cluster, record, beside) if there is None or everything else Extent())
+        has = (known or Extent()) | (unrecorded(cluster, record, beside) if incomplete else Extent())
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
             result |= found(cluster, record, wanted, planned, has, beside)

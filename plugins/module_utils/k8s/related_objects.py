@@ -251,7 +251,7 @@ def _of_daemon_set(pod: Facts) -> bool:
 
 def selector_text(selector: Facts) -> str:
     """A label selector of a workload as the labelSelector of a query."""
-    parts = [f"{name}={value}" for name, value in mapping(selector.get("matchLabels")).items()]
+    parts = [label_selector(mapping(selector.get("matchLabels")))]
     for entry in dicts(selector.get("matchExpressions")):
         key, values = text(entry.get("key")), ",".join(text(value) for value in entry.get("values") or [])
         form = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}

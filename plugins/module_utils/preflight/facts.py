@@ -13,7 +13,7 @@ import functools
 import re
 import typing as t
 
-from ..common.labels import MANAGED_BY, PART_OF
+from ..common.labels import MANAGED_BY, PART_OF, label_selector
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s import node_autoscalers
 from ..k8s.client import Cluster
@@ -112,13 +112,13 @@ def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", 
 
     home, edge: the namespaces where servers and Gateways have to be read, elsewhere nothing of them is missed; empty for any.
     """
-    ours = f"{MANAGED_BY}={MANAGER}" + (f",{PART_OF}={instance}" if instance else "")
+    ours = {MANAGED_BY: MANAGER, **({PART_OF: instance} if instance else {})}
 
     def listed(place: tuple[str, str, str]) -> t.Any:
         api_version, kind, namespace = place
         path = cluster.path(api_version, kind, namespace)
         # Configurations of endpoint pickers alone: others of ours hold whole programs.
-        query = {"labelSelector": ours + (",app.kubernetes.io/name=endpoint-picker" if kind == "ConfigMap" else "")}
+        query = {"labelSelector": label_selector({**ours, **({"app.kubernetes.io/name": "endpoint-picker"} if kind == "ConfigMap" else {})})}
         return _tried(lambda: cluster.listed(path, kind, query) if path else [])
 
     places = [(api_version, kind, namespace) for api_version, kind in KINDS for namespace in namespaces]
