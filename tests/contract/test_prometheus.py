@@ -220,6 +220,7 @@ def test_nobody_listens():
         assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and "llm_d_monitoring.prometheus" in entry["remedy"]
 
 
+@pytest.mark.rest
 def test_one_that_takes_connections_and_says_nothing():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         found = claims(f"http://127.0.0.1:{silent.getsockname()[1]}", planned())
@@ -258,6 +259,7 @@ def until(url: str, wanted: set[str]) -> None:
         time.sleep(0.5)
 
 
+@pytest.mark.rest
 def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
     """A server that hangs, queues, full caches; an endpoint picker that is gone and one that rejects requests. The rate of the last looks back for minutes."""
     rules = planned(llm_d_monitoring={"alerts": {"queue": 2, "kv_cache": 0.5, "seconds": 2}})["services"][0]["alerts"]["groups"]
@@ -294,6 +296,7 @@ def values(url: str, expr: str) -> list[float]:
         return [float(series["value"][1]) for series in json.loads(answer.read())["data"]["result"]]
 
 
+@pytest.mark.rest
 def test_what_keda_asks_has_one_answer_or_none_where_something_is_not_scraped(tmp_path):
     """Idle servers, none at all, some that are not scraped, requests that were refused, and an endpoint picker that is not scraped."""
     asked = {"queue": 4, "requests": 9, "kv_cache": 0.8, "requests_per_second": 3, "ttft_p99": 2}

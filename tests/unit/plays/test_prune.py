@@ -48,12 +48,12 @@ def _site(api, tmp_path):
     ("arguments", "goes"),
     [
         ([], True),
-        (["--skip-tags", "validation"], True),
-        (["--skip-tags", "molecule-notest,notest"], True),
-        (["--tags", "record"], False),
+        pytest.param(["--skip-tags", "validation"], True, marks=pytest.mark.rest),
+        pytest.param(["--skip-tags", "molecule-notest,notest"], True, marks=pytest.mark.rest),
+        pytest.param(["--tags", "record"], False, marks=pytest.mark.rest),
         (["--tags", "record,model_service"], False),
-        (["--skip-tags", "model_service"], False),
-        (["--skip-tags", "gaie_scheduler_present"], False),
+        pytest.param(["--skip-tags", "model_service"], False, marks=pytest.mark.rest),
+        pytest.param(["--skip-tags", "gaie_scheduler_present"], False, marks=pytest.mark.rest),
         (["--check", "--diff"], False),
     ],
 )

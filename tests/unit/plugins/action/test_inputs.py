@@ -78,17 +78,20 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
         assert line in shown, line
 
 
+@pytest.mark.rest
 def test_a_mapping_for_the_list_is_one_clear_line(play: Play) -> None:
     shown = play.run({**CHARTS, "llm_d_model_services": {"sim": SIM}}).stdout
     # It may hold secrets, in engine.env.
     assert "llm_d_model_services: (not shown) is a mapping" in shown and "is a mapping (key: value), not a list. Put '- ' in front of each element." in shown
 
 
+@pytest.mark.rest
 def test_an_undefined_variable_is_told_once(play: Play) -> None:
     shown = play.run({**CHARTS, "llm_d_model_services": [{**SIM, "name": "{{ nowhere }}"}]}).stdout
     assert "1 mistake in your llm_d_* variables" in shown
 
 
+@pytest.mark.rest
 def test_a_variable_that_only_names_an_undefined_one(play: Play) -> None:
     shown = play.run({**CHARTS, "llm_d_model_services": "{{ nowhere }}"}).stdout
     assert "llm_d_model_services: '{{ nowhere }}' cannot be worked out" in shown
@@ -102,7 +105,9 @@ def test_a_secret_is_not_shown(play: Play) -> None:
     assert "'--api-key=(removed)' is a string" in done.stdout and "planted" not in done.stdout + done.stderr, done.stdout
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check", "--diff"), ("--tags", "gaie_scheduler")], ids=["run", "check", "other_tags"])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--check", "--diff"), pytest.param(("--tags", "gaie_scheduler"), marks=pytest.mark.rest)], ids=["run", "check", "other_tags"]
+)
 def test_a_right_file_passes_and_the_check_is_never_left_out(play: Play, arguments: tuple[str, ...]) -> None:
     variables = {**CHARTS, "wanted": 4, "llm_d_model_services": [{**SIM, "replicas": "{{ wanted }}"}]}
     done = play.run(variables, *arguments, "-v")
@@ -114,6 +119,7 @@ def test_a_right_file_passes_and_the_check_is_never_left_out(play: Play, argumen
         assert TOUCHED in done.stdout
 
 
+@pytest.mark.rest
 def test_artifacts_lie_where_the_play_was_started(play: Play) -> None:
     assert f"artifacts={play.folder}/artifacts" in play.run({**CHARTS, "llm_d_model_services": [SIM]}).stdout
 
@@ -157,12 +163,14 @@ def test_options_as_texts_and_variables_of_your_own_pass(play: Play) -> None:
     assert done.returncode == 0 and TOUCHED in done.stdout, done.stdout
 
 
+@pytest.mark.rest
 def test_a_misspelled_option_of_the_inventory_is_refused_too(play: Play) -> None:
     done = play.run({**FILE, "validation_wiat": 5, "diagnose_drift": {}, "validation_verdict": {}})
     assert done.returncode != 0 and "  - validation_wiat: there is no such option. Did you mean 'validation_wait'?" in done.stdout
     assert "1 mistake" in done.stdout
 
 
+@pytest.mark.rest
 def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> None:
     """Where the role is in the play; Ansible looks at its options when it begins, after what comes before it."""
     done = play.run({**FILE}, "-e", "validation_wait=", roles=["llm_d.inference.inputs", "llm_d.inference.validation"])
@@ -190,7 +198,7 @@ def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) ->
     assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("playbook", ["site", "prerequisites", "scorers"])
+@pytest.mark.parametrize("playbook", ["site", *(pytest.param(name, marks=pytest.mark.rest) for name in ("prerequisites", "scorers"))])
 def test_a_play_that_creates_does_not_remove(playbook: str, tmp_path: Path) -> None:
     """It would delete the namespaces first, with all that others have there, and ask nobody."""
     nowhere = json.dumps({**FILE, "llm_d_state": "absent", "llm_d_kubeconfig": str(tmp_path / "config")})
@@ -202,10 +210,10 @@ def test_a_play_that_creates_does_not_remove(playbook: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("roles", "refused"), [
     (["model_service", "gateway_provider", "record", "prerequisites"], False),
-    (["model_service"], False),
-    ([("prerequisites", "preflight"), "model_service"], False),
+    pytest.param(["model_service"], False, marks=pytest.mark.rest),
+    pytest.param([("prerequisites", "preflight"), "model_service"], False, marks=pytest.mark.rest),
     (["prerequisites", "model_service"], True),
-    (["record", "model_service"], True),
+    pytest.param(["record", "model_service"], True, marks=pytest.mark.rest),
 ])  # fmt: skip
 def test_a_play_of_the_users_removes_in_reverse_order(play: Play, roles: list[t.Any], refused: bool) -> None:
     """A role with a state of its own has no place in it."""

@@ -169,7 +169,7 @@ def test_files_go_along(call, tmp_path):
     ("pod", "more", "said"),
     [
         ({"pod": (recorded("pod_bad_image")["status"], "")}, {}, "the Job's pod does not run"),
-        ({"pod": (recorded("pod_unsched")["status"], "")}, {"start_timeout": 60}, "the Job's pod does not run"),
+        pytest.param({"pod": (recorded("pod_unsched")["status"], "")}, {"start_timeout": 60}, "the Job's pod does not run", marks=pytest.mark.rest),
         ({"job_status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}]}}, {}, "job.timeout"),
         ({"job_status": {"active": 0}, "events": [{"type": "Warning", "message": "pods x is over: exceeded quota"}]}, {"start_timeout": 60}, "exceeded quota"),
         (
@@ -233,7 +233,7 @@ def test_check_mode_makes_nothing(call, tmp_path):
     assert not result.get("failed") and cluster.seen == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.rest)])
 def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
     cluster = Cluster(tmp_path)
     with serve(answer) as url, serve(cluster) as api:

@@ -146,6 +146,7 @@ def queue(dice, load, count):
     return [(due - asked[1000][0], value) for due, value in asked[1000:]]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("load", "percent", "held", "known"), [(0.5, 50, 0.95, 40), (0.5, 90, 0.9, 36), (0.7, 50, 0.9, 40), (0.7, 90, 0.85, 28)])
 def test_percentiles_are_in_their_intervals_behind_a_queue(load, percent, held, known):
     """Requests are slow together there: the sample says as much as one of fewer, of which it may be too small for an interval.
@@ -159,6 +160,7 @@ def test_percentiles_are_in_their_intervals_behind_a_queue(load, percent, held, 
     assert all("hang together and say as much as" in each["few"] for each in found if each["few"])
 
 
+@pytest.mark.rest
 def test_equal_runs_behind_a_queue_are_not_called_better_or_worse():
     """Of which there is no saying at 90 % load, they are not compared."""
     for load in (0.7, 0.9):
@@ -218,6 +220,7 @@ def test_gaps_of_one_answer_are_no_requests():
     assert called <= tolerated(tries)
 
 
+@pytest.mark.rest
 def test_gaps_of_answers_of_unequal_length_are_as_many_as_say_as_much():
     """Each answer has its own time between tokens, and one in ten has most of the tokens."""
     dice = random.Random("lengths")

@@ -167,7 +167,7 @@ def test_the_best_rate_of_a_sweep_is_one_that_the_server_keeps_up_with(measure, 
     assert result.best([result.stage(each, plan) for each in made.measured]) == best
 
 
-@pytest.mark.parametrize("rate", [17.0, 95.0, 400.0])
+@pytest.mark.parametrize("rate", [17.0, 95.0, pytest.param(400.0, marks=pytest.mark.rest)])
 def test_a_search_finds_the_highest_rate_that_meets_the_objective(measure, rate):
     """Above `rate` the queue of ten seconds is longer than half a second at its end, from 1.06 times as many requests on."""
     made, _sent = measure(Server(rate=rate), search={"rate": 10, "seconds": 10, "tolerance": 0.02, "most": 20}, slo={"ttft_from_schedule_p90_ms": 500})

@@ -192,6 +192,7 @@ def test_an_image_on_another_has_its_layers_and_is_stale_when_that_changes(regis
     assert registry.holds(image) and not registry.holds(upper)
 
 
+@pytest.mark.rest
 def test_a_large_layer_goes_to_disk_and_not_into_the_registrys_memory(tmp_path):
     (tmp_path / "weights").write_bytes(os.urandom(256 * 2**20))
     with serving(tmp_path) as registry:

@@ -468,6 +468,7 @@ class Guesses(InferenceGateway):
         return self.rule(self.follow, home) or self.knobs["servers"][0]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "rule",
     [
@@ -489,6 +490,7 @@ def test_a_prompt_for_each_of_many_servers(monkeypatch):
     assert "24 of 24 prompts that 9 servers received directly" in found["follow"]["evidence"]
 
 
+@pytest.mark.rest
 def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
     found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["spread", "follow"])
     assert found["follow"]["ok"] and found["obeyed"]["ok"], found
