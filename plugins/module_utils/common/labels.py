@@ -13,6 +13,9 @@ from .text import shorten
 
 # Together they identify the objects of one instance.
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+# Which part of a service an object belongs to, and the name that its pods are selected by.
+NAME_LABEL, INSTANCE_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/instance"
+PICKER = {NAME_LABEL: "endpoint-picker"}
 # On the ConfigMap with what a comparison has to restore; its value is the name of the service.
 RESTORES = "llm-d.ai/restores"
 # On an object outside of the namespace of its file, which is the value: several files may share a namespace for endpoint pickers, routes or gateways.

@@ -13,7 +13,7 @@ import functools
 import re
 import typing as t
 
-from ..common.labels import MANAGED_BY, PART_OF, label_selector
+from ..common.labels import MANAGED_BY, PART_OF, PICKER, label_selector
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s import node_autoscalers
 from ..k8s.client import Cluster
@@ -118,7 +118,7 @@ def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", 
         api_version, kind, namespace = place
         path = cluster.path(api_version, kind, namespace)
         # Configurations of endpoint pickers alone: others of ours hold whole programs.
-        query = {"labelSelector": label_selector({**ours, **({"app.kubernetes.io/name": "endpoint-picker"} if kind == "ConfigMap" else {})})}
+        query = {"labelSelector": label_selector(ours | PICKER if kind == "ConfigMap" else ours)}
         return _tried(lambda: cluster.listed(path, kind, query) if path else [])
 
     places = [(api_version, kind, namespace) for api_version, kind in KINDS for namespace in namespaces]

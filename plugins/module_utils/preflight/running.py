@@ -10,7 +10,7 @@ import hashlib
 import typing as t
 
 from ..common.flags import flags_of
-from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF
+from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF, PICKER, has_labels
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import one_line, pluralize
 from ..epp.catalog.plugins import PICKER_ALIASES
@@ -69,7 +69,7 @@ def _add(deployment: Facts, item: Facts, labels: Facts) -> None:
     if kind == "Gateway":
         deployment["gateways"][f"{text(get_path(item, 'metadata', 'namespace'))}/{name}"] = text(get_path(item, "spec", "gatewayClassName"))
     of = text(labels.get(SERVICE_LABEL))
-    picker = labels.get("app.kubernetes.io/name") == "endpoint-picker"
+    picker = has_labels(item, PICKER)
     if not of or kind not in ("Deployment", "ConfigMap", LEADER_WORKER_SET["kind"]) or not (picker or ROLE_LABEL in labels):
         return
     service = deployment["services"].setdefault(of, {"servers": {}, "flags": {}, "image": "", "config": "", "scorers": "", "proxy": False})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from ...common.flags import flags_of
-from ...common.labels import label_selector
+from ...common.labels import INSTANCE_LABEL, PICKER, label_selector
 from ...common.objects import Facts
 from ...epp.catalog.plugins import reads
 from ...epp.catalog.release_lines import LINE_FLAGS
@@ -34,8 +34,6 @@ from .standalone import sidecar
 
 CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
-NAME_LABEL = "app.kubernetes.io/name"
-INSTANCE_LABEL = "app.kubernetes.io/instance"
 PODS_SUFFIX = "-epp-pods"
 PORTS = {"health": 9003, "metrics": 9090}
 SEED = "PYTHONHASHSEED"
@@ -111,7 +109,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     """The Deployment, Service, Role and configuration of the endpoint picker."""
     settings = service["scheduler"]
     name = picker_name(service, gateway)
-    selector = {NAME_LABEL: "endpoint-picker", INSTANCE_LABEL: name}
+    selector = {**PICKER, INSTANCE_LABEL: name}
     required = built.requires["epp"]
     sidecars, volumes, mounts = picker_sidecars(service, user, release, built.requires["sidecars"])
     config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+from ...common.labels import INSTANCE_LABEL, NAME_LABEL
 from ...common.objects import Facts
 from ...epp.catalog.presets import ROLE_LABEL
 from ...k8s.platform import amount
 from ...releases.caches import SERVER_IMAGE, SERVER_PORT
-from ..gateways.endpoint_picker import INSTANCE_LABEL, NAME_LABEL
 from ..parts.pod_spec import SERVICE_LABEL, container_security, pod_security
 from ..parts.references import image
 

@@ -10,6 +10,7 @@ import json
 import re
 import typing as t
 
+from ...common.labels import INSTANCE_LABEL, NAME_LABEL
 from ...common.objects import Facts
 from ...releases.deployed import PYTHON_IMAGE
 from ...schema.fields import Problem
@@ -17,7 +18,6 @@ from ..engines.adapters import engine_targets
 from ..engines.api_keys import api_key_environment
 from ..engines.engine import block_size
 from ..engines.weights import served_name
-from ..gateways.endpoint_picker import INSTANCE_LABEL, NAME_LABEL
 from ..parts.pod_spec import SERVICE_LABEL, container_security, pod_security
 from ..parts.references import image
 from .server import server_targets
