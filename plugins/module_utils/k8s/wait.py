@@ -77,7 +77,7 @@ class Wait:
             pending = self.pending()
             if not pending:
                 return True
-            self._progress.report(self.elapsed, {ref: self.verdicts[ref] for ref in pending})
+            self._progress.report(self.elapsed, {str(ref): self.verdicts[ref].reason for ref in pending})
             if self.elapsed >= timeout or (fail_fast and self._has_lasting_failure()):
                 return False
             self._clock.sleep(interval)
@@ -298,12 +298,12 @@ class Progress:
         self._told = -BEAT
         self._names: set[str] = set()
 
-    def report(self, elapsed: float, pending: dict[Ref, Verdict]) -> None:
-        """Write a line when the set of pending objects has changed, and every BEAT seconds. elapsed: seconds."""
-        names = {str(ref) for ref in pending}
+    def report(self, elapsed: float, pending: dict[str, str]) -> None:
+        """Write a line when the set of what is waited for has changed, and every BEAT seconds. elapsed: seconds; pending: why, by name."""
+        names = set(pending)
         if self._path is None or not (elapsed - self._told >= BEAT or (names != self._names and elapsed - self._told >= 1)):
             return
-        parts = [f"{ref} {verdict.reason}" for ref, verdict in list(pending.items())[:DETAIL]]
+        parts = [f"{name} {reason}" for name, reason in list(pending.items())[:DETAIL]]
         if len(pending) > DETAIL:
             parts.append(f"and {len(pending) - DETAIL} more")
         done = sorted(self._names - names)

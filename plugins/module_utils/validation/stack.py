@@ -21,7 +21,7 @@ from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 from ..k8s.related_objects import references
 from ..k8s.service_proxy import ServiceTransport
-from ..k8s.wait import Wait
+from ..k8s.wait import Progress, Wait
 from ..preflight.facts import collect
 from ..schedulers.rollout import RolloutTarget, checksum, settle
 from . import autoscaler_claims, platform_claims, targets
@@ -109,7 +109,8 @@ class Checks:
         self._results[name] = found
 
     def _platform(self, cluster: Cluster) -> Facts:
-        return platform(cluster, targets.platform_needs(self._plan), targets.autoscaled_services(self._plan), self._waits.wait, self._waits.patient)
+        services = targets.autoscaled_services(self._plan)
+        return platform(cluster, targets.platform_needs(self._plan), services, self._waits.wait, self._waits.patient, self._progress)
 
     def _objects(self, cluster: Cluster) -> Facts:
         waiting = Wait(cluster, references(targets.required_objects(self._plan)), "ready", self._progress, self._waits.patient)
@@ -159,20 +160,23 @@ def schedulers(cluster: Cluster, pickers: c.Sequence[Facts], timeout: float, pat
     return {**kept, "seconds": round(cluster.clock.now() - start, 3)}
 
 
-def platform(cluster: Cluster, needs: Facts, services: c.Sequence[Facts], wait: float, patient: bool) -> Facts:
+def platform(cluster: Cluster, needs: Facts, services: c.Sequence[Facts], wait: float, patient: bool, progress: str = "") -> Facts:
     """{claims, not_checked} about the cluster and the autoscalers of `services`, see platform_claims.judge and autoscaler_claims.judge.
 
-    `wait`: seconds until autoscalers of the plan must work; patient: whether all of them are waited for, or only those younger than `wait`. Raises
-    ClusterError.
+    `wait`: seconds until autoscalers of the plan must work; patient: whether all of them are waited for, and for as long as their metrics may take, or only
+    those younger than `wait`; progress: the file for progress lines, or empty. Raises ClusterError.
     """
     start = cluster.clock.now()
     facts = collect(cluster, needs, platform_claims.FACTS)
     claims, skipped = platform_claims.judge(facts, needs, cluster.clock.now() - start)
-    more, left = _autoscalers(cluster, needs["namespace"], services, wait, patient)
+    longest = max([wait, *(service["arrival"] for service in services if service["autoscaled"])]) if patient and wait else wait
+    more, left = _autoscalers(cluster, needs["namespace"], services, longest, patient, Progress(progress))
     return {"claims": claims + more, "not_checked": skipped + left}
 
 
-def _autoscalers(cluster: Cluster, namespace: str, services: c.Sequence[Facts], wait: float, patient: bool) -> tuple[list[Facts], list[dict[str, str]]]:
+def _autoscalers(
+    cluster: Cluster, namespace: str, services: c.Sequence[Facts], wait: float, patient: bool, progress: Progress
+) -> tuple[list[Facts], list[dict[str, str]]]:
     start = cluster.clock.now()
     cluster.be_patient(wait)
     ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
@@ -186,8 +190,10 @@ def _autoscalers(cluster: Cluster, namespace: str, services: c.Sequence[Facts], 
         claims = autoscaler_claims.judge(found, services, cluster.clock.now() - start)
         # A new autoscaler reports no conditions until it has read its metrics.
         under_way = patient or autoscaler_claims.young(found, services, cluster.server_time(), wait)
-        if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or not under_way or cluster.clock.now() - start >= wait:
+        lacking = {f"{entry['id']}:": entry["evidence"] for entry in claims if entry["id"] in ours and not entry["ok"]}
+        if not lacking or not under_way or cluster.clock.now() - start >= wait:
             break
+        progress.report(cluster.clock.now() - start, lacking)
         cluster.clock.sleep(min(1.0, max(0.0, start + wait - cluster.clock.now())))
     if not all(entry["ok"] for entry in claims):
         claims = autoscaler_claims.judge(found, services, cluster.clock.now() - start, autoscaler_claims.told(_events(cluster, namespace)))

@@ -215,12 +215,13 @@ def platform_needs(plan: Facts) -> dict[str, t.Any]:
 
 
 def autoscaled_services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as autoscaler_claims.judge takes them."""
+    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: the seconds that their metrics may take."""
     return [
         {
             "name": service["name"],
             "deployments": [server["name"] for server in service["servers"]],
             "autoscaled": [server["name"] for server in service["servers"] if server["autoscaling"] and server["autoscaling"]["autoscaler"]],
+            "arrival": max([server["autoscaling"]["arrival"] for server in service["servers"] if server["autoscaling"]], default=0),
         }
         for service in plan["services"]
     ]

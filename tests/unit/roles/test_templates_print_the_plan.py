@@ -171,6 +171,7 @@ UNPRINTED = {
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",
     "server.args": "the checks of model servers; written_args says the same as the file spells it",
+    "server.autoscaling.arrival": "the claims",
     "server.autoscaling.asks": "the preflight",
     "server.autoscaling.provider": "the claims",
     "server.drain_seconds": "what the pause of the pod, its grace period and the arguments of vLLM follow",

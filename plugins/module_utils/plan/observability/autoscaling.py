@@ -14,7 +14,7 @@ from ...releases.metrics import CLIENT_ERRORS, ERROR_CODE
 from ...schema.fields import Problem
 from ..engines.engine import vendor
 from ..servers.server import role_settings
-from .promql import SCRAPES, duration, pod_matches, pods_of, selector, sources_of
+from .promql import SCRAPES, arrival, duration, pod_matches, pods_of, selector, sources_of
 
 KINDS = {
     "hpa": {"api_version": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
@@ -49,9 +49,9 @@ class _Scraped(t.NamedTuple):
 
 
 def autoscaling(service: Facts, server: Facts, picker: Facts, release: Facts, namespace: str, interval: int) -> Facts | None:
-    """{provider, asks: API groups that it needs, autoscaler: the one that we create, None for an external one}; None where the number of servers is fixed.
+    """{provider, asks: API groups that it needs, autoscaler: the one that we create, None for an external one, arrival: seconds that its metrics may take}.
 
-    interval: seconds between two scrapes.
+    None where the number of servers is fixed. interval: seconds between two scrapes.
     """
     scaling = role_settings(service, server["role"])["autoscaling"]
     if not scaling:
@@ -60,7 +60,7 @@ def autoscaling(service: Facts, server: Facts, picker: Facts, release: Facts, na
     mine, pickers = pod_matches([namespace], [pods_of(server)]), pod_matches([picker["namespace"]], [pods_of(picker)])
     scraped = _Scraped(service, mine, pickers, release["metrics"], _window(interval))
     made = _MAKERS[scaling["provider"]](scraped, server, scaling) if scaling["provider"] in _MAKERS else None
-    return {"provider": scaling["provider"], "asks": asks, "autoscaler": made}
+    return {"provider": scaling["provider"], "asks": asks, "autoscaler": made, "arrival": arrival(interval)}
 
 
 def autoscalers_to_prune(service: Facts, servers: t.Sequence[Facts]) -> list[Facts]:

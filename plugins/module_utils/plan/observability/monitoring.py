@@ -17,6 +17,7 @@ from ...schema.fields import Problem, complete
 from ...schema.monitoring import ALERTS
 from ..parts.pod_spec import SERVICE_LABEL, labels_in
 from . import alerts, dashboards
+from .promql import arrival
 from .queries import Queries
 
 VARIABLE = "llm_d_monitoring"
@@ -76,8 +77,7 @@ def prometheus(user: Facts) -> Facts | None:
     given = settings["prometheus"]
     if not given:
         return None
-    # A Prometheus learns of new monitors within a minute or two, and a rate needs two scrapes.
-    waited = {"timeout": 120 + 4 * settings["interval"]}
+    waited = {"timeout": arrival(settings["interval"])}
     return {"url": given, **waited} if isinstance(given, str) else {**given, **waited}
 
 

@@ -17,6 +17,11 @@ GENERATED, RANDOM = 58, 5  # characters of a generated name
 HASH = 10  # at most, of a ReplicaSet
 
 
+def arrival(interval: int) -> int:
+    """Seconds until what is newly scraped has data: a Prometheus learns of new monitors within a minute or two. interval: seconds between two scrapes."""
+    return 120 + SCRAPES * interval
+
+
 def sources_of(service: Facts, signal: str) -> tuple[MetricSource, ...]:
     """The metrics in which the engine exports a signal, the first that is there counts. For the KV cache the user's file may name another one."""
     own = service["scheduler"]["kv_cache_metric"] if signal == "kv_cache" else None

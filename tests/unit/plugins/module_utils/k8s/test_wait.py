@@ -768,10 +768,9 @@ def test_a_workload_that_was_scaled_away_is_not_ready(replicas, ready):
 def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
     file = tmp_path / "progress"
     progress = Progress(str(file))
-    one, two = Ref("v1", "Pod", "n", "one"), Ref("v1", "Pod", "n", "two")
-    waits = Verdict(False, "starting")
+    one, two = "Pod n/one", "Pod n/two"
     for elapsed, waited in ((0, [one, two]), (0.5, [one, two]), (3, [two]), (4, [two]), (12.9, [two]), (13, [two])):
-        progress.report(elapsed, dict.fromkeys(waited, waits))
+        progress.report(elapsed, dict.fromkeys(waited, "starting"))
     assert file.read_text().splitlines() == [
         "waiting 0 s: Pod n/one starting; Pod n/two starting",
         "ready: Pod n/one; waiting 3 s: Pod n/two starting",
@@ -780,7 +779,7 @@ def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
 
 
 def test_many_objects_make_a_short_line(tmp_path):
-    Progress(str(tmp_path / "p")).report(0, {Ref("v1", "Pod", "n", str(index)): Verdict(False, "starting") for index in range(9)})
+    Progress(str(tmp_path / "p")).report(0, {str(index): "starting" for index in range(9)})
     assert (tmp_path / "p").read_text().endswith("; and 6 more\n")
 
 

@@ -75,13 +75,14 @@ class Server:
 
 @pytest.fixture(name="prove")
 def proof():
-    def prove(server, needs=NEEDS, autoscaled=(), wait=0, patient=True, clock=SYSTEM):
+    def prove(server, needs=NEEDS, autoscaled=(), wait=0, patient=True, clock=SYSTEM, arrival=0, progress=""):
         services = [
-            {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
-            {"name": "table", "deployments": ["table-decode"], "autoscaled": []},
+            {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled), "arrival": arrival},
+            {"name": "table", "deployments": ["table-decode"], "autoscaled": [], "arrival": 0},
         ]
         with serve(server) as api:
-            return stack.platform(connect(types.SimpleNamespace(params={"host": api, "api_key": "x-token-12345678"}), clock), needs, services, wait, patient)
+            cluster = connect(types.SimpleNamespace(params={"host": api, "api_key": "x-token-12345678"}), clock)
+            return stack.platform(cluster, needs, services, wait, patient, str(progress))
 
     return prove
 
@@ -251,13 +252,13 @@ class Late(Server):
     """Its autoscaler looks at its metrics only after the second look at it."""
 
     MADE = scaler("queue", "sim-decode")
-    looks = 0
+    looks, LOOKS = 0, 2
 
     def __call__(self, handler, method, path, body):
         if path.startswith(SCALERS):
             self.looks += 1
             item = self.MADE
-            self.pages[SCALERS] = {"items": [item if self.looks > 2 else {**item, "status": {}}]}
+            self.pages[SCALERS] = {"items": [item if self.looks > self.LOOKS else {**item, "status": {}}]}
         return super().__call__(handler, method, path, body)
 
 
@@ -268,6 +269,20 @@ def test_a_new_autoscaler_is_given_time(prove):
     server = Late()
     claims = prove(server, needs=needs, wait=30)["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [False] and server.looks == 1, "that of someone else is not waited for"
+
+
+@pytest.mark.parametrize(("wait", "patient", "ok"), [(5, True, True), (0, True, False), (5, False, False)])
+def test_metrics_may_take_longer_than_answers(prove, tmp_path, wait, patient, ok):
+    """A Prometheus hears of monitors that the same run has created a minute later. Nothing is waited for with a wait of 0, and after no change."""
+
+    class Unscraped(Late):
+        LOOKS = 30
+
+    needs, told = {**NEEDS, "rights": []}, tmp_path / "progress"
+    claims = prove(Unscraped(), needs, ["sim-decode"], wait, patient, FakeClock(), arrival=60, progress=told)["claims"]
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [ok]
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    assert ("waiting 10 s: sim/scaling: queue does not scale sim-decode: AbleToScale is not reported" in lines) == ok, lines
 
 
 @pytest.mark.parametrize(("seconds", "looks"), [(5, 3), (3600, 1)])
