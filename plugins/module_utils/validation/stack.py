@@ -65,6 +65,10 @@ class Waits:
         """Seconds to wait for the gateway and each service. objects: what the wait for objects returned; those that will not be ready end all waiting."""
         return self.wait if self.patient else 0.0 if "failures" in objects else min(self.wait, IMPATIENT_WAIT)
 
+    def metrics(self, arrival: float) -> float:
+        """Seconds to wait for autoscalers. arrival: seconds that their metrics may take after a change, which is more than an answer takes."""
+        return max(self.wait, arrival) if self.patient and self.wait else self.wait
+
     def scrape(self, routing: Facts, longest: float) -> float:
         """Seconds to wait for what Prometheus has scraped: what does not serve has nothing to scrape. routing: what the requests have shown."""
         return longest if self.patient or routing.get("ok") else 0.0
@@ -110,7 +114,8 @@ class Checks:
 
     def _platform(self, cluster: Cluster) -> Facts:
         services = targets.autoscaled_services(self._plan)
-        return platform(cluster, targets.platform_needs(self._plan), services, self._waits.wait, self._waits.patient, self._progress)
+        wait = self._waits.metrics(max((service["arrival"] for service in services), default=0))
+        return platform(cluster, targets.platform_needs(self._plan), services, wait, self._waits.patient, self._progress)
 
     def _objects(self, cluster: Cluster) -> Facts:
         waiting = Wait(cluster, references(targets.required_objects(self._plan)), "ready", self._progress, self._waits.patient)
@@ -163,14 +168,13 @@ def schedulers(cluster: Cluster, pickers: c.Sequence[Facts], timeout: float, pat
 def platform(cluster: Cluster, needs: Facts, services: c.Sequence[Facts], wait: float, patient: bool, progress: str = "") -> Facts:
     """{claims, not_checked} about the cluster and the autoscalers of `services`, see platform_claims.judge and autoscaler_claims.judge.
 
-    `wait`: seconds until autoscalers of the plan must work; patient: whether all of them are waited for, and for as long as their metrics may take, or only
-    those younger than `wait`; progress: the file for progress lines, or empty. Raises ClusterError.
+    `wait`: seconds until autoscalers of the plan must work; patient: whether all of them are waited for, or only those younger than `wait`; progress: the
+    file for progress lines, or empty. Raises ClusterError.
     """
     start = cluster.clock.now()
     facts = collect(cluster, needs, platform_claims.FACTS)
     claims, skipped = platform_claims.judge(facts, needs, cluster.clock.now() - start)
-    longest = max([wait, *(service["arrival"] for service in services if service["autoscaled"])]) if patient and wait else wait
-    more, left = _autoscalers(cluster, needs["namespace"], services, longest, patient, Progress(progress))
+    more, left = _autoscalers(cluster, needs["namespace"], services, wait, patient, Progress(progress))
     return {"claims": claims + more, "not_checked": skipped + left}
 
 

@@ -77,12 +77,12 @@ class Server:
 def proof():
     def prove(server, needs=NEEDS, autoscaled=(), wait=0, patient=True, clock=SYSTEM, arrival=0, progress=""):
         services = [
-            {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled), "arrival": arrival},
-            {"name": "table", "deployments": ["table-decode"], "autoscaled": [], "arrival": 0},
+            {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
+            {"name": "table", "deployments": ["table-decode"], "autoscaled": []},
         ]
         with serve(server) as api:
             cluster = connect(types.SimpleNamespace(params={"host": api, "api_key": "x-token-12345678"}), clock)
-            return stack.platform(cluster, needs, services, wait, patient, str(progress))
+            return stack.platform(cluster, needs, services, stack.Waits(wait, 0, patient).metrics(arrival), patient, str(progress))
 
     return prove
 
@@ -356,6 +356,16 @@ def test_requests_through_the_gateway_go_alone(plan):
     assert [places[each] for each in one_after_the_other] == sorted(places[each] for each in one_after_the_other)
     assert places["monitoring", "begins"] > places["routing", "ends"] and places["security", "begins"] > places["objects", "ends"]
     assert places["platform", "ends"] > places["routing", "ends"], "these run beside all that"
+
+
+def test_how_long_metrics_may_take_is_the_plans(monkeypatch):
+    """Two minutes until a Prometheus knows its monitors, and four scrapes."""
+    scaled = {"replicas": None, "autoscaling": {"provider": "hpa", "min": 1, "max": 2, "metrics": {"queue": 1}}}
+    service = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, **scaled}
+    file = {"llm_d_model_services": [service], "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_monitoring": {"scrape": True, "interval": 30}}
+    monkeypatch.setattr(stack, "platform", lambda _cluster, _needs, _services, wait, *_more: {"wait": wait})
+    checks = stack.Checks(types.SimpleNamespace(), plan(file), [], stack.Waits(60, 0, True), None, names=["platform"])
+    assert checks.run() == {"platform": {"wait": 240}}
 
 
 def test_only_what_is_asked_for_and_what_the_plan_has_is_checked(plan):
