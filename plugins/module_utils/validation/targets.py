@@ -215,13 +215,14 @@ def platform_needs(plan: Facts) -> dict[str, t.Any]:
 
 
 def autoscaled_services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: the seconds that their metrics may take."""
+    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: the seconds that their metrics may take; 0 without one of ours."""
+    scaled = [(service, [server for server in service["servers"] if (server["autoscaling"] or {}).get("autoscaler")]) for service in plan["services"]]
     return [
         {
             "name": service["name"],
             "deployments": [server["name"] for server in service["servers"]],
-            "autoscaled": [server["name"] for server in service["servers"] if server["autoscaling"] and server["autoscaling"]["autoscaler"]],
-            "arrival": max([server["autoscaling"]["arrival"] for server in service["servers"] if server["autoscaling"]], default=0),
+            "autoscaled": [server["name"] for server in servers],
+            "arrival": max([server["autoscaling"]["arrival"] for server in servers], default=0),
         }
-        for service in plan["services"]
+        for service, servers in scaled
     ]

@@ -358,14 +358,16 @@ def test_requests_through_the_gateway_go_alone(plan):
     assert places["platform", "ends"] > places["routing", "ends"], "these run beside all that"
 
 
-def test_how_long_metrics_may_take_is_the_plans(monkeypatch):
-    """Two minutes until a Prometheus knows its monitors, and four scrapes."""
-    scaled = {"replicas": None, "autoscaling": {"provider": "hpa", "min": 1, "max": 2, "metrics": {"queue": 1}}}
+@pytest.mark.parametrize(("provider", "seconds"), [("hpa", 240), ("external", 60)])
+def test_how_long_metrics_may_take_is_the_plans(monkeypatch, provider, seconds):
+    """Two minutes until a Prometheus knows its monitors, and four scrapes; an autoscaler of others is not waited for."""
+    scaling = {"hpa": {"min": 1, "max": 2, "metrics": {"queue": 1}}}.get(provider, {})
+    scaled = {"replicas": None, "autoscaling": {"provider": provider, **scaling}}
     service = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, **scaled}
     file = {"llm_d_model_services": [service], "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_monitoring": {"scrape": True, "interval": 30}}
     monkeypatch.setattr(stack, "platform", lambda _cluster, _needs, _services, wait, *_more: {"wait": wait})
     checks = stack.Checks(types.SimpleNamespace(), plan(file), [], stack.Waits(60, 0, True), None, names=["platform"])
-    assert checks.run() == {"platform": {"wait": 240}}
+    assert checks.run() == {"platform": {"wait": seconds}}
 
 
 def test_only_what_is_asked_for_and_what_the_plan_has_is_checked(plan):
