@@ -301,7 +301,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
-        # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
+        # Before anything is applied, and so not by the record: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
         "prune_autoscalers": autoscalers_to_prune(service, servers),
         "switched": scheduler_objects(service, user, picker["name"]),
         "restore_point": restore_point(service["name"], user["llm_d_namespace"], plan_labels),
