@@ -19,6 +19,7 @@ from fake_clock import FakeClock
 from local_servers import JSON, serve
 from waiting import until
 
+HPA = {"provider": "hpa", "min": 1, "max": 2, "metrics": {"queue": 1}}
 NEEDS = targets.platform_needs(
     plan(
         {
@@ -358,11 +359,10 @@ def test_requests_through_the_gateway_go_alone(plan):
     assert places["platform", "ends"] > places["routing", "ends"], "these run beside all that"
 
 
-@pytest.mark.parametrize(("provider", "seconds"), [("hpa", 240), ("external", 60)])
-def test_how_long_metrics_may_take_is_the_plans(monkeypatch, provider, seconds):
+@pytest.mark.parametrize(("scaling", "seconds"), [(HPA, 240), ({"provider": "external"}, 60)])
+def test_how_long_metrics_may_take_is_the_plans(monkeypatch, scaling, seconds):
     """Two minutes until a Prometheus knows its monitors, and four scrapes; an autoscaler of others is not waited for."""
-    scaling = {"hpa": {"min": 1, "max": 2, "metrics": {"queue": 1}}}.get(provider, {})
-    scaled = {"replicas": None, "autoscaling": {"provider": provider, **scaling}}
+    scaled = {"replicas": None, "autoscaling": scaling}
     service = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, **scaled}
     file = {"llm_d_model_services": [service], "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_monitoring": {"scrape": True, "interval": 30}}
     monkeypatch.setattr(stack, "platform", lambda _cluster, _needs, _services, wait, *_more: {"wait": wait})
