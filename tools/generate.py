@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import endpoint_picker, import_graph, manifests, public_plugins, tables  # noqa: E402
+from tools import endpoint_picker, import_graph, manifests, patterns, public_plugins, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
@@ -251,6 +251,7 @@ def generated() -> dict[Path, str]:
         **{ROOT / f"docs/{name}.md": f"<!-- {BANNER} -->\n{text}" for name, text in _tables().items()},
         ROOT / "docs/architecture.md": f"<!-- {BANNER} -->\n{import_graph.page()}",
         **manifests.generated(),
+        **patterns.generated(),
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
         text = files[spec] if path == spec else path.read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Patterns of the Automation Controller: what pattern schema 3.0.0 requires, and surveys that ask for nothing that the user's file refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import typing as t
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from plays import ROOT
+
+from tools.patterns import data, field_of
+
+Facts = dict[str, t.Any]
+FOLDERS = sorted((ROOT / "extensions/patterns").iterdir())
+NAMES = {"deploy_model_service", "change_scheduler", "benchmark", "compare_schedulers", "diagnose", "upgrade", "tear_down"}
+TEXT = {"type": "string", "minLength": 1}
+
+
+def exactly(**properties: Facts) -> Facts:
+    """A mapping with all of these keys and no other."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+# What ansible/pattern-service asks of meta/pattern.json, as far as we write it; stricter where we write more than it needs.
+QUESTION = {
+    **exactly(
+        type={"enum": ["text", "textarea", "password", "integer", "float", "multiplechoice", "multiselect"]},
+        question_name=TEXT,
+        question_description={**TEXT, "pattern": r"^[A-Z].*\.$"},
+        variable={**TEXT, "maxLength": 64, "pattern": "^[a-z0-9_]+$"},
+        required={"type": "boolean"},
+        default={"type": "string"},
+    ),
+    "additionalProperties": True,
+    "if": {"properties": {"type": {"enum": ["multiplechoice", "multiselect"]}}},
+    "then": {"required": ["choices"], "properties": {"choices": {"type": "array", "items": TEXT, "minItems": 2, "uniqueItems": True}}},
+}
+TEMPLATE = exactly(
+    name={**TEXT, "maxLength": 200},
+    description=TEXT,
+    playbook=TEXT,
+    primary={"const": True},
+    labels={"type": "array", "items": TEXT, "minItems": 1, "uniqueItems": True},
+    ask_credential_on_launch={"type": "boolean"},
+    ask_inventory_on_launch={"type": "boolean"},
+    ask_verbosity_on_launch={"type": "boolean"},
+    survey=exactly(name=TEXT, description=TEXT, spec={"type": "array", "items": QUESTION, "minItems": 1}),
+)
+PATTERN = exactly(
+    schema_version={"const": "3.0.0"},
+    name={**TEXT, "maxLength": 64, "pattern": "^[a-z0-9_]+$"},
+    title={**TEXT, "maxLength": 64},
+    description={**TEXT, "pattern": r"\.$"},
+    short_description={**TEXT, "pattern": r"[^.]$"},
+    tags={"type": "array", "items": TEXT, "uniqueItems": True},
+    aap_resources=exactly(
+        controller_project=exactly(name={**TEXT, "maxLength": 200}, description=TEXT),
+        controller_labels={"type": "array", "items": TEXT, "minItems": 1, "uniqueItems": True},
+        controller_job_templates={"type": "array", "items": TEMPLATE, "minItems": 1},
+    ),
+)
+
+
+def pattern(folder: Path) -> Facts:
+    return t.cast(Facts, json.loads((folder / "meta/pattern.json").read_text(encoding="utf-8")))
+
+
+def template(folder: Path) -> Facts:
+    return t.cast(Facts, pattern(folder)["aap_resources"]["controller_job_templates"][0])
+
+
+def test_all_patterns_are_there() -> None:
+    assert {folder.name for folder in FOLDERS} == NAMES
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_pattern_is_as_the_schema_requires(folder: Path) -> None:
+    found = pattern(folder)
+    jsonschema.validate(found, PATTERN)
+    resources = found["aap_resources"]
+    assert found["name"] == folder.name and (folder / "README.md").is_file()
+    assert set(template(folder)["labels"]) <= set(resources["controller_labels"])
+    assert sorted(path.name for path in (folder / "playbooks").iterdir()) == [f"{folder.name}.meta.yml", f"{folder.name}.yml"]
+    assert template(folder)["playbook"] == f"{folder.name}.yml"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_playbook_uses_each_answer_and_declares_it(folder: Path) -> None:
+    text = (folder / f"playbooks/{folder.name}.yml").read_text(encoding="utf-8")
+    spec = yaml.safe_load((folder / f"playbooks/{folder.name}.meta.yml").read_text(encoding="utf-8"))["argument_specs"][folder.name]
+    asked = [each["variable"] for each in template(folder)["survey"]["spec"]]
+    assert set(re.findall(r"survey_\w+", text)) == set(asked) == set(spec["options"])
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_survey_asks_for_nothing_that_is_refused(folder: Path) -> None:
+    """Choices and bounds are those of the option; and an answer that is left empty has no default that would replace the value of the inventory."""
+    for each in template(folder)["survey"]["spec"]:
+        about = data()["questions"][each["variable"]]
+        field = field_of(about.get("like", about["sets"]))
+        element = field.elements if field.type == "list" and field.elements else field
+        assert each["default"] == ""
+        assert each.get("choices", []) == list(element.choices) or field.type == "bool" and each["choices"] == ["true", "false"]
+        if each["type"] in ("integer", "float"):
+            assert each.get("min", -math.inf) >= (-math.inf if field.minimum is None else field.minimum)
+            assert each.get("max", math.inf) <= (math.inf if field.maximum is None else field.maximum)
+        assert (each["type"] == "password") == field.secret
+
+
+def test_few_answers_are_required() -> None:
+    required = {folder.name: [each["variable"] for each in template(folder)["survey"]["spec"] if each["required"]] for folder in FOLDERS}
+    assert max(map(len, required.values())) == 2 and required["deploy_model_service"] == ["survey_service", "survey_model"]

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers to a survey take their places in the user's file, and what is not answered stays."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.answers import AnswerError, answered
+
+SERVICES = [{"name": "a", "replicas": 2, "model": {"uri": "hf://o/a"}}, {"name": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "answers", "expected"),
+    [
+        (None, {"": "", "x": None, "[a].y": []}, None),
+        ("llm-d", {"": ""}, "llm-d"),
+        ("llm-d", {"": "shop"}, "shop"),
+        (None, {"slo.ttft": "5"}, {"slo": {"ttft": "5"}}),
+        ({"rates": [1]}, {"seconds": "30"}, {"rates": [1], "seconds": "30"}),
+        ({"slo": ""}, {"slo.ttft": "5"}, {"slo": {"ttft": "5"}}),
+        (SERVICES, {"[a].replicas": "4"}, [{**SERVICES[0], "replicas": "4"}, SERVICES[1]]),
+        (SERVICES, {"[c].model.uri": "hf://o/c"}, [*SERVICES, {"name": "c", "model": {"uri": "hf://o/c"}}]),
+        (SERVICES[:1], {"[].replicas": "4"}, [{**SERVICES[0], "replicas": "4"}]),
+        (None, {"[c].replicas": "1", "[c].model.uri": "x"}, [{"name": "c", "replicas": "1", "model": {"uri": "x"}}]),
+        ([], {"[].replicas": "1"}, [{"replicas": "1"}]),
+        (None, {"": ["queue", "sticky"]}, ["queue", "sticky"]),
+    ],
+)
+def test_an_answer_takes_its_place(value: t.Any, answers: dict[str, t.Any], expected: t.Any) -> None:
+    before = copy.deepcopy(value)
+    assert answered(value, answers) == expected
+    assert value == before
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "why"),
+    [
+        (SERVICES, "[].replicas", "the file has a, b: answer which of them it is"),
+        ([{"name": "a", "model": "hf://o/a"}], "[a].model.uri", "the file has no mapping there"),
+        ({"a": 1}, "[a].b", "the file has no list there"),
+        ([], "[a", "is no path"),
+    ],
+)
+def test_an_answer_without_a_place_is_refused(value: t.Any, path: str, why: str) -> None:
+    with pytest.raises(AnswerError, match=why) as refused:
+        answered(value, {path: "4"})
+    assert path in str(refused.value)

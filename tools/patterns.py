@@ -1,0 +1,221 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of extensions/patterns, from tools/patterns.yml, the schema of the user's file and the argument specs of the roles."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import typing as t
+from pathlib import Path
+
+import yaml
+
+from plugins.module_utils.schema.fields import Field
+from plugins.module_utils.schema.variables import VARIABLES
+from plugins.plugin_utils.role_options import options_of
+from tools.manifests import Dumper
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "extensions/patterns"
+SCHEMA_VERSION = "3.0.0"
+SERVICE = "survey_service"
+_BOOLEANS = ["true", "false"]
+Facts = dict[str, t.Any]
+
+
+def data() -> Facts:
+    """{questions, patterns} as tools/patterns.yml has them."""
+    return t.cast(Facts, yaml.safe_load((ROOT / "tools/patterns.yml").read_text(encoding="utf-8")))
+
+
+def field_of(path: str) -> Field:
+    """The option at a path of the user's file, or of a role."""
+    first, *rest = re.sub(r"\[\]", ".[]", path).split(".")
+    role = next((name for name in sorted((each.name for each in (ROOT / "roles").iterdir()), key=len) if first.startswith(f"{name}_")), "")
+    field = VARIABLES[first] if first.startswith("llm_d_") else options_of(role)[first]
+    for step in rest:
+        found = field.elements if step == "[]" else (field.options or {})[step]
+        assert found is not None, path
+        field = found
+    return field
+
+
+def question(variable: str, about: Facts, required: bool) -> Facts:
+    """A question of a survey. Its type, choices and bounds are those of the option, so that it asks for nothing that is refused."""
+    field = field_of(about.get("like", about["sets"]))
+    element = field.elements if field.type == "list" else None
+    choices = list(map(str, (element or field).choices)) or (_BOOLEANS if field.type == "bool" else [])
+    kind = "password" if field.secret else {"int": "integer", "float": "float", "list": "textarea"}.get(field.type, "text")
+    if choices:
+        kind = "multiselect" if element else "multiplechoice"
+    text = about["text"] if required else f"{about['text']} {_left_out(field)}"
+    # AWX has whole numbers for bounds.
+    bounds = {"min": field.minimum and math.ceil(field.minimum), "max": field.maximum and math.floor(field.maximum)}
+    limits = {key: bound for key, bound in bounds.items() if bound is not None and kind in ("integer", "float")}
+    return {
+        "type": kind,
+        "question_name": about["name"],
+        "question_description": text,
+        "variable": variable,
+        "required": required,
+        **({"choices": choices} if choices else {}),
+        **limits,
+        "default": "",
+    }
+
+
+def survey(pattern: Facts, questions: Facts) -> list[Facts]:
+    """The questions of a pattern, those that must be answered first."""
+    return [question(name, questions[name], name in pattern["requires"]) for name in asked_by(pattern)]
+
+
+def asked_by(pattern: Facts) -> list[str]:
+    """The variables of its survey."""
+    return [*pattern["requires"], *pattern["asks"]]
+
+
+def _left_out(field: Field) -> str:
+    default = json.dumps(field.default) if not isinstance(field.default, str) else field.default
+    return f"If empty, the value of the inventory, or {default}." if field.default not in (None, "", [], {}) else "If empty, the value of the inventory."
+
+
+def definition(name: str, pattern: Facts, questions: Facts) -> Facts:
+    """meta/pattern.json."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": name,
+        "title": pattern["title"],
+        "description": pattern["description"],
+        "short_description": pattern["short_description"],
+        "tags": pattern["tags"],
+        "aap_resources": {
+            "controller_project": {"name": "llm_d.inference", "description": "The collection llm_d.inference"},
+            "controller_labels": ["llm_d.inference"],
+            "controller_job_templates": [
+                {
+                    "name": f"llm-d: {pattern['title']}",
+                    "description": pattern["short_description"],
+                    "playbook": f"{name}.yml",
+                    "primary": True,
+                    "labels": ["llm_d.inference"],
+                    "ask_credential_on_launch": True,
+                    "ask_inventory_on_launch": True,
+                    "ask_verbosity_on_launch": True,
+                    "survey": {
+                        "name": pattern["title"],
+                        "description": pattern["short_description"],
+                        "spec": survey(pattern, questions),
+                    },
+                }
+            ],
+        },
+    }
+
+
+def playbook(pattern: Facts, questions: Facts) -> str:
+    """The playbook, which puts the answers into the variables of the inventory."""
+    places: dict[str, list[str]] = {}
+    for variable in asked_by(pattern):
+        path = questions[variable]["sets"]
+        first, inner = re.fullmatch(r"([a-z_]+)(.*)", path).groups()  # type: ignore[union-attr]
+        if variable != SERVICE:  # it names the service that the other answers are of
+            places.setdefault(first, []).append(_place(inner, variable))
+    for path, value in pattern.get("sets", {}).items():
+        first, _dot, inner = path.partition(".")
+        places.setdefault(first, []).append(f"'{inner}': {value!r}")
+    lines = [f"- name: {pattern['title']}", f"  import_playbook: ../../../../playbooks/{pattern['runs']}.yml", "  vars:"]
+    for first, answers in places.items():
+        before = f"hostvars[inventory_hostname].{first} | default({'none' if first.startswith('llm_d_') else _default(first)})"
+        lines += [f"    {first}: >-", f"      {{{{ {before} | llm_d.inference.answered({{", *(f"        {each}," for each in answers), "      }) }}"]
+    return "\n".join(["---", "# Written by tools/generate.py. Do not edit.", *lines]) + "\n"
+
+
+def _place(inner: str, variable: str) -> str:
+    """`path: answer` of a question, as Jinja."""
+    answer = f"{variable} | default('')"
+    if inner.startswith("{}"):
+        return f"({SERVICE} | default('*', true)) ~ '{inner.removeprefix('{}')}': {answer}"
+    if not inner.startswith("[]"):
+        return f"'{inner.lstrip('.')}': {answer}"
+    return f"'[' ~ ({SERVICE} | default('')) ~ ']{inner.removeprefix('[]')}': {answer}"
+
+
+def _default(name: str) -> str:
+    return json.dumps(field_of(name).default).replace("null", "none").replace('"', "'")
+
+
+def arguments(name: str, pattern: Facts, questions: Facts) -> str:
+    """NAME.meta.yml: the variables of the playbook."""
+    spec = {"short_description": pattern["short_description"], "description": [pattern["description"]]}
+    spec["options"] = {each["variable"]: _argument(each) for each in survey(pattern, questions)}
+    spec["examples"] = f"ansible-playbook -i inventories/mine extensions/patterns/{name}/playbooks/{name}.yml\n"
+    document = {"short_description": pattern["short_description"], "description": pattern["description"], "argument_specs": {name: spec}}
+    return "---\n# Written by tools/generate.py. Do not edit.\n" + yaml.dump(document, Dumper=Dumper, sort_keys=False, width=150, allow_unicode=True)
+
+
+def _argument(asked: Facts) -> Facts:
+    """An answer as an option of a play: a text, or a list where several choices are selected."""
+    spec = {"type": "str", "required": asked["required"], "description": asked["question_description"]}
+    if asked["type"] == "multiselect":
+        return {**spec, "type": "list", "elements": "str"}
+    empty = [] if asked["required"] else [""]
+    return {**spec, "choices": [*asked["choices"], *empty]} if asked["type"] == "multiplechoice" else spec
+
+
+def readme(name: str, pattern: Facts, questions: Facts) -> str:
+    """README.md: what it does, what it creates, how it is used."""
+    made = definition(name, pattern, questions)["aap_resources"]["controller_job_templates"][0]
+    rows = []
+    for each in survey(pattern, questions):
+        cells = [
+            each["question_name"],
+            "yes" if each["required"] else "",
+            each["question_description"] + _bounds(each),
+            f"`{questions[each['variable']]['sets']}`",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    lines = [
+        "<!-- Written by tools/generate.py. Do not edit. -->",
+        f"# {pattern['title']}",
+        "",
+        pattern["description"],
+        "",
+        "## What it creates",
+        "",
+        f"The project `llm_d.inference`, and the job template `{made['name']}` with a survey.",
+        "",
+        "## How to use it",
+        "",
+        "1. Give the inventory one host for each cluster, with the variables of [your file](../../../docs/user-file.md).",
+        "2. Launch the job template with that inventory and a credential of the type OpenShift or Kubernetes API Bearer Token.",
+        "3. Answer the survey. An empty answer keeps what the inventory has.",
+        "",
+        "| question | required | answer | sets |",
+        "|---|---|---|---|",
+        *rows,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bounds(asked: Facts) -> str:
+    if "choices" in asked and asked["choices"] != _BOOLEANS:
+        return " One of " + ", ".join(f"`{each}`" for each in asked["choices"]) + "."
+    if "max" in asked:
+        return f" From {asked['min']} to {asked['max']}."
+    return f" At least {asked['min']}." if "min" in asked else ""
+
+
+def generated() -> dict[Path, str]:
+    """The expected content of every file of the patterns."""
+    questions, patterns = (data()[key] for key in ("questions", "patterns"))
+    files: dict[Path, str] = {}
+    for name, pattern in patterns.items():
+        folder = FOLDER / name
+        files[folder / "meta/pattern.json"] = json.dumps(definition(name, pattern, questions), indent=2) + "\n"
+        files[folder / f"playbooks/{name}.yml"] = playbook(pattern, questions)
+        files[folder / f"playbooks/{name}.meta.yml"] = arguments(name, pattern, questions)
+        files[folder / "README.md"] = readme(name, pattern, questions)
+    return files
