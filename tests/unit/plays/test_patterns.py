@@ -116,3 +116,9 @@ def test_mistakes_are_those_of_the_file(job: Answer) -> None:
     assert done.returncode == 2 and "3 mistakes" in said and "Nothing has been touched" in said, said
     for path in ("llm_d_model_services[0].replicas: 'four'", "llm_d_namespace: 'Shop!'", "llm_d_model_services[0].model.uri: 'qwen'"):
         assert path in said
+
+
+def test_a_list_is_answered_in_lines(job: Answer) -> None:
+    done = job("benchmark", survey_rates="1\nfive\n8", survey_quick="")
+    said = done.stdout + done.stderr
+    assert done.returncode == 2 and "1 mistake" in said and "llm_d_benchmark.rates[1]: 'five'" in said, said
