@@ -45,7 +45,7 @@ def field_of(path: str) -> Field:
 
 def question(variable: str, about: Facts, required: bool) -> Facts:
     """A question of a survey. Its type, choices and bounds are those of the option, so that it asks for nothing that is refused."""
-    field = field_of(about.get("like", about["sets"]))
+    field = field_of(about["like"] if "like" in about else about["sets"])
     element = field.elements if field.type == "list" else None
     choices = list(map(str, (element or field).choices)) or (_BOOLEANS if field.type == "bool" else [])
     kind = "password" if field.secret else {"int": "integer", "float": "float", "list": "textarea"}.get(field.type, "text")

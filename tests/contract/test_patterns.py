@@ -105,7 +105,7 @@ def test_a_survey_asks_for_nothing_that_is_refused(folder: Path) -> None:
     """Choices and bounds are those of the option; and an answer that is left empty has no default that would replace the value of the inventory."""
     for each in template(folder)["survey"]["spec"]:
         about = data()["questions"][each["variable"]]
-        field = field_of(about.get("like", about["sets"]))
+        field = field_of(about["like"] if "like" in about else about["sets"])
         element = field.elements if field.type == "list" and field.elements else field
         assert each["default"] == ""
         assert each.get("choices", []) == list(element.choices) or field.type == "bool" and each["choices"] == ["true", "false"]
