@@ -128,7 +128,7 @@ def playbook(pattern: Facts, questions: Facts) -> str:
         places.setdefault(first, []).append(f"'{inner}': {value!r}")
     lines = [f"- name: {pattern['title']}", f"  import_playbook: ../../../../playbooks/{pattern['runs']}.yml", "  vars:"]
     for first, answers in places.items():
-        before = f"hostvars[inventory_hostname].{first} | default({'none' if first.startswith('llm_d_') else _default(first)})"
+        before = f"hostvars[inventory_hostname].{first} | default({_if_left_out(first)})"
         lines += [f"    {first}: >-", f"      {{{{ {before} | llm_d.inference.answered({{", *(f"        {each}," for each in answers), "      }) }}"]
     return "\n".join(["---", "# Written by tools/generate.py. Do not edit.", *lines]) + "\n"
 
@@ -143,8 +143,10 @@ def _place(inner: str, variable: str) -> str:
     return f"'[' ~ ({SERVICE} | default('')) ~ ']{inner.removeprefix('[]')}': {answer}"
 
 
-def _default(name: str) -> str:
-    return json.dumps(field_of(name).default).replace("null", "none").replace('"', "'")
+def _if_left_out(name: str) -> str:
+    """What a variable has that the inventory leaves out, as Jinja: its default. In the user's file null or an empty text is a mistake."""
+    field = field_of(name)
+    return json.dumps(field.default).replace("null", "none").replace('"', "'")
 
 
 def arguments(name: str, pattern: Facts, questions: Facts) -> str:

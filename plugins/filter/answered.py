@@ -16,7 +16,7 @@ description:
 positional: _input, answers
 options:
   _input:
-    description: The value of the inventory. V(null) where it has none.
+    description: The value of the inventory, empty where it has none.
     type: raw
     required: true
   answers:
@@ -32,13 +32,13 @@ EXAMPLES = r"""
   ansible.builtin.import_playbook: llm_d.inference.site
   vars:
     llm_d_model_services: >-
-      {{ hostvars[inventory_hostname].llm_d_model_services | default(none)
+      {{ hostvars[inventory_hostname].llm_d_model_services | default([])
          | llm_d.inference.answered({'[' ~ survey_service ~ '].model.uri': survey_model | default('')}) }}
 """
 
 RETURN = r"""
 _value:
-  description: The value with the answers. V(null) where neither is given.
+  description: The value with the answers. The value of the inventory where none is given.
   type: raw
   sample: [{name: qwen, model: {uri: hf://Qwen/Qwen3-0.6B}}]
 """
