@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT))
 from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
 from tools import endpoint_picker, import_graph, manifests, patterns, public_plugins, tables  # noqa: E402
+from tools.manifests import BANNER  # noqa: E402
 
-BANNER = "Written by tools/generate.py. Do not edit."
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
 MODEL_SERVICE = {
     "short_description": "Deploy the model servers of each model service, with their Service and HTTPRoute",

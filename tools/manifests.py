@@ -19,6 +19,7 @@ from plugins.plugin_utils.planning import definitions
 Facts = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden/manifests"
+BANNER = "Written by tools/generate.py. Do not edit."
 
 
 class Dumper(yaml.SafeDumper):

@@ -15,8 +15,8 @@ import yaml
 
 from plugins.module_utils.schema.fields import Field
 from plugins.module_utils.schema.variables import VARIABLES
-from plugins.plugin_utils.role_options import options_of
-from tools.manifests import Dumper
+from plugins.plugin_utils.role_options import options_of, owner
+from tools.manifests import BANNER, Dumper
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "extensions/patterns"
@@ -33,11 +33,10 @@ def data() -> Facts:
 
 def field_of(path: str) -> Field:
     """The option at a path of the user's file, or of a role."""
-    first, *rest = re.sub(r"\[\]", ".[]", path).split(".")
-    role = next((name for name in sorted((each.name for each in (ROOT / "roles").iterdir()), key=len) if first.startswith(f"{name}_")), "")
-    field = VARIABLES[first] if first.startswith("llm_d_") else options_of(role)[first]
+    first, *rest = re.sub(r"(\[\]|\{\})", r".\1", path).split(".")
+    field = VARIABLES[first] if first.startswith("llm_d_") else options_of(owner(first))[first]
     for step in rest:
-        found = field.elements if step == "[]" else (field.options or {})[step]
+        found = field.elements if field.type in ("list", "map") else (field.options or {})[step]
         assert found is not None, path
         field = found
     return field
@@ -45,15 +44,18 @@ def field_of(path: str) -> Field:
 
 def question(variable: str, about: Facts, required: bool) -> Facts:
     """A question of a survey. Its type, choices and bounds are those of the option, so that it asks for nothing that is refused."""
-    field = field_of(about["like"] if "like" in about else about["sets"])
-    element = field.elements if field.type == "list" else None
-    choices = list(map(str, (element or field).choices)) or (_BOOLEANS if field.type == "bool" else [])
-    kind = "password" if field.secret else {"int": "integer", "float": "float", "list": "textarea"}.get(field.type, "text")
+    field = field_of(about["sets"])
+    listed = field.type == "list"
+    one = field_of(about["like"]) if "like" in about else (listed and field.elements) or field
+    choices = list(map(str, one.choices)) or (_BOOLEANS if one.type == "bool" else [])
+    kind = "password" if one.secret else {"int": "integer", "float": "float"}.get(one.type, "text")
     if choices:
-        kind = "multiselect" if element else "multiplechoice"
+        kind = "multiselect" if listed else "multiplechoice"
+    elif listed:
+        kind = "textarea"
     text = about["text"] if required else f"{about['text']} {_left_out(field)}"
     # AWX has whole numbers for bounds.
-    bounds = {"min": field.minimum and math.ceil(field.minimum), "max": field.maximum and math.floor(field.maximum)}
+    bounds = {"min": one.minimum and math.ceil(one.minimum), "max": one.maximum and math.floor(one.maximum)}
     limits = {key: bound for key, bound in bounds.items() if bound is not None and kind in ("integer", "float")}
     return {
         "type": kind,
@@ -78,8 +80,10 @@ def asked_by(pattern: Facts) -> list[str]:
 
 
 def _left_out(field: Field) -> str:
-    default = json.dumps(field.default) if not isinstance(field.default, str) else field.default
-    return f"If empty, the value of the inventory, or {default}." if field.default not in (None, "", [], {}) else "If empty, the value of the inventory."
+    if field.default in (None, "", [], {}):
+        return "If empty, the value of the inventory."
+    default = field.default if isinstance(field.default, str) else json.dumps(field.default)
+    return f"If empty, the value of the inventory, or {', '.join(field.default) if field.type == 'list' else default}."
 
 
 def definition(name: str, pattern: Facts, questions: Facts) -> Facts:
@@ -130,7 +134,7 @@ def playbook(pattern: Facts, questions: Facts) -> str:
     for first, answers in places.items():
         before = f"hostvars[inventory_hostname].{first} | default({_if_left_out(first)})"
         lines += [f"    {first}: >-", f"      {{{{ {before} | llm_d.inference.answered({{", *(f"        {each}," for each in answers), "      }) }}"]
-    return "\n".join(["---", "# Written by tools/generate.py. Do not edit.", *lines]) + "\n"
+    return "\n".join(["---", f"# {BANNER}", *lines]) + "\n"
 
 
 def _place(inner: str, variable: str) -> str:
@@ -155,16 +159,15 @@ def arguments(name: str, pattern: Facts, questions: Facts) -> str:
     spec["options"] = {each["variable"]: _argument(each) for each in survey(pattern, questions)}
     spec["examples"] = f"ansible-playbook -i inventories/mine extensions/patterns/{name}/playbooks/{name}.yml\n"
     document = {"short_description": pattern["short_description"], "description": pattern["description"], "argument_specs": {name: spec}}
-    return "---\n# Written by tools/generate.py. Do not edit.\n" + yaml.dump(document, Dumper=Dumper, sort_keys=False, width=150, allow_unicode=True)
+    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=Dumper, sort_keys=False, width=150, allow_unicode=True)
 
 
 def _argument(asked: Facts) -> Facts:
     """An answer as an option of a play: a text, or a list where several choices are selected."""
     spec = {"type": "str", "required": asked["required"], "description": asked["question_description"]}
-    if asked["type"] == "multiselect":
-        return {**spec, "type": "list", "elements": "str"}
-    empty = [] if asked["required"] else [""]
-    return {**spec, "choices": [*asked["choices"], *empty]} if asked["type"] == "multiplechoice" else spec
+    if "choices" in asked:
+        spec["choices"] = [*asked["choices"], *([] if asked["required"] else [""])]
+    return {**spec, "type": "list", "elements": "str"} if asked["type"] == "multiselect" else spec
 
 
 def readme(name: str, pattern: Facts, questions: Facts) -> str:
@@ -180,7 +183,7 @@ def readme(name: str, pattern: Facts, questions: Facts) -> str:
         ]
         rows.append(f"| {' | '.join(cells)} |")
     lines = [
-        "<!-- Written by tools/generate.py. Do not edit. -->",
+        f"<!-- {BANNER} -->",
         f"# {pattern['title']}",
         "",
         pattern["description"],
@@ -204,7 +207,7 @@ def readme(name: str, pattern: Facts, questions: Facts) -> str:
 
 def _bounds(asked: Facts) -> str:
     if "choices" in asked and asked["choices"] != _BOOLEANS:
-        return " One of " + ", ".join(f"`{each}`" for each in asked["choices"]) + "."
+        return (" Any of " if asked["type"] == "multiselect" else " One of ") + ", ".join(f"`{each}`" for each in asked["choices"]) + "."
     if "max" in asked:
         return f" From {asked['min']} to {asked['max']}."
     return f" At least {asked['min']}." if "min" in asked else ""

@@ -90,7 +90,7 @@ def option_problems(variables: t.Mapping[str, t.Any], extra: t.Collection[str], 
         for name in sorted(str(each) for each in variables if str(each).startswith(f"{prefix}_")):
             if name in options:
                 found += _wrong(name, variables[name], options[name], prefix in roles, template)
-            elif name not in RESULTS and _owner(name) == prefix:
+            elif name not in RESULTS and owner(name) == prefix:
                 found += _unknown(name, variables[name], prefix, name in extra)
     return found + _nearly(extra)
 
@@ -110,7 +110,7 @@ def locked_paths(variables: t.Mapping[str, t.Any], template: Template) -> list[P
     return found
 
 
-def _owner(name: str) -> str:
+def owner(name: str) -> str:
     """The longest prefix of a role or playbook that a name has; "" where it has none."""
     return max((prefix for prefix in _known() if name.startswith(f"{prefix}_")), key=len, default="")
 
@@ -200,7 +200,7 @@ def _nearly(extra: t.Collection[str]) -> list[Problem]:
     known = [name for options in _known().values() for name in options] + list(VARIABLES)
     found = []
     for name in sorted(extra):
-        if name in known or (_owner(name) and _owner(name) != _MAGIC) or name.startswith(("llm_d_", "ansible_")) or name in RESULTS:
+        if name in known or (owner(name) and owner(name) != _MAGIC) or name.startswith(("llm_d_", "ansible_")) or name in RESULTS:
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:

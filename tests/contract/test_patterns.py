@@ -113,6 +113,7 @@ def test_a_survey_asks_for_nothing_that_is_refused(folder: Path) -> None:
             assert each.get("min", -math.inf) >= (-math.inf if field.minimum is None else field.minimum)
             assert each.get("max", math.inf) <= (math.inf if field.maximum is None else field.maximum)
         assert (each["type"] == "password") == field.secret
+        assert (each["type"] in ("multiselect", "textarea")) == (field_of(about["sets"]).type == "list")
 
 
 def test_few_answers_are_required() -> None:
