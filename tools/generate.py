@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import endpoint_picker, import_graph, manifests, patterns, public_plugins, tables  # noqa: E402
+from tools import controller, endpoint_picker, import_graph, manifests, patterns, public_plugins, tables  # noqa: E402
 from tools.manifests import BANNER  # noqa: E402
 
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
@@ -252,6 +252,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/architecture.md": f"<!-- {BANNER} -->\n{import_graph.page()}",
         **manifests.generated(),
         **patterns.generated(),
+        **controller.generated(),
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
         text = files[spec] if path == spec else path.read_text(encoding="utf-8")

@@ -9,7 +9,6 @@ import dataclasses
 import typing as t
 
 from ansible import constants
-from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -23,7 +22,7 @@ from ..module_utils.plan.build import problems as problems_of
 from ..module_utils.schema.fields import Problem
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
-from ..plugin_utils.role_options import locked_paths, option_problems
+from ..plugin_utils.role_options import locked_paths, missing_options, option_problems
 from ..plugin_utils.run_files import remove_orphans
 
 CALLBACK = "llm_d.inference.fleet"
@@ -41,15 +40,16 @@ class ActionModule(ActionBase):
 
     _requires_connection = False
     _supports_check_mode = True
-    _VALID_ARGS = frozenset(("file",))
+    _VALID_ARGS = frozenset(("playbook",))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Check the variables; makes no connection. Removes temporary files of runs that were killed."""
         result = super().run(tmp, task_vars)
         remove_orphans()
         variables = task_vars or {}
-        if not boolean(self._task.args.get("file", True), strict=False):
-            return {**result, "changed": False, **_refused(in_order(self._options(variables)))}
+        playbook = self._task.args.get("playbook")
+        if playbook:
+            return {**result, "changed": False, **_refused(in_order(self._options(variables) + missing_options(playbook, variables)))}
         if len(fleet(variables)) > 1 and CALLBACK not in (constants.CALLBACKS_ENABLED or []):
             display.warning(NO_PAGE)
         user, untemplated = read(variables, self._templar.template)

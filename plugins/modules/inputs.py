@@ -17,10 +17,9 @@ description:
   - Each mistake names the place, the value, why it is wrong and what to write instead.
   - Runs on the controller, connects to nothing and changes nothing.
 options:
-  file:
-    description: Whether the C(llm_d_) variables are checked. Without them only the options of roles and playbooks are, in a play that needs no file.
-    type: bool
-    default: true
+  playbook:
+    description: Name of the playbook, of one that needs no file. The options of roles and playbooks alone are checked, and those that it requires.
+    type: str
 notes:
   - Works as an action plugin, since only the controller knows the variables.
 seealso:

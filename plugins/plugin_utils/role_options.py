@@ -27,6 +27,20 @@ from .results import unwritable
 
 # The options of playbooks that belong to no role. tests/contract/test_role_options.py compares them with the playbooks.
 PLAYBOOKS: dict[str, dict[str, Field]] = {
+    "configure_awx": {
+        "configure_awx_organization": Field("str", "Name of the organization.", default="Default"),
+        "configure_awx_project_url": Field("str", "The repository whose playbooks are started.", default="https://github.com/llm-d/llm_d.inference.git"),
+        "configure_awx_project_branch": Field("str", "Its branch, tag or commit."),
+        "configure_awx_inventory_url": Field("str", "The repository with your inventory.", required=True, example="https://git.example.com/stack.git"),
+        "configure_awx_inventory_branch": Field("str", "Its branch, tag or commit."),
+        "configure_awx_inventory_path": Field("str", "Folder of the inventory in its repository.", default="inventories/mine"),
+        "configure_awx_kubeconfig": Field("str", "A kubeconfig for the credentials that are created. If omitted, the credentials are there."),
+        "configure_awx_credentials": Field("list", "Names of the credentials of the jobs.", default=["llm-d: Cluster"], elements=Field("str", "")),
+        "configure_awx_controller_credential": Field("str", "Name of the credential that writes into approvals.", default="llm-d: Controller"),
+        "configure_awx_image": Field("str", "Image of the execution environment. If omitted, the one of the organization."),
+        "configure_awx_notification_url": Field("str", "Webhook that each end of a job is sent to. If omitted, none."),
+        "configure_awx_scheduled": Field("bool", "Whether the schedules are enabled.", default=False),
+    },
     "export": {"export_path": Field("str", "Folder of the files.")},
     "inventory": {f"inventory_{name}": Field("str", "See cluster_inventory.") for name in ("name", "folder", "kubeconfig", "context")},
     "pin_images": {"pin_images_file": Field("str", "The file with the digests.")},
@@ -36,7 +50,7 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
 # The paths that a playbook writes to.
 WRITTEN = ("benchmark_path", "calibrate_path", "compare_path", "export_path", "pin_images_file")
 # Facts that roles set for later plays and other roles.
-RESULTS = frozenset({"diagnose_drift", "inventory_written", "objects_refused", "objects_untried", "validation_verdict"})
+RESULTS = frozenset({"diagnose_drift", "inventory_written", "objects_refused", "objects_untried", "record_surplus", "validation_verdict"})
 _MAGIC = "inventory"  # Ansible has variables of its own with this prefix
 _KINDS: dict[str, Kind] = {"path": "str", "raw": "any", "str": "str", "bool": "bool", "int": "int", "float": "float"}
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -93,6 +107,13 @@ def option_problems(variables: t.Mapping[str, t.Any], extra: t.Collection[str], 
             elif name not in RESULTS and owner(name) == prefix:
                 found += _unknown(name, variables[name], prefix, name in extra)
     return found + _nearly(extra)
+
+
+def missing_options(playbook: str, variables: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Problems of the options that a playbook requires."""
+    required = {name: field for name, field in PLAYBOOKS.get(playbook, {}).items() if field.required}
+    left_out = [name for name in required if variables.get(name) is None or blank(variables[name])]
+    return [problem for name in left_out for problem in complete(None, required[name], name)[1]]
 
 
 def locked_paths(variables: t.Mapping[str, t.Any], template: Template) -> list[Problem]:

@@ -43,7 +43,8 @@ def test_tasks_read_the_options_that_role_facts_returns(role: str) -> None:
 
 def test_the_options_of_playbooks_are_known() -> None:
     own = {f"{name}_" for name in PLAYBOOKS}
-    read = {name for text in texts("playbooks/*.yml").values() for name in re.findall(r"\b[a-z]\w+", expressions(text)) if name.startswith(tuple(own))}
+    found = texts("playbooks/**/*.yml", "extensions/controller/*.yml").values()
+    read = {name for text in found for name in re.findall(r"\b[a-z]\w+", expressions(text)) if name.startswith(tuple(own))}
     magic = {"inventory_dir", "inventory_hostname", "inventory_written"}
     assert read - magic == {name for options in PLAYBOOKS.values() for name in options}
 
@@ -60,7 +61,7 @@ def test_the_facts_that_roles_set_are_known() -> None:
     """They bear the prefix of a role, and are no options."""
     roles = tuple(f"{role}_" for role in ROLES)
     found = set()
-    for text in texts("roles/*/tasks/*.yml", "playbooks/*.yml").values():
+    for text in texts("roles/*/tasks/*.yml", "playbooks/**/*.yml").values():
         found |= set(re.findall(r"^ *register: ([a-z]\w*)", text, re.MULTILINE))
         for block in re.findall(r"ansible\.builtin\.set_fact:\n((?: {4,}\S.*\n)+)", text):
             found |= set(re.findall(r"^ +([a-z]\w+):", block, re.MULTILINE))

@@ -225,10 +225,16 @@ def test_a_play_of_the_users_removes_in_reverse_order(play: Play, roles: list[t.
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("playbook", "wrong", "right"), [("inventory", "inventory_nmae", "inventory_name"), ("local_cluster", "local_cluster_stte", "local_cluster_state")]
+    ("playbook", "wrong", "right"),
+    [
+        ("inventory", "inventory_nmae", "inventory_name"),
+        ("local_cluster", "local_cluster_stte", "local_cluster_state"),
+        ("configure_awx", "configure_awx_inventory_path_", "configure_awx_inventory_path"),
+    ],
 )
 def test_a_play_without_a_file_refuses_unknown_options(playbook: str, wrong: str, right: str) -> None:
-    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", f"{wrong}=absent", "-e", "llm_d_anything=1")
+    required = ["-e", "configure_awx_inventory_url=https://git.example.com/stack.git"]
+    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", f"{wrong}=absent", "-e", "llm_d_anything=1", *required)
     shown = " ".join((done.stdout + done.stderr).split())
     assert done.returncode != 0 and "changed=0" in shown
     assert f"1 mistake in your variables. Nothing has been touched. - {wrong}: there is no such option. Did you mean '{right}'?" in shown

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""configure_awx.yml and the real modules of awx.awx, against a stand-in of AWX's API that refuses what AWX refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import typing as t
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from controller_api.server import Controller
+from keeping_api_server import PREPARED, KeepingApi
+from local_servers import serve
+from plays import ROOT
+
+pytestmark = pytest.mark.rest  # downloads awx.awx
+PACKAGE = "ansible==11.13.0"  # the last one with awx.awx
+OURS, THEIRS = "https://github.com/llm-d/llm_d.inference.git", "https://git.example.com/stacks.git"
+GIVEN = {
+    "inventory_url": THEIRS,
+    "inventory_path": "inventories/local",
+    "image": "registry.example.com/llm-d-ee:1",
+    "notification_url": "https://chat.example.com/x",
+}
+APPROVAL = "/api/v2/workflow_approval_templates"
+
+
+@pytest.fixture(name="awx", scope="module")
+def _awx(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of collections with awx.awx."""
+    folder = tmp_path_factory.mktemp("awx")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"awx.awx cannot be downloaded here: {done.stderr[-200:]}")
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder, [name for name in packed.namelist() if name.startswith("ansible_collections/awx/")])
+    return folder
+
+
+class Configured:
+    """A controller, and the playbooks that write to it. folder: for what a run needs."""
+
+    def __init__(self, api: Controller, awx: Path, folder: Path) -> None:
+        self.api, self._awx, self._folder = api, awx, folder
+        (folder / "config").write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
+
+    def run(self, playbook: str = "configure_awx", *arguments: str, **given: t.Any) -> int:
+        """The number of tasks that changed something."""
+        options = {"configure_awx_kubeconfig": f"{self._folder}/config", **{f"configure_awx_{name}": value for name, value in {**GIVEN, **given}.items()}}
+        where = {"CONTROLLER_HOST": self.api.url, "CONTROLLER_OAUTH_TOKEN": self.api.token, "CONTROLLER_VERIFY_SSL": "false"}
+        paths = {"ANSIBLE_COLLECTIONS_PATH": f"{ROOT}/collections:{self._awx}", "HOME": str(self._folder)}
+        done = plays.run(f"playbooks/{playbook}.yml", "-e", json.dumps(options), *arguments, **paths, **where)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+        return int(re.findall(r"changed=(\d+)", done.stdout)[-1])
+
+    def names(self, kind: str) -> set[str]:
+        return {each["name"] for each in self.api.objects(kind)}
+
+
+@pytest.fixture(name="made", scope="module")
+def _made(awx: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Configured]:
+    """With all that there is."""
+    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+        found = Configured(api, awx, tmp_path_factory.mktemp("made"))
+        assert found.run() > 10
+        yield found
+
+
+def test_all_of_it_is_made_once(made: Configured) -> None:
+    data = {name: items for path in (ROOT / "extensions/controller").glob("*.yml") for name, items in yaml.load(path.read_text(), _Loader).items()}
+    for name, kind in (("templates", "job_templates"), ("workflows", "workflow_job_templates"), ("notifications", "notification_templates")):
+        assert {each["name"] for each in data[f"controller_{name}"]} == made.names(kind)
+    surveys = {each["name"]: each["survey_spec"] for each in made.api.objects("job_templates")}
+    assert {each["name"]: each.get("survey_spec", {}) for each in data["controller_templates"]} == surveys
+    before = len(made.api.writes)
+    assert made.run() == 0
+    assert not [write for write in made.api.writes[before:] if write.changed]
+    assert made.api.complaints == [] and made.api.refused == []
+
+
+def test_what_is_left_out_is_not_made(awx: Path, tmp_path: Path) -> None:
+    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+        found = Configured(api, awx, tmp_path)
+        found.run(image="", notification_url="")
+        assert not found.names("notification_templates") and "llm-d" not in found.names("execution_environments")
+        assert not any(each["enabled"] for each in api.objects("schedules"))
+
+
+def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> None:
+    for template in made.api.objects("job_templates"):
+        asked = [each for each in (template["survey_spec"] or {}).get("spec", []) if each["required"]]
+        answers = {each["variable"]: each.get("choices", ["a"])[0] for each in asked}
+        status, _answer = posted(made.api, f"{template['url']}launch/", {"extra_vars": answers})
+        assert status == 201, template["name"]
+        assert answers.items() <= made.api.launches[-1]["extra_vars"].items()
+
+
+def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configured, tmp_path: Path) -> None:
+    """Of a cluster without a stack."""
+    services = [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]
+    cluster = KeepingApi(ready=True)
+    cluster.kept.update(PREPARED)
+    with serve(cluster.answer) as api:
+        plays.kubeconfig(tmp_path / "kubeconfig", api)
+        here = {
+            "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
+            "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
+            "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+        }
+        hosts = {"all": {"hosts": {"paris": {"ansible_connection": "local", "llm_d_model_services": services, **here}}}}
+        (tmp_path / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
+        (flow,) = made.names("workflow_job_templates")
+        made.run("ask_approval", "-i", str(tmp_path / "hosts.yml"), "-e", json.dumps({"awx_workflow_job_name": flow}))
+    (approval,) = made.api.objects("workflow_approval_templates")
+    assert approval["name"] == "llm-d: Approve the change"
+    head, now, changes, *lines = approval["description"].splitlines()
+    assert head == "paris" and re.fullmatch(r"  Verdict before the change: NOT OK: \d+ of \d+ claims hold, not .*sim/picker.*", now), now
+    assert changes == f"  Changes: {len(lines) - 1} differences" and "  - Deployment llm-d/sim-epp-solo: not there" in lines
+    assert lines[-1] == "  Deletes: nothing"
+    assert made.run() == 0  # the text stays
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes !unsafe as a text."""
+
+
+_Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
+
+
+def posted(controller: Controller, path: str, body: t.Any) -> tuple[int, t.Any]:
+    headers = {"Authorization": f"Bearer {controller.token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{controller.url}{path}", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.status, json.loads(answer.read() or b"{}")

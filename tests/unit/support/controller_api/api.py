@@ -1,0 +1,286 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The paths of the API: what a request reads or changes."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import copy
+import pathlib
+import typing as t
+import urllib.parse
+import uuid
+
+from controller_api import complaints, lists, playbooks, prompts, rules, surveys
+from controller_api.fields import Invalid, Refused, Values, forbidden, invalid, mapping, take
+from controller_api.store import RESOURCES, ROOT, TABLE, TEMPLATES, UNIFIED, Row, Store, now, shown_survey
+
+Answer = tuple[int, t.Any, bool]  # status, body, whether an object changed
+RESERVED = {"page", "page_size", "format", "order", "order_by", "search", "host_filter", "count_disabled", "no_truncate", "limit", "validate"}
+NO_PATH = Refused({"detail": "The requested resource could not be found."}, 404)
+UPDATED_BY = ("scm_type", "scm_url", "scm_branch", "scm_refspec")
+
+
+class Api:
+    """All objects, and what can be done with them. `projects` are checkouts by URL."""
+
+    def __init__(self, projects: dict[str, pathlib.Path]) -> None:
+        self.store = Store(projects)
+        self.complaints: list[str] = []
+        self.launches: list[Values] = []
+        for kind, rows in TABLE["seeds"].items():
+            for values in rows:
+                self.store.add(kind, values)
+        for name, seed in TABLE["credential_types"].items():
+            fields = [{"id": field, "type": "string", **more} for field, more in seed["fields"].items()]
+            inputs = {"fields": fields, "required": seed.get("required", [])}
+            self.store.add("credential_types", {"name": name, "kind": seed["kind"], "namespace": seed["namespace"], "managed": True, "inputs": inputs})
+        galaxy = self.store.where("credential_types", namespace="galaxy_api_token")[0]
+        public = {"name": "Ansible Galaxy", "credential_type": galaxy.id, "inputs": {"url": "https://galaxy.ansible.com/"}, "managed": True}
+        self.store.get("organizations", 1).lists["galaxy_credentials"] = [self.store.add("credentials", {**public, "kind": galaxy["namespace"]}).id]
+
+    def answer(self, method: str, path: str, query: list[tuple[str, str]], body: t.Any) -> Answer:
+        """The answer to a request of somebody who may do everything."""
+        kind, *rest = path.removeprefix(f"{ROOT}/").strip("/").split("/")
+        if path == f"{ROOT}/me/":
+            return 200, self.page(path, query, [self.store.show(self.store.get("users", 1))]), False
+        if kind == TEMPLATES and not rest:
+            allow(method, ["GET"])
+            return self.listing(kind, path, query)
+        if kind not in RESOURCES or len(rest) > 2 or rest and not rest[0].isdecimal():
+            raise NO_PATH
+        methods = RESOURCES[kind].get("methods", {})
+        if not rest:
+            if methods.get("list") == []:
+                raise NO_PATH
+            allow(method, methods.get("list", ["GET", "POST"]))
+            return self.listing(kind, path, query) if method == "GET" else self.created(kind, body)
+        if len(rest) == 1:
+            row = self.store.get(kind, int(rest[0]))
+            allow(method, methods.get("one", ["GET", "PATCH", "DELETE"]))
+            return self.one(method, row, body)
+        if rest[1] in RESOURCES[kind].get("lists", {}):
+            return self.associated(method, path, query, self.store.get(kind, int(rest[0])), rest[1], body)
+        if rest[1] in RESOURCES[kind].get("actions", []):
+            row = self.store.get(kind, int(rest[0]))
+            return ACTIONS[rest[1]](self, method, row, body)
+        raise NO_PATH
+
+    def page(self, path: str, query: list[tuple[str, str]], found: list[Values]) -> Values:
+        """One page of a list."""
+        said = dict(query)
+        size, number = min(int(said.get("page_size", 25)), 200), int(said.get("page", 1))
+        if number < 1 or number > 1 and (number - 1) * size >= len(found):
+            raise Refused({"detail": "Invalid page."}, 404)
+
+        def link(other: int) -> str:
+            return f"{path}?{urllib.parse.urlencode([*(pair for pair in query if pair[0] != 'page'), ('page', other)])}"
+
+        following = link(number + 1) if number * size < len(found) else None
+        results = found[(number - 1) * size : number * size]
+        return {"count": len(found), "next": following, "previous": link(number - 1) if number > 1 else None, "results": results}
+
+    def listing(self, kind: str, path: str, query: list[tuple[str, str]]) -> Answer:
+        """The objects of a kind that a query asks for."""
+        known = {name for one in (UNIFIED if kind == TEMPLATES else [kind]) for name in RESOURCES[one]["fields"] | RESOURCES[one].get("read_only", {})}
+        filters = [(name, value) for name, value in query if name not in RESERVED and not (name == "type" and kind != TEMPLATES)]
+        for name in (name.removeprefix("or__") for name, _value in filters):
+            if name not in {"id", "type", *known}:
+                raise Refused({"detail": f"{_model(kind)} has no field named '{name}'"})
+        found = [self.store.show(row) for row in self.store.where(kind) if _matches(row, filters)]
+        return 200, self.page(path, query, found), False
+
+    def taken(self, kind: str, body: t.Any, old: Row | None) -> Values:
+        """The fields that a body sets, each as it is kept."""
+        if not isinstance(body, dict):
+            raise Refused({"detail": "JSON parse error - not a JSON object"})
+        found: Values = {}
+        errors: Values = {}
+        for name, field in RESOURCES[kind]["fields"].items():
+            if old and field.get("fixed"):
+                continue
+            if name not in body:
+                if "default" not in field and not old:
+                    errors[name] = ["This field is required."]
+                continue
+            try:
+                found[name] = take(field, copy.deepcopy(body[name]), lambda to, number: self.store.find(to, number) is not None)
+            except Invalid as wrong:
+                errors[name] = [str(wrong)]
+        if errors:
+            raise Refused(errors)
+        return found
+
+    def checked(self, kind: str, body: t.Any, old: Row | None) -> Values:
+        """The values of an object that a body makes or changes, or the refusal."""
+        sent = self.taken(kind, body, old)
+        defaults = {name: field.get("default") for name, field in RESOURCES[kind]["fields"].items()}
+        new = {**copy.deepcopy(defaults), **RESOURCES[kind].get("read_only", {}), **(copy.deepcopy(old.values) if old else {}), **sent}
+        if new.get("identifier") == "uuid4":
+            new["identifier"] = str(uuid.uuid4())
+        change = rules.Change(self.store, kind, sent, new, old)
+        rules.check(change)
+        return change.new
+
+    def created(self, kind: str, body: t.Any) -> Answer:
+        """Makes an object."""
+        row = self.store.add(kind, self.checked(kind, body, None))
+        shown = self.saved(row, body, {})
+        if kind == "tokens":
+            row.values["token"] = shown["token"] = uuid.uuid4().hex
+        return 201, shown, True
+
+    def one(self, method: str, row: Row, body: t.Any) -> Answer:
+        """Reads, changes or removes one object."""
+        if method == "GET":
+            return 200, self.store.show(row), False
+        if method == "DELETE":
+            if row.values.get("managed"):
+                raise forbidden("You do not have permission to perform this action.")
+            self.store.remove(row)
+            return RESOURCES[row.kind].get("deleted", 204), None, True
+        before, values = row.values, self.checked(row.kind, body, row)
+        if values.get("unified_job_template") != before.get("unified_job_template"):
+            self.store.leave_approval(row)
+        row.values = values
+        row.hidden["modified"] = now()
+        return 200, self.saved(row, body, before), row.values != before
+
+    def saved(self, row: Row, body: Values, before: Values) -> Values:
+        """What is answered to somebody who has made or changed an object."""
+        update = self.update(row) if row.kind == "projects" and (not before or any(row[name] != before[name] for name in UPDATED_BY)) else None
+        for parent in self.store.where("job_templates", project=row.id) if row.kind == "projects" else []:
+            parent.values["organization"] = row["organization"]
+        self.complaints += [f"{row.url} ({row.name}): {text}" for text in complaints.of(self.store, row, body)]
+        shown = self.store.show(row)
+        if update:  # this answer is given before the update has ended
+            summary = {"id": update.id, "name": update.name, "status": "pending", "failed": False}
+            shown |= {"status": "pending", "summary_fields": {**shown["summary_fields"], "current_update": summary, "current_job": summary}}
+        return shown
+
+    def update(self, row: Row) -> Row | None:
+        """Updates a project at once: it has the playbooks of its checkout then, or has failed where there is none. A manual one is read only."""
+        folder = self.store.checkouts.get(row["scm_url"] or row["local_path"])
+        row.hidden["playbooks"] = playbooks.playbooks(folder) if folder else []
+        if not row["scm_type"]:
+            return None
+        row.values["local_path"] = row["local_path"] or f"_{row.id}__{row.name.lower().replace(' ', '_')}"
+        status = {"status": "successful" if folder else "failed", "scm_revision": playbooks.revision(folder, row["scm_branch"]) if folder else ""}
+        row.values |= {**status, "last_job_run": now(), "last_updated": now(), "last_update_failed": not folder, "last_job_failed": not folder}
+        return self.store.add("project_updates", {"name": row.name, "project": row.id, "failed": not folder, "started": now(), "finished": now(), **status})
+
+    def associated(self, method: str, path: str, query: list[tuple[str, str]], parent: Row, name: str, body: t.Any) -> Answer:
+        """Reads or changes a list of an object."""
+        allow(method, ["GET", "POST"])
+        what, numbers = RESOURCES[parent.kind]["lists"][name], parent.lists[name]
+        if method == "GET":
+            return 200, self.page(path, query, [self.store.show(row) for row in self.store.listed(parent, name)]), False
+        if not isinstance(body, dict):
+            raise Refused("invalid type for post data")
+        number, leave = body.get("id"), "disassociate" in body
+        if not number and "given" in what:
+            raise Refused({"msg": f"{what['given']} 'id' field is missing."})
+        if not number and leave:
+            raise Refused({"msg": '"id" is required to disassociate'})
+        if number and not isinstance(number, int):
+            raise Refused({"msg": '"id" field must be an integer.'})
+        if not number:
+            raise Refused({"detail": "The stand-in makes no objects within a list."}, 501)
+        row = self.store.find(what["of"], number)
+        if row is None:
+            raise Refused({"detail": f"{_model(what['of'])} matching query does not exist."})
+        changed = (number in numbers) is leave
+        if not leave:
+            lists.check(self.store, parent, name, row)
+        parent.lists[name] = [other for other in numbers if other != number] + ([] if leave else [number]) if changed else numbers
+        if leave and row.kind == "labels" and not any(row.id in other.lists["labels"] for rows in self.store.rows.values() for other in rows.values()):
+            self.store.remove(row)  # nobody has it any more
+        return 204, None, changed
+
+    def playbooks(self, method: str, row: Row, _body: t.Any) -> Answer:
+        allow(method, ["GET"])
+        return 200, row.hidden["playbooks"], False
+
+    def project_update(self, method: str, row: Row, _body: t.Any) -> Answer:
+        allow(method, ["GET", "POST"])
+        if method == "GET":
+            return 200, {"can_update": bool(row["scm_type"])}, False
+        before = row["scm_revision"]
+        update = self.update(row)
+        if update is None:
+            raise Refused({"detail": 'Method "POST" not allowed.'}, 405)
+        return 202, {**self.store.show(update), "project_update": update.id}, row["scm_revision"] != before
+
+    def survey_spec(self, method: str, row: Row, body: t.Any) -> Answer:
+        allow(method, ["GET", "POST", "DELETE"])
+        if method == "GET":
+            return 200, shown_survey(row), False
+        before, row.survey = row.survey, surveys.checked(body, row.survey) if method == "POST" else {}
+        self.complaints += [f"{row.url} ({row.name}): survey: {text}" for text in complaints.of_survey(row)]
+        return 200, None, row.survey != before
+
+    def create_approval_template(self, method: str, row: Row, body: t.Any) -> Answer:
+        allow(method, ["GET", "POST"])
+        if method == "GET":
+            return 200, {}, False
+        status, shown, changed = self.created("workflow_approval_templates", body)
+        self.store.leave_approval(row)
+        row.values["unified_job_template"] = shown["id"]
+        return status, shown, changed
+
+    def launch(self, method: str, row: Row, body: t.Any) -> Answer:
+        allow(method, ["GET", "POST"])
+        needed = [question["variable"] for question in row.questions if question["required"]]
+        asks = {name: value for name, value in row.values.items() if name.startswith("ask_")}
+        if method == "GET":
+            free = not needed and not any(asks.values())
+            return 200, {**asks, "can_start_without_user_input": free, "survey_enabled": bool(row.questions), "variables_needed_to_start": needed}, False
+        try:
+            said = {**body, "extra_vars": mapping(body.get("extra_vars") or {})}
+        except Invalid as wrong:
+            raise invalid("extra_vars", str(wrong)) from None
+        verdict = prompts.judge(self.store, row, said, by_hand=row.kind == "job_templates")
+        project = self.store.find("projects", row.values.get("project"))
+        if project and project["last_update_failed"]:
+            verdict.errors["playbook"] = ["Missing a revision to run due to failed project update."]
+        if verdict.errors:
+            raise Refused(verdict.errors)
+        kind, number = RESOURCES[row.kind]["unified"], len(self.launches) + 1
+        variables = prompts.launched(self.store, row, verdict.taken.get("extra_vars", {}))
+        self.launches.append({"id": number, "template": row.name, "type": kind, "extra_vars": variables, "prompts": verdict.taken})
+        job = {kind: number, "id": number, "type": kind, "url": f"{ROOT}/{kind}s/{number}/", "name": row.name, "status": "pending"}
+        return 201, {**job, "ignored_fields": verdict.ignored}, True
+
+
+ACTIONS: dict[str, c.Callable[[Api, str, Row, t.Any], Answer]] = {
+    "playbooks": Api.playbooks,
+    "update": Api.project_update,
+    "survey_spec": Api.survey_spec,
+    "create_approval_template": Api.create_approval_template,
+    "launch": Api.launch,
+}
+
+
+def allow(method: str, methods: list[str]) -> None:
+    """Raises that a path does not know this method."""
+    if method not in methods:
+        raise Refused({"detail": f'Method "{method}" not allowed.'}, 405)
+
+
+def _model(kind: str) -> str:
+    return str(RESOURCES[kind]["model"]).title().replace(" ", "") if kind in RESOURCES else "UnifiedJobTemplate"
+
+
+def _matches(row: Row, filters: list[tuple[str, str]]) -> bool:
+    """Whether filters leave this row."""
+    either = [_is(row, name.removeprefix("or__"), value) for name, value in filters if name.startswith("or__")]
+    every = [_is(row, name, value) for name, value in filters if not name.startswith("or__")]
+    return all(every) and (not either or any(either))
+
+
+def _is(row: Row, name: str, value: str) -> bool:
+    if name == "type":
+        return RESOURCES[row.kind]["type"] in value.split(",")
+    found = row.id if name == "id" else row.values.get(name)
+    return found is None if value.lower() in ("none", "null") else str(found) == value or isinstance(found, bool) and str(found).lower() == value.lower()

@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A stand-in of AWX's REST API that refuses what AWX 24.6.1 refuses: what the modules of awx.awx need to make all objects of a configuration.
+
+Here it is a server on loopback: threads, logins, and a log of what is written.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import pathlib
+import threading
+import traceback
+import typing as t
+import urllib.parse
+
+from controller_api.api import Answer, Api
+from controller_api.fields import Refused, Values, forbidden
+from controller_api.store import RESOURCES, ROOT, shown_survey
+
+VERSION = "24.6.1"
+NOT_LOGGED_IN = Refused({"detail": "Authentication credentials were not provided. To establish a login session, visit /api/login/."}, 401)
+
+
+class Write(t.NamedTuple):
+    """A request that was to change something, and whether an object is another one since."""
+
+    method: str
+    path: str
+    body: t.Any
+    changed: bool
+
+
+class Controller:
+    """AWX 24.6.1 with one administrator. `projects` are the checkouts of projects by their URL, or by the local path of manual ones."""
+
+    user, password = "admin", "the password of the stand-in"
+
+    def __init__(self, projects: dict[str, pathlib.Path] | None = None) -> None:
+        self.api = Api(projects or {})
+        self.writes: list[Write] = []
+        self.refused: list[tuple[str, str, int, t.Any]] = []
+        self.complaints, self.launches = self.api.complaints, self.api.launches
+        self.token: str = self.api.created("tokens", {"description": "of the tests"})[1]["token"]
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.controller = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Controller:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def objects(self, kind: str) -> list[Values]:
+        """All objects of a kind as answers show them, with the names in their `lists` and their `survey_spec`."""
+        store = self.api.store
+        with self._lock:
+            rows = list(store.rows[kind].values())
+            names = [{name: [one.name for one in store.listed(row, name)] for name in RESOURCES[kind].get("lists", {})} for row in rows]
+            return [{**store.show(row), "lists": lists, "survey_spec": shown_survey(row)} for row, lists in zip(rows, names, strict=True)]
+
+    def answer(self, method: str, target: str, login: str, raw: bytes) -> tuple[int, t.Any, bool]:
+        """(status, body, whether the caller is known); one request after the other."""
+        parts = urllib.parse.urlsplit(target)
+        with self._lock:
+            try:
+                body = json.loads(raw) if raw else {}
+            except ValueError as wrong:
+                return 400, {"detail": f"JSON parse error - {wrong}"}, False
+            scope = self._scope(login)
+            changed = False
+            try:
+                status, answered, changed = self._answer(method, parts, scope, body)
+            except Refused as refusal:
+                status, answered = refusal.status, refusal.body
+                self.refused.append((method, target, status, answered))
+            except Exception:  # a mistake of ours, which the client is to see
+                status, answered = 500, {"detail": traceback.format_exc()}
+            if method != "GET":
+                self.writes.append(Write(method, parts.path, body, changed))
+            return status, answered, scope is not None
+
+    def _answer(self, method: str, parts: urllib.parse.SplitResult, scope: str | None, body: t.Any) -> Answer:
+        path = parts.path
+        if method == "GET" and path in ("/api/", f"{ROOT}/", f"{ROOT}/ping/"):
+            return 200, _root(path), False
+        if scope is None:
+            raise NOT_LOGGED_IN
+        if method != "GET" and "write" not in scope.split():
+            raise forbidden("You do not have permission to perform this action.")
+        if path == f"{ROOT}/config/":
+            return 200, {"version": VERSION, "time_zone": "UTC", "license_info": {"license_type": "open"}, "eula": "", "become_methods": []}, False
+        if not path.startswith(f"{ROOT}/") or not path.endswith("/"):
+            raise Refused({"detail": "The requested resource could not be found."}, 404)
+        return self.api.answer(method, path, urllib.parse.parse_qsl(parts.query, keep_blank_values=True), body)
+
+    def _scope(self, login: str) -> str | None:
+        """What somebody who logs in like this may do, if it is somebody we know."""
+        how, _space, secret = login.partition(" ")
+        if how == "Basic" and secret == base64.b64encode(f"{self.user}:{self.password}".encode()).decode():
+            return "write"
+        tokens = self.api.store.where("tokens", token=secret) if how == "Bearer" and secret else []
+        return str(tokens[0]["scope"]) if tokens else None
+
+
+def _root(path: str) -> Values:
+    if path == "/api/":
+        return {"description": "AWX REST API", "current_version": f"{ROOT}/", "available_versions": {"v2": f"{ROOT}/"}}
+    if path == f"{ROOT}/":
+        return {{"inventories": "inventory"}.get(kind, kind): f"{ROOT}/{kind}/" for kind in RESOURCES}
+    return {"ha": False, "version": VERSION, "active_node": "awx", "install_uuid": "0" * 32, "instances": [], "instance_groups": []}
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    controller: Controller
+    daemon_threads = True
+    request_queue_size = 128
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def _serve(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, body, known = self.server.controller.answer(self.command, self.path, self.headers.get("Authorization", ""), raw)
+        content = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("X-API-Product-Name", "AWX")
+        if known:
+            self.send_header("X-API-Product-Version", VERSION)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
