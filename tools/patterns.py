@@ -215,9 +215,9 @@ def _bounds(asked: Facts) -> str:
 
 def generated() -> dict[Path, str]:
     """The expected content of every file of the patterns."""
-    questions, patterns = (data()[key] for key in ("questions", "patterns"))
-    files: dict[Path, str] = {}
-    for name, pattern in patterns.items():
+    known, files = data(), dict[Path, str]()
+    questions = known["questions"]
+    for name, pattern in known["patterns"].items():
         folder = FOLDER / name
         files[folder / "meta/pattern.json"] = json.dumps(definition(name, pattern, questions), indent=2) + "\n"
         files[folder / f"playbooks/{name}.yml"] = playbook(pattern, questions)

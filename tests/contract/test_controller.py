@@ -10,13 +10,14 @@ import re
 import subprocess
 import sys
 import typing as t
-import urllib.request
 import zipfile
 from pathlib import Path
 
 import plays
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from controller_api.client import call
 from controller_api.server import Controller
 from keeping_api_server import PREPARED, KeepingApi
 from local_servers import serve
@@ -78,7 +79,7 @@ def _made(awx: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Con
 
 
 def test_all_of_it_is_made_once(made: Configured) -> None:
-    data = {name: items for path in (ROOT / "extensions/controller").glob("*.yml") for name, items in yaml.load(path.read_text(), _Loader).items()}
+    data = {name: items for path in (ROOT / "extensions/controller").glob("*.yml") for name, items in DataLoader().load_from_file(str(path)).items()}
     for name, kind in (("templates", "job_templates"), ("workflows", "workflow_job_templates"), ("notifications", "notification_templates")):
         assert {each["name"] for each in data[f"controller_{name}"]} == made.names(kind)
     surveys = {each["name"]: each["survey_spec"] for each in made.api.objects("job_templates")}
@@ -101,7 +102,7 @@ def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> Non
     for template in made.api.objects("job_templates"):
         asked = [each for each in (template["survey_spec"] or {}).get("spec", []) if each["required"]]
         answers = {each["variable"]: each.get("choices", ["a"])[0] for each in asked}
-        status, _answer = posted(made.api, f"{template['url']}launch/", {"extra_vars": answers})
+        status, _answer = call(made.api, "POST", f"{template['url']}launch/", {"extra_vars": answers})
         assert status == 201, template["name"]
         assert answers.items() <= made.api.launches[-1]["extra_vars"].items()
 
@@ -129,17 +130,3 @@ def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configu
     assert changes == f"  Changes: {len(lines) - 1} differences" and "  - Deployment llm-d/sim-epp-solo: not there" in lines
     assert lines[-1] == "  Deletes: nothing"
     assert made.run() == 0  # the text stays
-
-
-class _Loader(yaml.SafeLoader):
-    """Takes !unsafe as a text."""
-
-
-_Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
-
-
-def posted(controller: Controller, path: str, body: t.Any) -> tuple[int, t.Any]:
-    headers = {"Authorization": f"Bearer {controller.token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{controller.url}{path}", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return answer.status, json.loads(answer.read() or b"{}")

@@ -53,6 +53,7 @@ class Server(http.server.ThreadingHTTPServer):
     """A server on a free port whose behaviour is one function."""
 
     daemon_threads = True
+    request_queue_size = 128  # connections that nobody has accepted yet
     answer: c.Callable[..., t.Any]
 
     def handle_error(self, *args: t.Any) -> None:

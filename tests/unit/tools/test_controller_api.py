@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
-import urllib.error
-import urllib.request
 
 import pytest
+from controller_api.client import call
 from controller_api.server import Controller
 from waiting import until
 
@@ -29,18 +27,6 @@ QUESTIONS = [
 SURVEY = {"name": "", "description": "", "spec": QUESTIONS}
 FIELDS = {"fields": [{"id": "hf_token", "label": "Token", "secret": True}, {"id": "mirror", "label": "Mirror", "format": "url"}], "required": ["hf_token"]}
 WEBHOOK = {"url": "https://chat.example.com/", "headers": {}}
-
-
-def call(api, method, path, body=None, login=None):
-    """(status, what the answer says)."""
-    headers = {"Authorization": login if login is not None else f"Bearer {api.token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(api.url + path, method=method, data=None if body is None else json.dumps(body).encode(), headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            status, text = answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        status, text = error.code, error.read()
-    return status, json.loads(text) if text else None
 
 
 def make(api, resource, /, **body):

@@ -14,7 +14,7 @@ import uuid
 
 from controller_api import complaints, lists, playbooks, prompts, rules, surveys
 from controller_api.fields import Invalid, Refused, Values, forbidden, invalid, mapping, take
-from controller_api.store import RESOURCES, ROOT, TABLE, TEMPLATES, UNIFIED, Row, Store, now, shown_survey
+from controller_api.store import RESOURCES, ROOT, TABLE, TEMPLATES, UNIFIED, Row, Store, initial, now, shown_survey
 
 Answer = tuple[int, t.Any, bool]  # status, body, whether an object changed
 RESERVED = {"page", "page_size", "format", "order", "order_by", "search", "host_filter", "count_disabled", "no_truncate", "limit", "validate"}
@@ -115,8 +115,7 @@ class Api:
     def checked(self, kind: str, body: t.Any, old: Row | None) -> Values:
         """The values of an object that a body makes or changes, or the refusal."""
         sent = self.taken(kind, body, old)
-        defaults = {name: field.get("default") for name, field in RESOURCES[kind]["fields"].items()}
-        new = {**copy.deepcopy(defaults), **RESOURCES[kind].get("read_only", {}), **(copy.deepcopy(old.values) if old else {}), **sent}
+        new = {**initial(kind), **(copy.deepcopy(old.values) if old else {}), **sent}
         if new.get("identifier") == "uuid4":
             new["identifier"] = str(uuid.uuid4())
         change = rules.Change(self.store, kind, sent, new, old)

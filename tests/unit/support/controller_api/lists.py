@@ -23,17 +23,13 @@ def check(store: Store, parent: Row, name: str, row: Row) -> None:
     }
     if row.kind == "credentials":
         names |= {
-            "kind": _kind(store, row).values,
+            "kind": store.type_of(row).values,
             "doubled": _hash(row) in map(_hash, store.listed(parent, name)),
             "passwords": prompts.needed_passwords(store, row),
         }
     if name in LINKS:
         names |= {"elsewhere": any(row.id in parent.lists[other] for other in LINKS if other != name), "cycle": parent.id in _reached(store, row)}
     refuse(REFUSALS["lists"].get(name, []), names)
-
-
-def _kind(store: Store, credential: Row) -> Row:
-    return store.get("credential_types", credential["credential_type"])
 
 
 def _hash(credential: Row) -> tuple[int, str]:

@@ -20,11 +20,12 @@ def playbooks(folder: pathlib.Path) -> list[str]:
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in HIDDEN and not name.startswith(".")]
         paths = [pathlib.Path(place, name) for name in files if name.endswith((".yml", ".yaml"))]
-        found += [str(path.relative_to(folder)) for path in paths if _is_playbook(path)]
+        found += [str(path.relative_to(folder)) for path in paths if is_playbook(path)]
     return sorted(found, key=str.lower)
 
 
-def _is_playbook(path: pathlib.Path) -> bool:
+def is_playbook(path: pathlib.Path) -> bool:
+    """Whether it looks like one to AWX (awx/main/utils/ansible.py)."""
     text = path.read_text(encoding="utf-8", errors="ignore")
     return text.startswith("$ANSIBLE_VAULT;") or bool(PLAYBOOK.search(text))
 

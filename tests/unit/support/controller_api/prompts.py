@@ -26,7 +26,7 @@ def flag(field: str) -> str:
 
 def needed_passwords(store: Store, credential: Row) -> list[str]:
     """The inputs of a credential that are asked for at each launch."""
-    fields = store.get("credential_types", credential["credential_type"])["inputs"].get("fields", [])
+    fields = store.type_of(credential)["inputs"].get("fields", [])
     return [field["id"] for field in fields if field.get("ask_at_runtime") and credential["inputs"].get(field["id"]) == "ASK"]
 
 

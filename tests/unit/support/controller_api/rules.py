@@ -10,7 +10,7 @@ import dataclasses
 
 from controller_api import credential_types, notifications, prompts, schedules
 from controller_api.fields import ENCRYPTED, Refused, Values, invalid, mapping
-from controller_api.store import RESOURCES, TEMPLATES, Row, Store
+from controller_api.store import RESOURCES, TEMPLATES, Row, Store, initial
 from controller_api.tables import REFUSALS, refuse
 
 BLOCKED = ("HOME", "USER", "_", "TERM", "PATH")
@@ -36,7 +36,7 @@ class Change:
             "new": self.new,
             "old": self.old and self.old.values,
             "to": {name: row.names() for name, row in keys.items() if row},
-            "types": {name: self.store.get("credential_types", row["credential_type"]).values for name, row in credentials.items()},
+            "types": {name: self.store.type_of(row).values for name, row in credentials.items()},
             "used": self.old is not None and self.store.used(self.old),
         }
 
@@ -141,7 +141,7 @@ def _workflow(change: Change) -> None:
 def _node(change: Change) -> None:
     template, kept = change.store.find(TEMPLATES, change.new["unified_job_template"]), ("workflow_job_template", "identifier", "all_parents_must_converge")
     if template is None:  # it keeps no prompts
-        before = change.old.values if change.old else {name: field.get("default") for name, field in RESOURCES[change.kind]["fields"].items()}
+        before = change.old.values if change.old else initial(change.kind)
         change.new |= {name: value for name, value in before.items() if name not in kept}
     else:
         _saved(change, template, required=False)

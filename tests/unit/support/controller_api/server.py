@@ -3,19 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A stand-in of AWX's REST API that refuses what AWX 24.6.1 refuses: what the modules of awx.awx need to make all objects of a configuration.
 
-Here it is a server on loopback: threads, logins, and a log of what is written.
+Here it is a server on loopback: logins, and a log of what is written.
 """
 
 from __future__ import annotations
 
 import base64
-import http.server
+import contextlib
 import json
 import pathlib
 import threading
 import traceback
 import typing as t
 import urllib.parse
+
+from local_servers import JSON, serve
 
 from controller_api.api import Answer, Api
 from controller_api.fields import Refused, Values, forbidden
@@ -46,17 +48,15 @@ class Controller:
         self.complaints, self.launches = self.api.complaints, self.api.launches
         self.token: str = self.api.created("tokens", {"description": "of the tests"})[1]["token"]
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.controller = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._serving = contextlib.ExitStack()
+        self.url = ""  # once it is entered
 
     def __enter__(self) -> Controller:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        self.url = self._serving.enter_context(serve(self._respond))
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._serving.close()
 
     def objects(self, kind: str) -> list[Values]:
         """All objects of a kind as answers show them, with the names in their `lists` and their `survey_spec`."""
@@ -65,6 +65,11 @@ class Controller:
             rows = list(store.rows[kind].values())
             names = [{name: [one.name for one in store.listed(row, name)] for name in RESOURCES[kind].get("lists", {})} for row in rows]
             return [{**store.show(row), "lists": lists, "survey_spec": shown_survey(row)} for row, lists in zip(rows, names, strict=True)]
+
+    def _respond(self, handler: t.Any, method: str, target: str, raw: bytes) -> tuple[int, dict[str, str], str]:
+        status, body, known = self.answer(method, target, handler.headers.get("Authorization", ""), raw)
+        names = {"X-API-Product-Name": "AWX", **({"X-API-Product-Version": VERSION} if known else {})}
+        return status, {"Content-Type": JSON, **names}, "" if body is None else json.dumps(body)
 
     def answer(self, method: str, target: str, login: str, raw: bytes) -> tuple[int, t.Any, bool]:
         """(status, body, whether the caller is known); one request after the other."""
@@ -116,33 +121,3 @@ def _root(path: str) -> Values:
     if path == f"{ROOT}/":
         return {{"inventories": "inventory"}.get(kind, kind): f"{ROOT}/{kind}/" for kind in RESOURCES}
     return {"ha": False, "version": VERSION, "active_node": "awx", "install_uuid": "0" * 32, "instances": [], "instance_groups": []}
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    controller: Controller
-    daemon_threads = True
-    request_queue_size = 128
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def _serve(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        status, body, known = self.server.controller.answer(self.command, self.path, self.headers.get("Authorization", ""), raw)
-        content = b"" if body is None else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("X-API-Product-Name", "AWX")
-        if known:
-            self.send_header("X-API-Product-Version", VERSION)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""

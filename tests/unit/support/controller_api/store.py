@@ -60,6 +60,12 @@ class Row:
         return self.survey.get("spec", []) if self.values.get("survey_enabled") else []
 
 
+def initial(kind: str) -> Values:
+    """The values of an object of which nothing is said."""
+    resource = RESOURCES[kind]
+    return copy.deepcopy({**{name: field.get("default") for name, field in resource["fields"].items()}, **resource.get("read_only", {})})
+
+
 class Store:
     """All rows by kind and identifier."""
 
@@ -74,9 +80,7 @@ class Store:
         """A new row with these values, defaults for the others."""
         sequence = TEMPLATES if kind in UNIFIED else kind
         self.last[sequence] += 1
-        resource = RESOURCES[kind]
-        defaults = {name: field.get("default") for name, field in resource["fields"].items()}
-        row = Row(kind, self.last[sequence], copy.deepcopy({**defaults, **resource.get("read_only", {}), **values}))
+        row = Row(kind, self.last[sequence], {**initial(kind), **copy.deepcopy(values)})
         self.rows[kind][row.id] = row
         return row
 
@@ -96,6 +100,10 @@ class Store:
         """The rows of a kind with these values."""
         kinds = [one for one in UNIFIED if RESOURCES[one].get("list")] if kind == TEMPLATES else [kind]
         return [row for one in kinds for row in self.rows[one].values() if all(row.values.get(name) == value for name, value in values.items())]
+
+    def type_of(self, credential: Row) -> Row:
+        """The type of a credential."""
+        return self.get("credential_types", credential["credential_type"])
 
     def listed(self, row: Row, name: str) -> list[Row]:
         """What is associated with a row by this list."""
@@ -164,7 +172,7 @@ class Store:
 def masked(store: Store, row: Row, values: Values) -> Values:
     """The values of a row with its secrets masked."""
     if row.kind == "credentials":
-        _mask(values["inputs"], secrets(store.get("credential_types", row["credential_type"])), but="ASK")
+        _mask(values["inputs"], secrets(store.type_of(row)), but="ASK")
     elif row.kind == "notification_templates":
         kinds = TABLE["notification_types"][row["notification_type"]]
         _mask(values["notification_configuration"], [name for name, kind in kinds.items() if kind[0] == "password"])
