@@ -22,6 +22,7 @@ from ..module_utils.plan.build import problems as problems_of
 from ..module_utils.schema.fields import Problem
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
+from ..plugin_utils.results import without_credentials
 from ..plugin_utils.role_options import locked_paths, missing_options, option_problems
 from ..plugin_utils.run_files import remove_orphans
 
@@ -58,6 +59,7 @@ class ActionModule(ActionBase):
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
         found += self._options(variables) + self._backwards(user)
+        found += without_credentials(user)
         found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
         found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))

@@ -45,7 +45,7 @@ DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
     "runs": lambda plan, objects: benchmark_runs(plan),
     "targets": lambda plan, objects: targets.of(plan),
     "everything": lambda plan, objects: objects(),
-    "wanted": lambda plan, objects: wanted(with_secrets(plan, objects())),
+    "wanted": lambda plan, objects: wanted([*with_secrets(plan, objects()), *plan["reports"]["config_maps"]]),
     "running": _running,
     "started_at": lambda plan, objects: context.CLIARGS.get("start_at_task"),  # the task that the play starts at; None for the first one
     "owned": lambda plan, objects: owned(with_secrets(plan, objects()), plan["labels"]),

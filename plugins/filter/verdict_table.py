@@ -35,7 +35,7 @@ _value:
   type: list
   elements: str
   sample:
-    - "ok    llama-8b/sticky    0.61 s  6 requests with one shared prefix went to llama-8b-decode-7d4b9c-x2x9p (6) (x-inference-pod)"
+    - "ok    0.61 s  llama-8b/sticky: 6 requests with one shared prefix went to llama-8b-decode-7d4b9c-x2x9p (6) (x-inference-pod)"
     - "OK: 7 of 7 claims hold"
 """
 
@@ -54,9 +54,16 @@ def verdict_table(found: t.Any, failed: bool = False) -> list[str]:
     return claims.failures(found["claims"]) if failed else verdicts.table(found)
 
 
+def verdict_summary(found: t.Any) -> dict[str, t.Any]:
+    """A verdict in short."""
+    if not isinstance(found, dict) or "claims" not in found:
+        raise AnsibleFilterError("verdict_summary takes a verdict")
+    return verdicts.summary(found)
+
+
 class FilterModule:
-    """Filters of this file."""
+    """Filters of this file. The second one is described in the YAML of its name."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Names and functions."""
-        return {"verdict_table": verdict_table}
+        return {"verdict_table": verdict_table, "verdict_summary": verdict_summary}

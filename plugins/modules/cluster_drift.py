@@ -101,6 +101,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.diagnosis.drift_reader import read_drift
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.report.text import wrapped
 
 
 def summary(checked: int, differing: int, lines: list[str]) -> str:
@@ -108,7 +109,8 @@ def summary(checked: int, differing: int, lines: list[str]) -> str:
     if not differing:
         return f"{checked} objects compared: each is as planned"
     remedy = "playbooks/site.yml sets the fields of your file again; what others have added, they have to remove."
-    return "\n".join([f"{differing} of {checked} objects are not as planned:", *(f"- {line}" for line in lines), remedy])
+    said = [f"{differing} of {checked} objects are not as planned:", *(f"- {line}" for line in lines), remedy]
+    return "\n".join(part for line in said for part in wrapped(line, indent="  "))
 
 
 def main() -> None:

@@ -16,10 +16,12 @@ from ansible.utils.display import Display
 
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import printable
+from ..module_utils.report.text import wrapped
 from . import run_files
 from .in_process import InProcess, shown
 from .planning import fleet
 
+WIDTH = 80  # columns of the lines
 display = Display()
 
 
@@ -79,7 +81,8 @@ class Follower:
                 rest += file.read()
                 *lines, rest = rest.split("\n")
                 for line in lines:
-                    display.display(f"    {self._before}{spelled(printable(line))}")
+                    for part in wrapped(f"    {self._before}{spelled(printable(line))}", WIDTH, "      "):
+                        display.display(part)
                 if ended:
                     return
                 self._end.wait(self._interval)

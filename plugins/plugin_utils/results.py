@@ -14,6 +14,10 @@ import tempfile
 
 from ansible.utils.display import Display
 
+from ..module_utils.common.objects import Facts
+from ..module_utils.http import sigv4
+from ..module_utils.schema.fields import Problem
+
 BASE = "llm_d-results-"  # and the user's number
 display = Display()
 
@@ -44,6 +48,15 @@ def results_folder(wanted: str) -> str:
         return wanted
     display.warning(f"{why}, so the results of this run go to {instead}. Set llm_d_artifacts_dir to a folder that can be written.")
     return instead
+
+
+def without_credentials(user: Facts) -> list[Problem]:
+    """The problem of a bucket for reports without credentials, which would be found at the end of a run alone."""
+    asked = user.get("llm_d_artifacts")
+    if not isinstance(asked, dict) or not asked.get("s3") or sigv4.keys(os.environ):
+        return []
+    fix = f"Set {' and '.join(sigv4.NEEDED)}, in AWX by a credential of the type Amazon Web Services."
+    return [Problem("llm_d_artifacts.s3", None, "needs credentials, which the environment does not have.", fix)]
 
 
 def _is_ours(path: str) -> bool:

@@ -128,7 +128,7 @@ def errors(real: c.Sequence[Request], imitated: c.Sequence[Request]) -> dict[str
 
 
 def report(real: c.Mapping[str, c.Sequence[Request]], imitated: c.Mapping[str, c.Sequence[Request]]) -> Facts:
-    """{stages, largest, lines, table}: the percentiles of both and the differences, by stage; the largest difference; tables for a terminal and as Markdown."""
+    """{stages, largest, summary, lines, table}: percentiles of both and differences, by stage; the largest; tables for a terminal and as Markdown."""
     stages = [
         {"stage": name, "real": percentiles(asked), "imitated": percentiles(imitated[name]), "errors": errors(asked, imitated[name])}
         for name, asked in real.items()
@@ -138,7 +138,8 @@ def report(real: c.Mapping[str, c.Sequence[Request]], imitated: c.Mapping[str, c
     names = [f"{metric.removesuffix('_ms')}_p{percent}" for metric in METRICS for percent in PERCENTILES]
     rows = [["load", *(name.upper().replace("_P", " p") for name in names)]]
     rows += [[str(stage["stage"]), *(_cell(stage, name) for name in names)] for stage in stages]
-    return {"stages": stages, "largest": largest, "lines": text.aligned(rows, left=0), "table": "\n".join([*text.markdown(rows, left=0), ""])}
+    said = "no stage has enough requests to compare" if largest is None else f"the simulator differs by {largest:.0%} at most"
+    return {"stages": stages, "largest": largest, "summary": said, "lines": text.aligned(rows, left=0), "table": "\n".join([*text.markdown(rows, left=0), ""])}
 
 
 def _cell(stage: Facts, name: str) -> str:

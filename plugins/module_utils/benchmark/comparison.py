@@ -24,8 +24,8 @@ MUCH = 2.0  # times as much as the headline's gain that another percentile has t
 # Marks of a ratio, and what they mean.
 SAME, UNKNOWN = "≈", "?"
 LATE = "† The client itself was late: these numbers say nothing about the server."
-# Heads of the table for a terminal.
-SHORT = ("rate", "preset", "TTFT p50", "TTFT p90", "TTFT p99", "times sooner (p90)", "req/s", "tok/s", "cache hits", "busiest server", "failed")
+# Columns of the table for a terminal, which has no room for all, and their heads.
+SHORT = {0: "rate", 1: "preset", 2: "TTFT p50", 3: "TTFT p90", 4: "TTFT p99", 5: "times sooner (p90)", 6: "req/s", 8: "cache hits", 10: "failed"}
 MEANINGS = {
     SAME: "The intervals of 95 % confidence overlap: no difference is shown.",
     UNKNOWN: "Nothing is compared:",
@@ -213,8 +213,9 @@ def table(found: Facts) -> str:
 
 def lines(found: Facts) -> list[str]:
     """The table for a terminal, and what it says."""
+    short = [list(SHORT.values()), *([row[column] for column in SHORT] for row in rows(found)[1:])]
     late = [] if found["valid"] else [LATE]
-    return [*text.aligned([list(SHORT), *rows(found)[1:]], left=1), "", *text.paragraphs([found["headline"], *late, *explained(found)])]
+    return [*text.aligned(short, left=1), "", *text.paragraphs([found["headline"], *late, *explained(found)])]
 
 
 def explained(found: Facts) -> list[str]:

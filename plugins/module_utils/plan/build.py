@@ -19,6 +19,7 @@ from .checks.validate_benchmark import benchmark_problems
 from .checks.validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
 from .checks.validate_routes import route_problems
 from .checks.validate_services import front_problems, name_problems, object_names, service_problems, unstated_features
+from .cluster import reports
 from .cluster.leader_workers import leader_worker_problems, leader_worker_set
 from .cluster.pins import DIGESTS, pin_problems, pinned
 from .cluster.preflight import needs
@@ -263,6 +264,7 @@ def _derive(given: Facts) -> Facts:
         "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }
     planned["record"] = record(planned, user, groups, charts)
+    planned["reports"] = {"config_maps": reports.config_maps(planned, user), "s3": user[reports.VARIABLE]["s3"]}
     own["present"] = [{**head, "metadata": marked(head, planned["record"])} for head in own["present"]]
     planned["restore_points"] = [service["restore_point"] for service in planned["services"]]
     if user[DIGESTS]:

@@ -12,9 +12,9 @@ import typing as t
 from ..common.text import one_line
 
 MARGIN = 11  # columns that Ansible's callbacks put around a line: eight spaces, as JSON also quotes and a comma
-LINE, TABLE = 80 - MARGIN, 100 - MARGIN  # columns that text and tables may take, so that what is printed fits into 80 and 100
+LINE = 80 - MARGIN  # columns that text and tables may take, so that what is printed fits into 80
 GAP = "  "
-LEAST = 8  # columns of a name that has to be broken
+LEAST = 7  # columns of a name that has to be broken
 _PIECES = re.compile(r"[^\s_/-]*[_/-]?")
 _WHOLE = re.compile(r"[\"'(\[]*(?:[a-z]+://|/)")  # the start of an address or an absolute path
 _WORDS = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # of a shell command
@@ -56,31 +56,33 @@ def command(line: str, width: int = LINE) -> list[str]:
     return [piece for part in parts for piece in (part.replace('": "', '":\n    "', 1) if len(part) > width else part).split("\n")]
 
 
-def aligned(rows: c.Sequence[c.Sequence[str]], left: int, width: int = TABLE) -> list[str]:
+def aligned(rows: c.Sequence[c.Sequence[str]], left: int, width: int = LINE) -> list[str]:
     """Lines in columns of together at most `width`: where they are wider, heads are wrapped, then cells; nothing is left out. left: the column that begins
     on the left, which the others do not."""
     head, *body = rows
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    room = width - len(GAP) * (len(columns) - 1)
+    gap, room = GAP, width - len(GAP) * (len(columns) - 1)
     if sum(widths) > room:
         widths = [max([_longest(name.split()), *map(len, column[1:])]) for name, column in zip(head, columns, strict=True)]
+    if sum(widths) > room:
+        gap, room = " ", width - (len(columns) - 1)
     least = [
         min(_longest(_pieces(" ".join(column))), LEAST if place == left else size) for place, (column, size) in enumerate(zip(columns, widths, strict=True))
     ]
     while sum(widths) > room and any(size > smallest for size, smallest in zip(widths, least, strict=True)):
         widest = max((place for place, size in enumerate(widths) if size > least[place]), key=lambda place: widths[place])
         widths[widest] -= 1
-    return [line for number, row in enumerate(rows) for line in _lines(row, widths, left, bottom=not number and bool(body))]
+    return [line for number, row in enumerate(rows) for line in _lines(row, widths, left, gap, bottom=not number and bool(body))]
 
 
-def _lines(row: c.Sequence[str], widths: c.Sequence[int], left: int, bottom: bool) -> list[str]:
+def _lines(row: c.Sequence[str], widths: c.Sequence[int], left: int, gap: str, bottom: bool) -> list[str]:
     """A row as lines, its cells wrapped. bottom: whether short cells stand on the last of them."""
     cells = [_broken(cell, size) for cell, size in zip(row, widths, strict=True)]
     high = max(map(len, cells))
     full = [[""] * (high - len(cell)) + cell if bottom else cell + [""] * (high - len(cell)) for cell in cells]
     return [
-        GAP.join(cell[line].ljust(size) if place == left else cell[line].rjust(size) for place, (cell, size) in enumerate(zip(full, widths, strict=True)))
+        gap.join(cell[line].ljust(size) if place == left else cell[line].rjust(size) for place, (cell, size) in enumerate(zip(full, widths, strict=True)))
         for line in range(high)
     ]
 

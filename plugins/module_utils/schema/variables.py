@@ -398,6 +398,30 @@ VARIABLES: dict[str, Field] = {
         " In names, C(/) becomes C(%2F); one that a folder of results has, such as C(benchmark), ends with C(%).",
         default="artifacts",
     ),
+    "llm_d_artifacts": Field(
+        "dict",
+        "Where reports are kept beside O(llm_d_artifacts_dir), which in a job goes with its pod.",
+        default={},
+        options={
+            "config_map": Field(
+                "bool",
+                "Keep the reports of the last run in the cluster, each kind in a ConfigMap C(INSTANCE-report-NAME) in O(llm_d_namespace). What does not"
+                " fit into one is left out, and an annotation says so.",
+                default=False,
+            ),
+            "s3": Field(
+                "dict",
+                "Keep the reports of every run in a bucket of S3, or of what speaks its protocol, below C(PREFIX/HOST/INSTANCE/NAME/TIME). The environment"
+                " has the credentials: C(AWS_ACCESS_KEY_ID), C(AWS_SECRET_ACCESS_KEY) and, where there is one, C(AWS_SESSION_TOKEN).",
+                options={
+                    "bucket": Field("str", "Name of the bucket, which has to be there.", required=True, example="reports"),
+                    "prefix": Field("str", "What the names of the objects begin with.", default="llm-d"),
+                    "endpoint": Field("str", "URL of the service. If omitted, that of AWS.", format="http_url", example="https://minio.example.com:9000"),
+                    "region": Field("str", "The region. If omitted, C(AWS_REGION) of the environment, else us-east-1.", example="eu-central-1"),
+                },
+            ),
+        },
+    ),
     "llm_d_image_registry": Field(
         "str",
         "Mirror of the registries that the images come from. Its name replaces the registry of each image, and the path stays: C(ghcr.io/llm-d/x) is"

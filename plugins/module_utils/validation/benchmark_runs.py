@@ -85,12 +85,13 @@ def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Fa
     """{data, lines, failures, page}. `results`: registered by a loop over `runs`; `wholes`: the result.json of each service that has one."""
     found = [_service(result["item"]["name"], result, wholes.get(result["item"]["name"])) for result in results]
     failures = text.paragraphs(f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"])
-    data = {"ok": bool(found) and all(each["ok"] for each in found), **about, "services": found}
+    said = "; ".join(f"{each['name']}: {each['verdict']}" for each in found) or "nothing was measured"
+    data = {"ok": bool(found) and all(each["ok"] for each in found), "summary": said, **about, "services": found}
     lines = [line for each in found for line in _lines(each)]
     return {
         "data": data,
         "lines": lines,
-        "failures": failures or ([] if found else ["nothing was measured"]),
+        "failures": failures or ([] if found else [said]),
         "page": page.together("Benchmark", list(wholes.items()), about),
     }
 

@@ -18,8 +18,6 @@ from .warmup_claims import judge
 
 # In the order of their claims.
 CHECKS = ("platform", "objects", "warmup", "routing", "schedulers", "servers", "monitoring", "security")
-WIDEST = 28  # columns of the names of claims that leave room for evidence beside them
-BELOW = 6  # columns before evidence that stands below a claim
 # The group of a claim, by the end of its id.
 GROUPS = {
     "gateway": ("programmed", "route", "weights", "serving"),
@@ -130,21 +128,35 @@ def verdict(
 
 
 def table(found: c.Mapping[str, t.Any]) -> list[str]:
-    """The verdict as lines of text; at the end the curl line of each endpoint, and what deployment it is of. Evidence stands below a claim with a long name."""
-    width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
-    beside = width <= WIDEST
+    """The verdict as lines of text; at the end the curl line of each endpoint, and what deployment it is of."""
     lines = []
     for entry in [*found["claims"], *found["not_checked"]]:
-        mark, seconds = ("-", "") if "why" in entry else ("ok" if entry["ok"] else "FAIL", f"{entry['seconds']:6.2f} s")
-        head = f"{mark:4}  {entry['id']:{width if beside else 0}}  {seconds:8}  "
+        mark, seconds = ("-", "") if "why" in entry else ("ok" if entry["ok"] else "FAIL", f"{entry['seconds']:.2f} s")
+        head = f"{mark:4}{seconds:>8}  "
         evidence = f"not checked: {entry['why']}" if "why" in entry else entry["evidence"]
-        indent = " " * (len(head) if beside else BELOW)
-        lines += text.wrapped(head + evidence, text.TABLE, indent) if beside else [head.rstrip(), *text.wrapped(indent + evidence, text.TABLE, indent)]
-    held = sum(entry["ok"] for entry in found["claims"])
-    lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
+        lines += text.wrapped(f"{head}{entry['id']}: {evidence}", indent=" " * len(head))
+    lines.append(_headline(found))
     lines += [f"note: {name}: {pair}" for name, pair in found["versions"].get("other_pairs", {}).items()]
     lines += [line for entry in found["endpoints"] for line in text.command(curl(entry))]
-    return lines + (text.wrapped(f"deployment: {text.subject(found)}", text.TABLE, "  ") if text.subject(found) else [])
+    return lines + (text.wrapped(f"deployment: {text.subject(found)}", indent="  ") if text.subject(found) else [])
+
+
+def summary(found: c.Mapping[str, t.Any]) -> Facts:
+    """{ok, summary, endpoint, endpoints, versions}: what the next job of a workflow needs to know, and an approval."""
+    wrong = [entry["id"] for entry in found["claims"] if not entry["ok"]]
+    models = [{key: entry[key] for key in ("name", "url", "model")} for entry in found["endpoints"]]
+    return {
+        "ok": found["ok"],
+        "summary": _headline(found) + (f", not {', '.join(wrong)}" if wrong else ""),
+        "endpoint": found["endpoint"],
+        "endpoints": models,
+        "versions": found["versions"],
+    }
+
+
+def _headline(found: c.Mapping[str, t.Any]) -> str:
+    held = sum(entry["ok"] for entry in found["claims"])
+    return f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold"
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:

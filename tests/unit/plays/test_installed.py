@@ -92,7 +92,7 @@ def test_the_verdict_stands_in_lines_and_names_what_is_there(play: t.Callable[..
     done = play("validate", environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path / "callbacks"), **chosen})
     shown = done.stdout.partition("report | Show the verdict]")[2].partition("\nTASK ")[0]
     lines = [line.strip(' ",') for line in shown.splitlines()]
-    assert len([line for line in lines if re.match(r"(ok|FAIL|-) +\S+/\S+ ", line)]) > 8, done.stdout + done.stderr
+    assert len([line for line in lines if re.match(r"(ok|FAIL|-) +([0-9.]+ s +)?\S+/\S+: ", line)]) > 8, done.stdout + done.stderr
     assert any(re.fullmatch(r"NOT OK: \d+ of \d+ claims hold", line) for line in lines) and "\\n" not in shown, shown
     failed = done.stdout.partition("[ERROR]: Task failed: Action failed: ")[2].partition("Origin: ")[0]
     assert failed.count("remedy: ") > 8 and "run llm_d.inference.site" in failed, failed

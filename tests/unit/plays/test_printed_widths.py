@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What playbooks print fits a terminal, however long names are: tables into 100 columns, everything else into 80, and nothing is left out."""
+"""What playbooks print fits a terminal of 80 columns, however long names are, and nothing is left out."""
 
 from __future__ import annotations
 
@@ -137,9 +137,7 @@ PLAYBOOKS = (validate, diagnose, benchmark, quick, compare, calibrate, scorers)
 def test_what_is_printed_fits(of, name):
     tables, others = of(name)
     assert len(tables) + len(others) > 2
-    for line in tables:
-        assert len(line) + text.MARGIN <= 100, line
-    for line in others:
+    for line in tables + others:
         assert len(line) + text.MARGIN <= 80 or line.split()[0].startswith(("http", "'http")), line
 
 
@@ -171,9 +169,9 @@ def test_the_curl_command_of_a_verdict_can_be_pasted(tmp_path):
 @pytest.mark.parametrize("form", ["yaml", "json"])
 def test_the_margin_is_what_callbacks_print_around_a_line(form, tmp_path):
     """As one text, and as a list of lines."""
-    lines = ["1" * text.LINE, "2" * text.TABLE]
+    lines = ["1" * text.LINE]
     tasks = [{"ansible.builtin.debug": {"msg": "\n".join(lines)}}, {"ansible.builtin.debug": {"msg": lines}}]
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks[form == "json" :]}]), encoding="utf-8")
     done = plays.run("-i", "localhost,", "-c", "local", str(tmp_path / "play.yml"), ANSIBLE_CALLBACK_RESULT_FORMAT=form)
-    printed = {digit: [line for line in done.stdout.splitlines() if digit * 60 in line] for digit in "12"}
-    assert all(printed.values()) and max(map(len, printed["1"])) <= 80 and max(map(len, printed["2"])) <= 100, done.stdout
+    printed = [line for line in done.stdout.splitlines() if "1" * 60 in line]
+    assert printed and max(map(len, printed)) <= 80, done.stdout

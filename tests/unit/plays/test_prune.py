@@ -14,6 +14,7 @@ from local_servers import serve
 from teardown_api import NAMESPACES, Api, labels
 
 RECORD = f"{NAMESPACES}/llm-d/configmaps/llm-d-record"
+REPORT = f"{NAMESPACES}/llm-d/configmaps/llm-d-report-verdict"
 OURS, THEIRS = (f"/apis/apps/v1/namespaces/llm-d/deployments/{name}" for name in ("old-decode", "theirs"))
 
 
@@ -79,3 +80,10 @@ def test_a_second_run_changes_nothing(site, api):
         and "Deployment (1)" not in site()
         and api.kept[RECORD] == record
     )
+
+
+def test_reports_stay_while_the_file_asks_for_them(site, api):
+    api.kept[REPORT] = {"metadata": {"namespace": "llm-d", "name": "llm-d-report-verdict", "labels": labels("llm-d")}}
+    site("-e", json.dumps({"llm_d_artifacts": {"config_map": True}}))
+    assert REPORT in api.kept
+    assert "ConfigMap (1): llm-d-report-verdict" in site() and REPORT not in api.kept

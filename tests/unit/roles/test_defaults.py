@@ -89,6 +89,8 @@ DEFAULTS: dict[str, t.Any] = {
     "llm_d_request_project": False,
     "llm_d_wait_timeout": 300,
     "llm_d_artifacts_dir": "artifacts",
+    "llm_d_artifacts.config_map": False,
+    "llm_d_artifacts.s3.prefix": "llm-d",
     "llm_d_adopt": False,
     "llm_d_insecure_charts": False,
     "llm_d_events": True,

@@ -140,6 +140,7 @@ FILES: dict[str, Facts] = {
     "scraped by a Service": {S: [VLLM], "llm_d_monitoring": {"scrape": True, "prometheus": {"namespace": "monitoring"}}},
     "job": {S: [VLLM], "llm_d_benchmark": {"job": {"image": "python:3"}}},
     "baseline": {S: [VLLM], "llm_d_benchmark": {"baseline": "/old"}},
+    "reports": {S: [VLLM], "llm_d_artifacts": {"s3": {"bucket": "b"}}},
     "credentials": {S: [VLLM], "llm_d_image_pull_credentials": [{"registry": "r.example.com", "username": "u", "password": "p"}]},
 }
 FILES |= {

@@ -111,9 +111,9 @@ def test_no_claims_are_no_proof():
 
 def test_the_table(plan):
     lines = verdict.table(verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING}, "0.1.0"))
-    assert lines[1].startswith("ok    objects/ready      ") and "0.50 s  ready: 1 Deployment" in lines[1]
+    assert lines[1] == "ok    0.50 s  objects/ready: ready: 1 Deployment"
     claims = [line for line in lines if line[:6].strip()]  # evidence goes on below
-    assert claims[11].startswith("-     llama-8b/spread") and claims[11].endswith("not checked: there is one replica")
+    assert claims[11] == "-             llama-8b/spread: not checked: there is one replica"
     assert claims[13] == "OK: 11 of 11 claims hold"
     assert claims[14].startswith("curl -si ")
 
@@ -128,7 +128,7 @@ def test_the_cluster_is_the_one_that_answered(plan):
 
 def test_the_table_of_a_failure():
     assert verdict.table(verdict.verdict([{"id": "x", "ok": False, "evidence": "e", "remedy": "r", "seconds": 1}], [], [], {}, "")) == [
-        "FAIL  x    1.00 s  e",
+        "FAIL  1.00 s  x: e",
         "NOT OK: 0 of 1 claims hold",
     ]
 

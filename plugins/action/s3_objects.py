@@ -1,0 +1,1 @@
+../plugin_utils/run_in_worker.py

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: summary
+type: aggregate
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: The last lines of a run
+version_added: 0.1.0
+description:
+  - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They say what was found, where the stack answers, and
+    where the reports are. Where no report says why the run failed, they name the task.
+  - Reads the statistic C(inference_stacks) of the run.
+  - Does nothing in an inventory of several hosts, whose table is that of P(llm_d.inference.fleet#callback).
+requirements:
+  - Enable it with C(callbacks_enabled = llm_d.inference.summary) in C(ansible.cfg), as the one of this repository does.
+"""
+
+import typing as t
+
+from ansible.plugins.callback import CallbackBase
+from ansible.utils.display import Display
+
+from ..module_utils.validation import summary
+
+STATISTIC = "inference_stacks"
+display = Display()
+
+
+class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no types
+    """Keeps what failed, until the run ends."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "llm_d.inference.summary"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: dict[str, dict[str, t.Any]] = {}
+        self.ours = False
+
+    def v2_playbook_on_play_start(self, play: t.Any) -> None:
+        """Learn the hosts of the inventory."""
+        hosts = play.get_variable_manager().get_vars(play=play, include_hostvars=False)["groups"]["all"]
+        self.disabled = len(hosts) > 1
+        self.ours |= any(role.get_name().startswith("llm_d.inference.") for role in play.get_roles())
+
+    def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
+        """Keep what failed; whether it was rescued, the statistics say in the end."""
+        if not ignore_errors:
+            said = result.result.get("msg") or result.result.get("censored") or "it gives no reason"
+            self.failures[result.host.get_name()] = {"task": result.task_name, "msg": str(said)}
+
+    def v2_runner_on_unreachable(self, result: t.Any) -> None:
+        """Keep that the host was not reached."""
+        self.failures[result.host.get_name()] = {"task": result.task_name, "msg": str(result.result.get("msg", ""))}
+
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        """End the run with the summary."""
+        if not self.ours:
+            return
+        found = stats.custom.get("_run", {}).get(STATISTIC, {})
+        for host in sorted(stats.processed):
+            told = stats.summarize(host)
+            failure = self.failures.get(host) if told["failures"] or told["unreachable"] else None
+            for line in summary.lines(found.get(host, {}), failure):
+                display.display(line)

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last lines of a run on one cluster: what it found, where the stack answers, where the reports are, and what failed. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+
+from ..common.objects import Facts
+from ..common.text import one_line
+from ..report import text
+
+LINES, WIDTH = 10, 80
+PLACES = {"config_map": "ConfigMap", "s3": ""}  # beside the folder
+
+
+def lines(reports: c.Mapping[str, Facts], failure: Facts | None) -> list[str]:
+    """At most LINES lines of WIDTH columns, but for paths and addresses; none for a run without reports that ends well.
+
+    reports: by their names, each with ok, summary, reports: {folder, files, config_map}, and perhaps endpoint and versions.
+    failure: {task, msg} of the task that ended the run.
+    """
+    rows = [(name, each["summary"]) for name, each in reports.items()]
+    if failure and all(each["ok"] for each in reports.values()):  # else the summary of the report says it
+        rows.append(("failed", f"{failure['task']}: {failure['msg']}"))
+    rows = rows[:LINES]
+    ends = [("endpoint", each["endpoint"]) for each in reports.values() if each.get("endpoint")]
+    ends += [("versions", _versions(each["versions"])) for each in reports.values() if each.get("versions")]
+    ends += [("reports", place) for place in dict.fromkeys(place for each in reports.values() for place in _places(each["reports"]))]
+    ends = ends[: LINES - len(rows)]
+    wide = max((len(name) for name, _said in [*rows, *ends]), default=0)
+    room = LINES - len(ends)
+    shown = [line for name, said in rows for line in _wrapped(name, said, wide, max(1, room // len(rows)))]
+    return [*shown, *(f"{name:{wide}}  {one_line(str(said))}" for name, said in ends)]
+
+
+def _wrapped(name: str, said: str, wide: int, most: int) -> list[str]:
+    """A row of the summary, cut to some lines."""
+    found = text.wrapped(f"{name:{wide}}  {one_line(str(said))}", WIDTH, " " * (wide + 2))
+    return [*found[: most - 1], _cut(" ".join([found[most - 1], *(each.strip() for each in found[most:])]))] if len(found) > most else found
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def _versions(found: Facts) -> str:
+    gateway = found.get("gateway") or {}
+    parts = [found.get("release"), gateway.get("provider") and f"{gateway['provider']} {gateway.get('version') or ''}".strip()]
+    parts += [found.get("kubernetes") and f"Kubernetes {found['kubernetes']}", found.get("collection") and f"llm_d.inference {found['collection']}"]
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _places(found: Facts) -> list[str]:
+    """The first file, which matters most, in its folder; where else they are, and why they are not where they should be."""
+    kept = [f"{title} {found[place]}".strip() for place, title in PLACES.items() if found.get(place)]
+    return [f"{found['folder']}/{found['files'][0]}", *kept, *(f"not in {place}: {why}" for place, why in found.get("lost", {}).items())]

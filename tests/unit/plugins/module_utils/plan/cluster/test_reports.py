@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reports in the cluster: which ConfigMaps, and what fits into one."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import MEMBER
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.reports import LEFT_OUT, MOST, NAMES, with_files
+from plays import ROOT
+
+FILE: dict[str, t.Any] = {
+    "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+    "llm_d_model_services": [{"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}],
+}
+HEAD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"b": "c"}}}
+
+
+def test_each_report_has_a_config_map_of_ours() -> None:
+    made = plan({**FILE, "llm_d_artifacts": {"config_map": True}, "llm_d_name_suffix": "two"})
+    assert [each["metadata"]["name"] for each in made["reports"]["config_maps"]] == [f"{made['instance']}-report-{name}" for name in NAMES]
+    assert all(each["metadata"]["labels"][MEMBER] == made["record"]["id"] for each in made["reports"]["config_maps"]), "the record finds it"
+
+
+@pytest.mark.parametrize("more", [{}, {"llm_d_artifacts": {"config_map": True}, "llm_d_scope": "prerequisites"}])
+def test_there_is_none_that_was_not_asked_for(more: dict[str, t.Any]) -> None:
+    assert plan({**FILE, **more})["reports"]["config_maps"] == []
+
+
+def test_what_does_not_fit_is_left_out_and_named() -> None:
+    files = {"verdict.json": "{}", "report.html": "ü" * (MOST // 2), "table.md": "x"}
+    made = with_files(HEAD, files)
+    assert made["data"] == {"verdict.json": "{}", "table.md": "x"}
+    assert made["metadata"] == {**HEAD["metadata"], "annotations": {LEFT_OUT: f"report.html ({MOST} bytes)"}}
+    assert with_files(HEAD, {"a": "x" * MOST}) == {**HEAD, "data": {"a": "x" * MOST}}
+
+
+def test_the_role_takes_these_names() -> None:
+    spec = yaml.safe_load((ROOT / "roles/reports/meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    assert spec["reports_name"]["choices"] == list(NAMES)
