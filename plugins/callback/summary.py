@@ -12,8 +12,8 @@ author:
 short_description: The last lines of a run
 version_added: 0.1.0
 description:
-  - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They say what was found, where the stack answers, and
-    where the reports are. Where no report says why the run failed, they name the task.
+  - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They say what was found, what failed
+    and why, where the stack answers, and where the reports are.
   - Reads the statistic C(inference_stacks) of the run.
   - Does nothing in an inventory of several hosts, whose table is that of P(llm_d.inference.fleet#callback).
 requirements:

@@ -22,16 +22,18 @@ def lines(reports: c.Mapping[str, Facts], failure: Facts | None) -> list[str]:
     failure: {task, msg} of the task that ended the run.
     """
     rows = [(name, each["summary"]) for name, each in reports.items()]
-    if failure and all(each["ok"] for each in reports.values()):  # else the summary of the report says it
-        rows.append(("failed", f"{failure['task']}: {failure['msg']}"))
+    rows += [("failed", f"{failure['task']}: {failure['msg']}")] if failure else []
+    rows += [("reports", f"not in {place}: {why}") for each in reports.values() for place, why in each["reports"].get("lost", {}).items()]
     rows = rows[:LINES]
     ends = [("endpoint", each["endpoint"]) for each in reports.values() if each.get("endpoint")]
     ends += [("versions", _versions(each["versions"])) for each in reports.values() if each.get("versions")]
     ends += [("reports", place) for place in dict.fromkeys(place for each in reports.values() for place in _places(each["reports"]))]
     ends = ends[: LINES - len(rows)]
     wide = max((len(name) for name, _said in [*rows, *ends]), default=0)
-    room = LINES - len(ends)
-    shown = [line for name, said in rows for line in _wrapped(name, said, wide, max(1, room // len(rows)))]
+    shown: list[str] = []
+    for number, (name, said) in enumerate(rows):  # what a short one leaves is for the next ones
+        room = LINES - len(ends) - len(shown)
+        shown += _wrapped(name, said, wide, max(1, room // (len(rows) - number)))
     return [*shown, *(f"{name:{wide}}  {one_line(str(said))}" for name, said in ends)]
 
 
@@ -53,6 +55,6 @@ def _versions(found: Facts) -> str:
 
 
 def _places(found: Facts) -> list[str]:
-    """The first file, which matters most, in its folder; where else they are, and why they are not where they should be."""
+    """The first file, which matters most, in its folder, and where else they are."""
     kept = [f"{title} {found[place]}".strip() for place, title in PLACES.items() if found.get(place)]
-    return [f"{found['folder']}/{found['files'][0]}", *kept, *(f"not in {place}: {why}" for place, why in found.get("lost", {}).items())]
+    return [f"{found['folder']}/{found['files'][0]}", *kept]

@@ -28,20 +28,29 @@ def test_a_verdict_says_where_the_stack_answers_and_where_the_reports_are() -> N
     ]
 
 
-def test_a_failure_is_named_where_no_report_says_it() -> None:
+def test_a_failure_is_named_whatever_a_report_says() -> None:
+    """It may be another one, such as of a run that has found differences and cannot restore them."""
     failure = {"task": "llm_d.inference.prerequisites : preflight | Fail", "msg": "the cluster has\n\x1b[31mno CRDs"}
-    said = " ".join(line.strip() for line in lines({}, failure))
-    assert said.startswith("failed  llm_d.inference.prerequisites : preflight | Fail: the cluster has") and "\x1b" not in said
-    assert not any("failed" in line for line in lines({"verdict": report("NOT OK: 1 of 2 claims hold, not sim/pool", ok=False)}, failure))
-    assert any(line.startswith("failed") for line in lines({"verdict": report()}, failure))
+    for reports in ({}, {"drift": report("2 of 9 objects are not as planned", ok=False)}, {"verdict": report()}):
+        said = " ".join(line.strip() for line in lines(reports, failure))
+        assert "failed" in said and "llm_d.inference.prerequisites : preflight | Fail: the cluster has" in said and "\x1b" not in said
+        assert not any("failed" in line for line in lines(reports, None))
     assert lines({}, None) == []
+
+
+def test_a_place_that_does_not_take_a_report_is_named_and_why() -> None:
+    found = report()
+    found["reports"]["lost"] = {"s3": "Cannot put s3://reports/x: " + "403 " * 200}
+    said = lines({"verdict": found}, None)
+    assert any(line.startswith("reports  not in s3: Cannot put s3://reports/x: 403") for line in said) and max(map(len, said)) <= WIDTH
+    assert 6 < len(said) <= LINES, "it has the lines that the verdict leaves"
 
 
 def test_no_run_ends_with_more_than_ten_lines_of_eighty_columns() -> None:
     long = "NOT OK: 1 of 900 claims hold, not " + ", ".join(f"a-service-{number}/sticky" for number in range(899))
     everything = {f"report-{number}": report(long, ok=False, endpoint=f"http://10.0.0.{number}", versions=VERSIONS) for number in range(12)}
     for many in (1, 2, 7, 12):
-        found = lines(dict(list(everything.items())[:many]), {"task": "x" * 200, "msg": long})
+        found = lines(dict(list(everything.items())[:many]), {"task": "x " * 100, "msg": long})
         assert 1 <= len(found) <= LINES, (many, found)
         assert max(map(len, found)) <= WIDTH
     assert lines(everything, None)[0].endswith("…")
