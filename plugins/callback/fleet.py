@@ -33,8 +33,8 @@ from ansible.utils.display import Display
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.validation import fleet
+from ..plugin_utils.failed_tasks import INPUTS, failed, unreachable
 
-INPUTS = "llm_d.inference.inputs"
 SET_FACT = "ansible.builtin.set_fact"
 VALIDATION = "llm_d.inference.validation"
 display = Display()
@@ -73,22 +73,14 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         """Keep what failed; whether it was rescued, the statistics say in the end."""
         if ignore_errors:
             return
-        told = result.result
         if result.task.action == INPUTS:
-            self._of(result)["inputs"] = told
+            self._of(result)["inputs"] = result.result
             self.checks |= bool(result.task.check_mode)
-        items = [item for item in told.get("results") or [] if isinstance(item, dict) and item.get("failed")]
-        told = items[0] if items else told
-        self._of(result)["failure"] = {
-            "task": result.task_name,
-            "msg": told.get("msg") or told.get("censored") or "it told nothing",
-            "problems": told.get("problems") if result.task.action == INPUTS else None,
-            "reached": told.get("reached"),
-        }
+        self._of(result)["failure"] = failed(result)
 
     def v2_runner_on_unreachable(self, result: t.Any) -> None:
         """Keep that the host, from which the cluster is reached, was not."""
-        self._of(result)["failure"] = {"task": result.task_name, "msg": result.result.get("msg", ""), "reached": False}
+        self._of(result)["failure"] = unreachable(result)
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """Write the page, and end the run with the table."""

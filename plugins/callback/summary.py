@@ -25,7 +25,9 @@ import typing as t
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
 
+from ..module_utils.common.objects import Facts
 from ..module_utils.validation import summary
+from ..plugin_utils.failed_tasks import failed, unreachable
 
 STATISTIC = "inference_stacks"
 display = Display()
@@ -41,7 +43,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
 
     def __init__(self) -> None:
         super().__init__()
-        self.failures: dict[str, dict[str, t.Any]] = {}
+        self.failures: dict[str, Facts] = {}
         self.ours = False
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
@@ -53,12 +55,11 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
         """Keep what failed; whether it was rescued, the statistics say in the end."""
         if not ignore_errors:
-            said = result.result.get("msg") or result.result.get("censored") or "it gives no reason"
-            self.failures[result.host.get_name()] = {"task": result.task_name, "msg": str(said)}
+            self.failures[result.host.get_name()] = failed(result)
 
     def v2_runner_on_unreachable(self, result: t.Any) -> None:
         """Keep that the host was not reached."""
-        self.failures[result.host.get_name()] = {"task": result.task_name, "msg": str(result.result.get("msg", ""))}
+        self.failures[result.host.get_name()] = unreachable(result)
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """End the run with the summary."""

@@ -16,12 +16,11 @@ from ansible.utils.display import Display
 
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import printable
-from ..module_utils.report.text import wrapped
+from ..module_utils.report.text import WIDTH, wrapped
 from . import run_files
 from .in_process import InProcess, shown
 from .planning import fleet
 
-WIDTH = 80  # columns of the lines
 display = Display()
 
 

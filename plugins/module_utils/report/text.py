@@ -12,7 +12,8 @@ import typing as t
 from ..common.text import one_line
 
 MARGIN = 11  # columns that Ansible's callbacks put around a line: eight spaces, as JSON also quotes and a comma
-LINE = 80 - MARGIN  # columns that text and tables may take, so that what is printed fits into 80
+WIDTH = 80  # columns of what is printed
+LINE = WIDTH - MARGIN  # columns that text and tables may take
 GAP = "  "
 LEAST = 7  # columns of a name that has to be broken
 _PIECES = re.compile(r"[^\s_/-]*[_/-]?")
@@ -35,6 +36,11 @@ def wrapped(line: str, width: int = LINE, indent: str = "") -> list[str]:
                 lines.append(indent + piece)
             empty = False
     return lines
+
+
+def cut(line: str, width: int = WIDTH) -> str:
+    """A line of at most `width` columns, the last of which says that there is more."""
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def paragraphs(lines: c.Iterable[str]) -> list[str]:

@@ -12,9 +12,9 @@ import urllib.parse
 from ..common.objects import Facts
 from ..common.text import one_line, pluralize
 from ..report import html
+from ..report.text import WIDTH, cut
 from .verdict_page import STYLE, section
 
-WIDTH = 80  # columns of the table
 NAME_WIDTH = 24
 # State of a cluster: what it means on the page.
 STATES = {
@@ -97,8 +97,8 @@ def _total(rows: c.Sequence[Facts]) -> str:
 def table(rows: c.Sequence[Facts], page: str | None) -> list[str]:
     """The lines that end a run, of 80 columns at most, but for the path of the page."""
     wide = min(NAME_WIDTH, max(len(each["host"]) for each in rows))
-    lines = [f"{_cut(each['host'], wide):{wide}}  {each['state']:11}  {_claims(each):>7}  {_said(each)}".rstrip() for each in rows]
-    return [_total(rows), *(_cut(line, WIDTH) for line in lines), *([f"page: {page}"] if page else [])]
+    lines = [f"{cut(each['host'], wide):{wide}}  {each['state']:11}  {_claims(each):>7}  {_said(each)}".rstrip() for each in rows]
+    return [_total(rows), *(cut(line, WIDTH) for line in lines), *([f"page: {page}"] if page else [])]
 
 
 def _claims(entry: Facts) -> str:
@@ -109,10 +109,6 @@ def _said(entry: Facts) -> str:
     """What stands beside a cluster: why it is not ok, else where it answers."""
     wrong = [failed["id"] for failed in entry["failed"]] or entry["why"]
     return one_line(" ".join(wrong) if entry["failed"] else wrong[0]) if wrong else entry["endpoint"] or ""
-
-
-def _cut(text: str, wide: int) -> str:
-    return text if len(text) <= wide else text[: wide - 1] + "…"
 
 
 def page(found: Facts) -> str:

@@ -11,12 +11,12 @@ from ..common.objects import Facts
 from ..common.text import one_line
 from ..report import text
 
-LINES, WIDTH = 10, 80
+LINES = 10
 PLACES = {"config_map": "ConfigMap", "s3": ""}  # beside the folder
 
 
 def lines(reports: c.Mapping[str, Facts], failure: Facts | None) -> list[str]:
-    """At most LINES lines of WIDTH columns, but for paths and addresses; none for a run without reports that ends well.
+    """At most LINES lines of text.WIDTH columns, but for paths and addresses; none for a run without reports that ends well.
 
     reports: by their names, each with ok, summary, reports: {folder, files, config_map}, and perhaps endpoint and versions.
     failure: {task, msg} of the task that ended the run.
@@ -39,12 +39,8 @@ def lines(reports: c.Mapping[str, Facts], failure: Facts | None) -> list[str]:
 
 def _wrapped(name: str, said: str, wide: int, most: int) -> list[str]:
     """A row of the summary, cut to some lines."""
-    found = text.wrapped(f"{name:{wide}}  {one_line(str(said))}", WIDTH, " " * (wide + 2))
-    return [*found[: most - 1], _cut(" ".join([found[most - 1], *(each.strip() for each in found[most:])]))] if len(found) > most else found
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+    found = text.wrapped(f"{name:{wide}}  {one_line(str(said))}", text.WIDTH, " " * (wide + 2))
+    return [*found[: most - 1], text.cut(" ".join([found[most - 1], *(each.strip() for each in found[most:])]))] if len(found) > most else found
 
 
 def _versions(found: Facts) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ def test_nothing_is_kept_in_the_cluster_that_was_not_asked_for(job: Job, given: 
     left = statistics["inference_stacks"]["paris"]["drift"]
     assert left["ok"] is False and left["reports"]["files"] == ["drift.json"] and left["reports"]["config_map"] is None
     assert "\n" not in left["summary"] and not [path for path in job.cluster.kept if "report" in path]
+
+
+def test_a_report_is_where_its_last_look_put_it(job: Job) -> None:
+    """A run may keep a report of one name twice, as one that restores what differs and looks again."""
+    plan = "lookup('llm_d.inference.plan')"
+    plans = [plan, f"{plan} | combine({{'reports': {{'config_maps': [], 's3': {{}}}}}})"]
+    kept = {"reports_name": "drift", "reports_files": {"drift.json": "{}"}, "reports_result": {"ok": True, "summary": "none"}}
+    role = {"name": "llm_d.inference.reports"}
+    looks = [{"ansible.builtin.include_role": role, "vars": {**kept, "reports_plan": f"{{{{ {each} }}}}"}} for each in plans]
+    for number in (1, 2):
+        (job.folder / "looks.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": looks[:number]}]), encoding="utf-8")
+        statistics, _lines = job.run(str(job.folder / "looks"), llm_d_artifacts={"config_map": True})
+        assert statistics["inference_stacks"]["paris"]["drift"]["reports"]["config_map"] == (None if number == 2 else "llm-d/llm-d-report-drift")
 
 
 def test_a_run_that_ends_before_any_report_says_why(job: Job) -> None:

@@ -29,10 +29,10 @@ class Job:
         self.cluster.kept.update(PREPARED)
 
     def run(self, playbook: str, *arguments: str, environment: t.Mapping[str, str] | None = None, **given: t.Any) -> tuple[Facts, list[str]]:
-        """(the statistics of the run, the lines of its output)."""
+        """(the statistics of the run, the lines of its output). playbook: one of the collection, or the path of another, without its ending."""
         with serve(self.cluster.answer) as api:
             here = {"llm_d_kubeconfig": plays.kubeconfig(self.folder / "kubeconfig", api), "llm_d_artifacts_dir": str(self.folder / "out")}
-            whole = ["-i", "paris,", "-c", "local", f"playbooks/{playbook}.yml", "-e", json.dumps({**FILE, **here, **given}), *arguments]
+            whole = ["-i", "paris,", "-c", "local", str(plays.ROOT / "playbooks" / f"{playbook}.yml"), "-e", json.dumps({**FILE, **here, **given}), *arguments]
             done = plays.run(*whole, no_proxy="*", ANSIBLE_SHOW_CUSTOM_STATS="1", ANSIBLE_CALLBACK_RESULT_FORMAT="json", **(environment or {}))
         _before, _head, after = done.stdout.partition("CUSTOM STATS: ")
         shown = next((line for line in after.splitlines() if "RUN: " in line), "RUN: {}")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.summary import LINES, WIDTH, lines
+from ansible_collections.llm_d.inference.plugins.module_utils.report.text import WIDTH
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.summary import LINES, lines
 
 VERSIONS = {"release": "scheduler-0.7", "gateway": {"provider": "istio", "version": None}, "kubernetes": "v1.34.4", "collection": "0.1.0"}
 

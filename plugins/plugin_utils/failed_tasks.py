@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a callback keeps of a task that failed."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils.common.objects import Facts
+
+INPUTS = "llm_d.inference.inputs"
+
+
+def failed(result: t.Any) -> Facts:
+    """{task, msg, problems, reached} of the result of a task, of a loop that of its first item that failed. problems: mistakes in the user's file."""
+    said = result.result
+    items = [item for item in said.get("results") or [] if isinstance(item, dict) and item.get("failed")]
+    said = items[0] if items else said
+    why = said.get("msg") or said.get("censored") or "it gives no reason"
+    return {
+        "task": result.task_name,
+        "msg": "\n".join(map(str, why)) if isinstance(why, list) else str(why),
+        "problems": said.get("problems") if result.task.action == INPUTS else None,
+        "reached": said.get("reached"),
+    }
+
+
+def unreachable(result: t.Any) -> Facts:
+    """The same of a host that was not reached."""
+    return {"task": result.task_name, "msg": str(result.result.get("msg", "")), "reached": False}

@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a callback keeps of a task that failed."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.plugin_utils.failed_tasks import INPUTS, failed, unreachable
+
+
+def result(action: str = "ansible.builtin.fail", **said: t.Any) -> t.Any:
+    return types.SimpleNamespace(task_name="role : present | Apply", task=types.SimpleNamespace(action=action), result=said)
+
+
+@pytest.mark.parametrize(
+    ("said", "msg"),
+    [
+        ({"msg": "it broke"}, "it broke"),
+        ({"msg": ["it broke", "and this, too"]}, "it broke\nand this, too"),
+        ({"msg": "One or more items failed", "results": [{"msg": "fine"}, {"failed": True, "msg": "the second broke"}]}, "the second broke"),
+        ({"censored": "hidden"}, "hidden"),
+        ({}, "it gives no reason"),
+    ],
+)
+def test_the_reason(said: dict[str, t.Any], msg: str) -> None:
+    assert failed(result(**said)) == {"task": "role : present | Apply", "msg": msg, "problems": None, "reached": None}
+
+
+def test_mistakes_are_those_of_the_users_file() -> None:
+    assert failed(result(INPUTS, msg="1 mistake", problems=[{"path": "x"}]))["problems"] == [{"path": "x"}]
+    assert failed(result(msg="1 mistake", problems=[{"path": "x"}]))["problems"] is None
+
+
+def test_a_host_that_is_not_reached() -> None:
+    assert unreachable(result(msg="no route")) == {"task": "role : present | Apply", "msg": "no route", "reached": False}
