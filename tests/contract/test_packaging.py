@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import execution_environment as environment
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,13 +18,7 @@ BIN = Path(sys.executable).parent
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of collections in which ansible-galaxy has installed ours."""
-    folder = tmp_path_factory.mktemp("built")
-    galaxy = [BIN / "ansible-galaxy", "collection"]
-    subprocess.run([*galaxy, "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True, text=True)
-    archive = str(next(folder.glob("llm_d-inference-*.tar.gz")))
-    command = [*galaxy, "install", archive, "--no-deps", "--offline", "--force", "-p", str(folder / "collections")]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    return folder / "collections"
+    return environment.installed(tmp_path_factory.mktemp("built"))
 
 
 def play(installed: Path, tmp_path: Path, name: str, inventory: str, *more: str) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 
@@ -219,9 +220,11 @@ def _config_error(exc: BaseException, source: str) -> ClusterError:
     if "No configuration found" in text:
         if source:
             return ClusterError(f"{place}: there is no such file, or it is empty; correct llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG)")
+        pod = "KUBERNETES_SERVICE_HOST" in os.environ
         return ClusterError(
-            "no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this is no pod; "
-            "set llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
+            f"no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this {'pod has no token of an account' if pod else 'is no pod'}; "
+            f"set {'automountServiceAccountToken: true in its specification (in AWX, that of the container group), or ' if pod else ''}"
+            "llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
         )
     named = re.search(r"Expected object with name (\S+) in .{0,300}?(context|cluster|user)s? list", text)
     if named:

@@ -1,0 +1,160 @@
+"""A job as AWX's container group runs it: ansible-runner in a pod of this cluster, in an image of the execution environment, as an account with rights to
+one namespace. Needs `make site` first.
+
+The pod's user is one that nobody knows, its file system is read-only, and its credentials are those that the kubelet mounts. What goes in and out of it is
+what AWX gives and takes: `ansible-runner transmit`, `worker` and `process`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import typing as t
+from pathlib import Path
+
+import execution_environment as environment
+import plays
+import pytest
+import yaml
+from kubernetes import client, config
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+KUBECTL = os.environ.get("LLM_D_KUBECTL", "/var/lib/llm-d-local/bin/kubectl")
+HOME, JOBS, ACCOUNT = "llm-d-job", "awx-jobs", "awx-deployer"
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+# Of the local inventory what a user without this host has, too.
+LOCAL = yaml.safe_load((plays.ROOT / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
+FILE = {
+    **{name: LOCAL[name] for name in ("llm_d_release", "llm_d_gateway", "llm_d_model_services", "llm_d_preflight", "llm_d_images")},
+    "llm_d_namespace": HOME,
+    "llm_d_instance": HOME,
+}
+SECONDS = 400
+
+
+class Job(t.NamedTuple):
+    """What AWX has of a job that ended. given: to the next job of a workflow."""
+
+    status: str
+    output: str
+    changed: int
+    given: dict[str, t.Any]
+
+
+def kubectl(*arguments: str, **options: t.Any) -> subprocess.CompletedProcess[bytes]:
+    """kubectl, as the administrator."""
+    return subprocess.run([KUBECTL, "--kubeconfig", KUBECONFIG, *arguments], check=False, capture_output=True, **options)
+
+
+def play(name: str, folder: Path, **variables: t.Any) -> str:
+    """What a playbook says that an administrator runs on this host."""
+    return plays.well("inventories/local", name, folder / "artifacts", **{**FILE, **variables})
+
+
+def pod(name: str, image: str, mounted: bool) -> dict[str, t.Any]:
+    """The pod of a job, as in the specification of a container group, with what OpenShift's restricted-v2 makes of it. mounted: the token of its account."""
+    closed = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
+    worker = {
+        "name": "worker",
+        "image": image,
+        "imagePullPolicy": "Always",
+        "args": ["ansible-runner", "worker", "--private-data-dir=/runner"],
+        "stdin": True,
+        "stdinOnce": True,
+        "securityContext": closed,
+        "volumeMounts": [{"name": "runner", "mountPath": "/runner"}, {"name": "temporary", "mountPath": "/tmp"}],
+    }
+    user = {"runAsNonRoot": True, "runAsUser": 1000640000, "runAsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"}}
+    volumes = [{"name": name, "emptyDir": {}} for name in ("runner", "temporary")]
+    account = {"serviceAccountName": ACCOUNT, "automountServiceAccountToken": mounted}
+    spec = {**account, "restartPolicy": "Never", "securityContext": user, "volumes": volumes, "containers": [worker]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": JOBS}, "spec": spec}
+
+
+class Controller:
+    """The part of AWX that starts jobs in pods of this cluster."""
+
+    def __init__(self, folder: Path, image: str) -> None:
+        self.folder, self.image = folder, image
+
+    def run(self, number: int, playbook: str, mounted: bool = True) -> Job:
+        """A job, from its project to what is left of it when its pod is gone."""
+        name = f"automation-job-{number}"
+        here = self.folder / name
+        for part in ("env", "inventory", "project"):
+            (here / part).mkdir(parents=True)
+        given = {**FILE, "llm_d_scope": "namespace", "llm_d_artifacts": {"config_map": True}}
+        (here / "inventory/hosts").write_text("cluster ansible_connection=local\n", encoding="utf-8")
+        (here / "env/extravars").write_text(json.dumps(given), encoding="utf-8")
+        (here / f"project/{playbook}.yml").write_text(f"---\n- import_playbook: llm_d.inference.{playbook}\n", encoding="utf-8")
+        (here / "project/ansible.cfg").write_text("[defaults]\ncallbacks_enabled = llm_d.inference.summary\n", encoding="utf-8")
+        sent = self._runner("transmit", here, "--playbook", f"{playbook}.yml").stdout
+        done = self._runner("process", here, input=self._worker(pod(name, self.image, mounted), sent))
+        kept = here / "artifacts"
+        events = [json.loads(path.read_text(encoding="utf-8")) for path in (kept / "job_events").glob("*.json")]
+        statistics = [each["event_data"] for each in events if each["event"] == "playbook_on_stats"]
+        output = (kept / "stdout").read_text(encoding="utf-8") + done.stderr.decode()
+        assert statistics, output
+        (last,) = statistics
+        return Job((kept / "status").read_text(encoding="utf-8"), output, sum(last["changed"].values()), last.get("artifact_data") or {})
+
+    def _runner(self, command: str, folder: Path, *arguments: str, **options: t.Any) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([environment.BIN / "ansible-runner", command, folder, *arguments], capture_output=True, check=False, **options)
+
+    def _worker(self, wanted: dict[str, t.Any], sent: bytes) -> bytes:
+        """What the worker writes in the pod that reads what was sent to it."""
+        api, name = client.CoreV1Api(), wanted["metadata"]["name"]
+        api.create_namespaced_pod(JOBS, wanted)
+        try:
+            done = kubectl("wait", f"pod/{name}", "-n", JOBS, "--for=jsonpath={.status.phase}=Running", "--timeout=120s")
+            assert done.returncode == 0, kubectl("describe", "pod", name, "-n", JOBS).stdout.decode()
+            return kubectl("attach", "-i", name, "-n", JOBS, "--quiet", input=sent, timeout=SECONDS).stdout
+        finally:
+            api.delete_namespaced_pod(name, JOBS, grace_period_seconds=0)
+
+
+@pytest.fixture(name="controller", scope="module")
+def _controller(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Controller]:
+    """What an administrator does once: a namespace for the jobs and one for the stack, and the account whose rights list_rights.yml has written."""
+    config.load_kube_config(KUBECONFIG)
+    api, folder = client.CoreV1Api(), tmp_path_factory.mktemp("controller")
+    image = environment.push(tmp_path_factory.mktemp("image"))
+    try:
+        api.create_namespace({"metadata": {"name": JOBS, "labels": RESTRICTED}})
+        play("playbooks/prerequisites.yml", folder)
+        named = {"list_rights_account": ACCOUNT, "list_rights_account_namespace": JOBS}
+        said = play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", llm_d_artifacts={"config_map": True}, **named)
+        path = re.search(r"kubectl apply -f ([^\s\"]+)", said)
+        assert path and kubectl("apply", "-f", path.group(1)).returncode == 0, said
+        yield Controller(folder, image)
+    finally:
+        for name in (JOBS, HOME):
+            kubectl("delete", "namespace", name, "--ignore-not-found")
+
+
+def test_the_specification_that_awx_has_by_default_gives_no_credentials(controller: Controller) -> None:
+    job = controller.run(0, "preflight", mounted=False)
+    assert job.status == "failed" and "this pod has no token of an account; set automountServiceAccountToken: true" in " ".join(job.output.split())
+
+
+def test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict(controller: Controller) -> None:
+    job = controller.run(1, "site")
+    assert job.status == "successful" and job.changed, job.output[-6000:]
+    verdict = job.given["inference_stacks"]["cluster"]["verdict"]
+    assert verdict["ok"] and verdict["reports"]["config_map"] == f"{HOME}/{HOME}-report-verdict", verdict
+    kept = client.CoreV1Api().read_namespaced_config_map(f"{HOME}-report-verdict", HOME).data
+    assert json.loads(kept["verdict.json"])["ok"] and "<html" in kept["report.html"]
+    assert "Traceback" not in job.output
+
+
+def test_the_same_job_again_changes_nothing(controller: Controller) -> None:
+    job = controller.run(2, "site")
+    assert job.status == "successful" and not job.changed, job.output[-6000:]
+
+
+def test_a_job_in_a_pod_removes_the_stack(controller: Controller) -> None:
+    job = controller.run(3, "teardown")
+    assert job.status == "successful", job.output[-6000:]
+    assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
