@@ -11,14 +11,15 @@ from pathlib import Path
 import ansible_collections.kubernetes
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import Image, Registry
+from python_image import BLOBS, CRANE, REGISTRY
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "extensions/execution_environment"
 BIN = Path(sys.executable).parent
-NAME, REGISTRY, CACHE = "llm-d-local/execution-environment:1", "127.0.0.1:5215", Path("/var/cache/llm-d-local")
+NAME, CACHE = "llm-d-local/execution-environment:1", "/var/cache/llm-d-local"
 # What the image has of its base: the shell in which Ansible starts modules, and what that and the entry point start.
-SYSTEM = ("bash", "cat", "chmod", "cut", "env", "getent", "id", "ls", "mkdir", "rm", "sed", "sh", "uname")
-PROGRAMS = ("ansible", "ansible-config", "ansible-galaxy", "ansible-inventory", "ansible-playbook", "ansible-runner", "dumb-init")
+SYSTEM = ("bash", "chmod", "cut", "env", "getent", "id", "mkdir", "rm", "sed")
+PROGRAMS = ("ansible-inventory", "ansible-playbook", "ansible-runner", "dumb-init")
 
 
 def run(*command: str | Path) -> str:
@@ -94,5 +95,5 @@ def push(folder: Path) -> str:
     }
     image = Image(NAME, files, ["/opt/builder/bin/entrypoint", "dumb-init"], libraries=True, trees=trees, leave_out=["pip*", "__pycache__"], python=str(python))
     # With the stamps of the local cluster, so that the blobs of the last image go.
-    Registry(REGISTRY, f"{CACHE}/bin/crane", f"{CACHE}/registry", f"{CACHE}/stamps/images").push(image)
+    Registry(REGISTRY, CRANE, BLOBS, f"{CACHE}/stamps/images").push(image)
     return f"{REGISTRY}/{NAME}"

@@ -220,12 +220,12 @@ def _config_error(exc: BaseException, source: str) -> ClusterError:
     if "No configuration found" in text:
         if source:
             return ClusterError(f"{place}: there is no such file, or it is empty; correct llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG)")
-        pod = "KUBERNETES_SERVICE_HOST" in os.environ
-        return ClusterError(
-            f"no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this {'pod has no token of an account' if pod else 'is no pod'}; "
-            f"set {'automountServiceAccountToken: true in its specification (in AWX, that of the container group), or ' if pod else ''}"
-            "llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
-        )
+        absent = "no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this"
+        ways = "llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
+        if "KUBERNETES_SERVICE_HOST" in os.environ:
+            mount = "set automountServiceAccountToken: true in its specification (in AWX, that of the container group), or set"
+            return ClusterError(f"{absent} pod has no token of an account; {mount} {ways}")
+        return ClusterError(f"{absent} is no pod; set {ways}")
     named = re.search(r"Expected object with name (\S+) in .{0,300}?(context|cluster|user)s? list", text)
     if named:
         return ClusterError(f"{place}: it has no {named.group(2)} named {named.group(1)!r}; correct K8S_AUTH_CONTEXT or the file")
