@@ -22,9 +22,9 @@ SYSTEM = ("bash", "chmod", "cut", "env", "getent", "id", "mkdir", "rm", "sed")
 PROGRAMS = ("ansible-inventory", "ansible-playbook", "ansible-runner", "dumb-init")
 
 
-def run(*command: str | Path) -> str:
-    """What a program says that ends well."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def run(*command: str | Path, folder: Path | None = None) -> str:
+    """What a program says that ends well. folder: where it is started."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -41,10 +41,15 @@ def built(folder: Path) -> Path:
     return next(folder.glob("llm_d-inference-*.tar.gz"))
 
 
+def install(folder: Path, *what: str | Path, into: Path) -> Path:
+    """The folder of collections into which ansible-galaxy has installed `what`, which it is given in `folder`."""
+    run(BIN / "ansible-galaxy", "collection", "install", *what, "--no-deps", "--offline", "--force", "-p", into, folder=folder)
+    return into
+
+
 def installed(folder: Path) -> Path:
-    """A folder of collections in which ansible-galaxy has installed this one."""
-    run(BIN / "ansible-galaxy", "collection", "install", built(folder), "--no-deps", "--offline", "--force", "-p", folder / "collections")
-    return folder / "collections"
+    """A folder of collections with this one."""
+    return install(folder, built(folder), into=folder / "collections")
 
 
 def with_others(folder: Path) -> Path:

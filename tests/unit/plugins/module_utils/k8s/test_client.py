@@ -376,12 +376,15 @@ def test_a_kubeconfig_is_a_secret_whatever_kubernetes_core_says_of_it(monkeypatc
 
 
 def test_no_cluster_at_all():
-    assert "this is no pod; set llm_d_kubeconfig" in trouble()
+    assert "no cluster to talk to" in trouble() and "this is no pod; set llm_d_kubeconfig" in trouble()
 
 
 def test_a_pod_without_a_token_as_awx_specifies_it(monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-    assert "this pod has no token of an account; set automountServiceAccountToken: true" in trouble() and "llm_d_kubeconfig" in trouble()
+    said = trouble()
+    assert (
+        "no cluster to talk to" in said and "this pod has no token of an account; set automountServiceAccountToken: true" in said and "llm_d_kubeconfig" in said
+    )
 
 
 def test_the_environment_counts(monkeypatch, tmp_path):
