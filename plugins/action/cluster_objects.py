@@ -16,7 +16,18 @@ from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F40
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
-from ..module_utils.k8s.apply_results import FIELDS_TAKEN, OTHERWISE, Change, changes, check_definitions, holds_values, is_namespace, is_secret, split_foreign
+from ..module_utils.k8s.apply_results import (
+    FIELDS_TAKEN,
+    OTHERWISE,
+    Change,
+    changes,
+    check_definitions,
+    holds_values,
+    is_namespace,
+    is_secret,
+    split_foreign,
+    without_credentials,
+)
 from ..module_utils.k8s.applyset import joined
 from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.events import events
@@ -210,7 +221,10 @@ class ActionModule(InProcess):
         try:
             self._task.diff = True
             with self._unlogged(definitions):
-                return self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+                answer: Facts = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+            if refused := without_credentials(answer):
+                return {"failed": True, "msg": f"the API server did not accept the credentials (401) for {refused} of {len(definitions)} objects, and does now"}
+            return answer
         except Exception as exc:  # pylint: disable=broad-except  # the module does not handle an API server that stops during the call
             return {"failed": True, "msg": str(explain(exc, where=f"of {args.get('kubeconfig') or 'the default kubeconfig'}"))}
         finally:

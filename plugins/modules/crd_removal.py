@@ -105,7 +105,7 @@ def in_use(cluster: Cluster, names: list[str]) -> list[str]:
 
 def remove(cluster: Cluster, names: list[str], timeout: int) -> None:
     """Delete the CRDs and wait until they are gone. Raises ClusterError."""
-    cluster.parallel(lambda name: cluster.request("DELETE", f"{PATH}/{name}"), names)
+    cluster.parallel(lambda name: cluster.delete(f"{PATH}/{name}"), names)
     cluster.be_patient(timeout)
     end = cluster.clock.now() + timeout
     while left := [name for name in names if cluster.find(f"{PATH}/{name}", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")]:

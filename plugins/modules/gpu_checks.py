@@ -115,7 +115,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.labels import has_labels, whose
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
-from ..module_utils.k8s.errors import ApiError, ClusterError
+from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import free_accelerators
 from ..module_utils.preflight.gpu_checks import ENDED, free, missing_series, port, verdict
 
@@ -129,11 +129,7 @@ METRICS = {"namespace": {"type": "str"}, "selector": TEXT, "pools": {"type": "li
 def remove(cluster: Cluster, path: str) -> None:
     """Delete a pod, and wait until its name is free again."""
     while cluster.find(path):
-        try:
-            cluster.request("DELETE", path, body={"gracePeriodSeconds": 0})
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        cluster.delete(path, body={"gracePeriodSeconds": 0})
         cluster.clock.sleep(PAUSE)
 
 

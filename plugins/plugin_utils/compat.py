@@ -19,6 +19,9 @@ from unittest import mock
 from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
+from ..module_utils.k8s.errors import ClusterError, explain, refusal
+from ..module_utils.k8s.patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, only_asks
+
 # Versions that the tests of plugin_utils passed with; plugins/module_utils/k8s/compat.py has those of kubernetes.core and the client library.
 TRIED = {"ansible-core": ("2.20.10", "2.21.5", "2.22.0rc1")}
 # How modules serialize what they take and return.
@@ -73,6 +76,41 @@ def module_input(arguments: dict[str, t.Any]) -> t.Iterator[None]:
     given = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
     with mock.patch.multiple(basic, _ANSIBLE_ARGS=given, _ANSIBLE_PROFILE=PROFILE):
         yield
+
+
+@contextlib.contextmanager
+def patient_client() -> t.Iterator[None]:
+    """Requests of kubernetes.core end in bounded time, and are repeated as those of this collection are.
+
+    By itself it waits for ever for the answer of a connection that was cut without a word, and repeats nothing.
+    """
+    library = sys.modules.get("kubernetes.dynamic.client")
+    if library is None:
+        yield
+        return
+    once = library.DynamicClient.request
+    known: dict[str, Patience] = {}
+
+    def request(client: t.Any, method: str, path: str, body: t.Any = None, **options: t.Any) -> t.Any:
+        server = client.configuration.host
+        patience = known.setdefault(server, Patience(server))
+        query = options.get("query_params") or []
+
+        def ask() -> t.Any:
+            return once(client, method, path, body, **{"_request_timeout": (CONNECT_TIMEOUT, READ_TIMEOUT), **options, "query_params": list(query)})
+
+        asked = {"dryRun": options["dry_run"]} if options.get("dry_run") else {}
+        return patience.repeated(only_asks(method.upper(), path, asked), ask, lambda exc: _meaning(exc, server))
+
+    with mock.patch.object(library.DynamicClient, "request", request):
+        yield
+
+
+def _meaning(exc: Exception, server: str) -> ClusterError | None:
+    if isinstance(status := getattr(exc, "status", None), int):
+        asked = (getattr(exc, "headers", None) or {}).get("Retry-After", "")
+        return refusal(status, getattr(exc, "body", None) or "", server, "a request", asked)
+    return explain(exc, server) if type(exc).__module__.startswith("urllib3.") else None
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ import warnings
 from unittest import mock
 
 import yaml
+from ansible import constants as C
 from ansible.module_utils.common.validation import check_type_dict
 from ansible.plugins.action import ActionBase
 
@@ -32,6 +33,7 @@ supported.check()  # before what an older ansible-core, or its Python, cannot lo
 from ..module_utils.common import credentials, masking
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.text import all_printable
+from ..module_utils.k8s import patience
 from ..module_utils.releases.tools import cause
 from . import compat, interpreter, run_files
 
@@ -70,7 +72,8 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
             old = interpreter.too_old(sent, python)
             return {"failed": True, "changed": False, "msg": old} if old else blamed(sent)
         arguments = dict(self._task.args if module_args is None else module_args)
-        with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, compat.task_environment(self)):
+        environment = {patience.FOLDER: C.DEFAULT_LOCAL_TMP, **compat.task_environment(self)}
+        with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, environment):
             compat.complete_arguments(self, name, arguments, variables, folder)
             printed = call_main(name, arguments)
         return blamed(compat.result_of(self, printed))
@@ -131,6 +134,7 @@ def call_main(name: str, arguments: dict[str, t.Any]) -> str:
     with (
         compat.module_input(arguments),
         compat.key_files_in(run_files.folder()),
+        compat.patient_client(),
         contextlib.redirect_stdout(printed),
         contextlib.suppress(SystemExit),
         warnings.catch_warnings(),

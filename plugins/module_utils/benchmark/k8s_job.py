@@ -137,7 +137,7 @@ class JobRun:
         """Delete the Job, its pod and the objects that it needed, and wait until the pod is gone."""
         for kind in ("Job", *(each["kind"] for each in self._others)):
             with contextlib.suppress(ClusterError):
-                self._cluster.request("DELETE", self._path(kind, self._name), {"propagationPolicy": "Background"})
+                self._cluster.delete(self._path(kind, self._name), {"propagationPolicy": "Background"})
         late = self._cluster.clock.now() + GONE
         while self._pod() is not None:
             if self._cluster.clock.now() > late:

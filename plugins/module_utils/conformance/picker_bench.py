@@ -216,7 +216,7 @@ class PickerBench:
     def remove_probes(self) -> None:
         """Delete the Pods for probing, also those of a run that was killed. Raises ClusterError."""
         for pod in self._pods({picker_pool.LABEL: text(self._pool["metadata"]["name"])[:63]}):
-            delete(self._cluster, f"{self._pods_path}/{pod['metadata']['name']}", 0)
+            self._cluster.delete(f"{self._pods_path}/{pod['metadata']['name']}", {"gracePeriodSeconds": "0"})
 
     def until(self, true: c.Callable[[], bool]) -> float | None:
         """See Bench."""
@@ -302,13 +302,13 @@ class PickerProbe:
 
     def terminate(self) -> None:
         """See Probe."""
-        delete(self._cluster, self._path, None)
+        self._cluster.delete(self._path)
         if not get_path(self._pod(), "metadata", "deletionTimestamp"):
             raise Skipped("a Pod that is deleted goes at once here, without time to drain")
 
     def remove(self) -> None:
         """See Probe."""
-        delete(self._cluster, self._path, 0)
+        self._cluster.delete(self._path, {"gracePeriodSeconds": "0"})
         self._wait(lambda: not self._pod(), PLACED, "the Pod for probing is still there")
 
     def _pod(self) -> Facts:
@@ -320,12 +320,3 @@ def _reach(host: str, port: int) -> socket.socket:
     reached = socket.create_connection((host, port), CONNECTED)
     reached.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return reached
-
-
-def delete(cluster: t.Any, path: str, grace: int | None) -> None:
-    """Delete a Pod that may be gone already. grace: seconds instead of its own. Raises ClusterError."""
-    try:
-        cluster.request("DELETE", path, {} if grace is None else {"gracePeriodSeconds": str(grace)})
-    except ClusterError as error:
-        if getattr(error, "status", 0) != 404:
-            raise

@@ -103,7 +103,7 @@ class Conformance:
         kept = kept_namespaces(self._cluster, there, Ours(going=_objects_of(self._command[0]))) if there else []
         ours = [name for name in there if not look and name not in [place.namespace for place in kept]]
         for name in ours:
-            self._cluster.request("DELETE", f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
+            self._cluster.delete(f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
         while wait and (left := [name for name in ours if self._cluster.find(f"{_NAMESPACES}/{name}")]):
             if self._clock.now() > late:
                 raise ClusterError(f"{GONE:g} s after their deletion these namespaces are still there: {', '.join(left)}")

@@ -118,6 +118,12 @@ def changes(definitions: list[Facts], result: Facts, state: str, check_mode: boo
     return [_change(definition, item, state, check_mode) for definition, item in zip(definitions, items, strict=False)]
 
 
+def without_credentials(result: Facts) -> int:
+    """Of how many definitions the API server refused the credentials (401), which says nothing about the objects. result: as for `changes`."""
+    items = [result, *dicts(get_path(result, "result", "results"))]
+    return sum(_status(text(get_path(item, "error", "msg"))).get("code") == 401 for item in items)
+
+
 def holds_values(definition: Facts) -> bool:
     """Whether a definition has values that may be secrets: those of its data, of environment variables or of arguments."""
     runs = definition.get("kind") in ("Deployment", "LeaderWorkerSet")
@@ -128,8 +134,9 @@ def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Cha
     shown = hide_environment(hide_secret_values(definition), HIDDEN)
     if item.get("error"):
         problem, untried = _problem(mapping(item.get("error")), _told(definition))
-        if state == "absent" and untried in ("kind", "namespace"):
-            return Change(definition, "absent", {}, {})
+        if state == "absent" and untried in ("kind", "namespace", "reference"):
+            there = text(get_path(item, "error", "msg")).startswith("Failed to delete")  # when the module looked; it went before, or at a first try
+            return Change(definition, "deleted" if there else "absent", shown if there else {}, {})
         if check_mode and untried in ("kind", "namespace", "reference"):
             # On a new cluster an earlier step, which check mode skips, creates what is missing.
             return Change(definition, "created", {}, shown, untried=untried)

@@ -28,7 +28,8 @@ from ..common.clock import SYSTEM, Clock
 from ..common.masking import REGISTERS
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
-from .errors import ClusterError, UnendingError, explain, may_pass, no_token, not_an_api_server, refusal, unusable
+from .errors import ClusterError, UnendingError, explain, no_token, not_an_api_server, refusal, unusable
+from .patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, only_asks
 
 try:
     import kubernetes
@@ -46,14 +47,12 @@ UNVERIFIED = (
     " put the cluster's CA into the kubeconfig (certificate-authority) instead of insecure-skip-tls-verify, or give ca_cert instead of validate_certs: false"
 )
 FIELD_MANAGER = "llm_d.inference"
-CONNECT_TIMEOUT, READ_TIMEOUT, WHOLE_TIMEOUT = 10.0, 60.0, 300.0  # seconds: to connect, between two bytes, for a whole response
+WHOLE_TIMEOUT = 300.0  # seconds for a whole response
 FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first answer, which shows whether anything answers; modules that wait longer wait longer for it
 MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of all pods may be large; bytes that are read at once
 THREADS = 6
 CONNECTIONS = 4 * THREADS  # kept open, for checks that run side by side and for requests through the API server's proxy
 PAGE = "500"  # objects per page of a list
-BUSY_TRIES, BUSY_PAUSE = 20, 0.5  # retries of a 429, seconds between them
-SILENCE = 60.0  # seconds for which a module that waits goes on while the API server does not answer
 
 
 def auth_spec() -> Facts:
@@ -135,9 +134,8 @@ class Cluster:
         self._headers = {"Accept": "application/json", "User-Agent": FIELD_MANAGER}
         self._headers.update({name: ",".join(value) if isinstance(value, list) else value for name, value in headers.items()})
         self._apis: dict[str, dict[str, Facts]] = {}
-        self._reached = False
+        self._patience = Patience(self.server, clock)
         self._date = ""
-        self._patient_until = 0.0
 
     @property
     def proxy(self) -> str:
@@ -151,11 +149,8 @@ class Cluster:
         return "" if named in urllib.request.getproxies().values() else named
 
     def be_patient(self, seconds: float) -> None:
-        """From now on, for so long, the read of an object is repeated after a failure that may pass (errors.may_pass), for up to SILENCE seconds each.
-
-        For modules that wait: the rule is the same for all of them. Logs and answers of pods are read once, since what fails there is another server.
-        """
-        self._patient_until = self.clock.now() + seconds
+        """See Patience.be_patient. Logs and answers of pods are read once, since what fails there is another server."""
+        self._patience.be_patient(seconds)
 
     def server_time(self) -> float:
         """Seconds since the epoch by the clock of the API server at its last answer; by this host's where that says no time."""
@@ -167,8 +162,8 @@ class Cluster:
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
         limit (bytes of it), until (bytes after which it need not be read)."""
-        succeed = functools.partial(self._succeed, method, path, query, body, options)
-        data = self._repeated(succeed) if method == "GET" else succeed()
+        once = functools.partial(self._succeed, method, path, query, body, options)
+        data = self._patience.repeated(only_asks(method, path, query), once)
         try:
             decoded = json.loads(data)
         except ValueError:
@@ -181,26 +176,10 @@ class Cluster:
         """The text that a GET returns, such as a log. options: as for request."""
         return self._succeed("GET", path, query, None, options).decode("utf-8", "replace")
 
-    def _repeated(self, read: Callable[[], bytes]) -> bytes:
-        begin = self.clock.now()
-        while True:
-            try:
-                return read()
-            except ClusterError as exc:
-                if not may_pass(exc, self._reached) or self.clock.now() + BUSY_PAUSE > min(begin + SILENCE, self._patient_until):
-                    raise
-                self.clock.sleep(BUSY_PAUSE)
-
     def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
-        for _attempt in range(BUSY_TRIES):
-            # 429 asks for a retry: the API server sheds load, or still opens the storage of a new kind.
-            if answer.status != 429:
-                break
-            self.clock.sleep(BUSY_PAUSE)
-            answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
-            raise refusal(answer.status, answer.data, self.server, f"{method} {path}")
+            raise refusal(answer.status, answer.data, self.server, f"{method} {path}", answer.headers.get("Retry-After", ""), self._patience.accepted)
         data: bytes = answer.data
         return data
 
@@ -218,7 +197,7 @@ class Cluster:
             body = json.dumps(body).encode()
         url = self.server.rstrip("/") + path + ("?" + urlencode(query) if query else "")
         reading = _Reading(f"{method} {path}", self.server, options)
-        patience = math.inf if self._reached or method != "GET" else self._patient_until - self.clock.now()
+        patience = math.inf if self._patience.reached or method != "GET" else self._patience.left
         late = options.get("timeout") or min(READ_TIMEOUT, max(FIRST_TIMEOUT, patience))
         timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, reading.within), read=min(late, reading.within))
         try:
@@ -226,7 +205,7 @@ class Cluster:
             for setting in self._configuration.auth_settings().values():
                 headers[setting["key"]] = setting["value"]
             found = reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
-            self._reached = True
+            self._patience.reached = True
             self._date = found.headers.get("Date", "")
             return found
         except Exception as exc:
@@ -274,6 +253,14 @@ class Cluster:
         """Server-side apply of one YAML or JSON document as FIELD_MANAGER; takes over conflicting fields. The object as it is, or would be, afterwards."""
         query = {"fieldManager": FIELD_MANAGER, "force": "true", **({"dryRun": "All"} if dry_run else {})}
         return self.request("PATCH", path, query, document, content_type="application/apply-patch+yaml", **options)
+
+    def delete(self, path: str, query: Facts | None = None, body: Facts | None = None) -> None:
+        """DELETE one object, which may be gone already."""
+        try:
+            self.request("DELETE", path, query, body)
+        except ClusterError as exc:
+            if getattr(exc, "status", 0) != 404:
+                raise
 
     def resource(self, api_version: str, kind: str, refresh: bool = False) -> Facts | None:
         """The APIResource of a kind from discovery: {name (the plural), namespaced, ...}; None when the server does not serve it. Cached unless refresh."""

@@ -21,14 +21,15 @@ class ClusterError(Exception):
 class ApiError(ClusterError):
     """The API server refused a request.
 
-    status: HTTP status; reason: the Status object's reason, such as NotFound; message: its message.
+    status: HTTP status; reason: the Status object's reason, such as NotFound; message: its message; retry_after: the seconds that it asks to wait for.
     """
 
-    def __init__(self, text: str, status: int, reason: str, message: str):
+    def __init__(self, text: str, status: int, reason: str, message: str, retry_after: float = 0.0):
         super().__init__(text)
         self.status = status
         self.reason = reason
         self.message = message
+        self.retry_after = retry_after
 
 
 class UnreachableError(ClusterError):
@@ -131,11 +132,19 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
     return UnreachableError(f"{prefix}: {_socket(exc)}")
 
 
-def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError:
-    """The error for an HTTP status other than 2xx. action: such as `PATCH /api/v1/namespaces/x`."""
+def refusal(status: int, body: bytes | str, where: str, action: str, retry_after: str = "", accepted: bool = False) -> ApiError:
+    """The error for an HTTP status other than 2xx. action: such as `PATCH /api/v1/namespaces/x`.
+
+    retry_after: the header of that name, of which a date counts as nothing; accepted: whether the API server has accepted a request in this run.
+    """
     reason, message = _status(body)
     detail = one_line(message) if message else one_line(_printable(body), 160)
-    if status == 401:
+    if status == 401 and accepted:
+        text = (
+            f"the Kubernetes API server {where} no longer accepts the credentials (401), which it accepted earlier in this run: the token or certificate has "
+            "expired or was withdrawn; log in again, with one that lasts as long as a run, and run the same again, which goes on from what is there"
+        )
+    elif status == 401:
         text = f"the Kubernetes API server {where} does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"
     elif status == 403 and '"system:anonymous"' in detail:
         text = (
@@ -150,7 +159,7 @@ def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError
         text = f"the Kubernetes API server {where} is overloaded or not ready ({status}) for {action}: {detail or 'no reason given'}; try again"
     else:
         text = f"the Kubernetes API server {where} answered {status} to {action}: {detail or reason or 'no reason given'}"
-    return ApiError(text, status, reason, message)
+    return ApiError(text, status, reason, message, float(retry_after) if re.fullmatch(r"[0-9]{1,6}", retry_after) else 0.0)
 
 
 def not_an_api_server(where: str, body: bytes | str) -> ClusterError:

@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.apply_results 
     hide_secret_values,
     holds_values,
     split_foreign,
+    without_credentials,
 )
 
 
@@ -156,6 +157,20 @@ def test_forbidden_is_never_taken_for_a_fresh_cluster():
 def test_absent():
     assert one({"changed": True, "method": "delete", "result": {}}, state="absent").action == "deleted"
     assert one({"changed": False, "method": "delete", "result": {}}, state="absent").action == "absent"
+
+
+@pytest.mark.parametrize(("doing", "action"), [("delete", "deleted"), ("retrieve requested", "absent")])
+def test_what_went_before_it_was_deleted_is_no_refusal(doing, action):
+    """The garbage collector was faster, or the answer to a first try was lost."""
+    gone = status(404, "NotFound", 'configmaps "cm" not found')
+    gone["error"]["msg"] = gone["error"]["msg"].replace("apply", doing)
+    assert doing in gone["error"]["msg"] and one(gone, state="absent").action == action
+
+
+def test_credentials_that_are_refused_are_counted():
+    refused, other = status(401, "Unauthorized", "Unauthorized"), status(403, "Forbidden", "no")
+    assert without_credentials({"result": {"results": [refused, other, refused]}}) == 2
+    assert (without_credentials(refused), without_credentials(other), without_credentials({"result": {}})) == (1, 0, 0)
 
 
 def test_secrets_are_hidden_by_value():

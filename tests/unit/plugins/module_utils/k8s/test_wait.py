@@ -13,7 +13,7 @@ import urllib.parse
 import kubernetes
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.objects import Verdict
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client, patience
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import wait as waiting
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, CutError, UnreachableError, lasting, may_pass
@@ -461,7 +461,7 @@ def test_but_a_refusal_is_a_refusal_also_behind_a_hiccup(states):
         Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 1)
 
 
-@pytest.mark.parametrize(("timeout", "seconds"), [(300, client.SILENCE), (20, 20)])
+@pytest.mark.parametrize(("timeout", "seconds"), [(300, patience.SILENCE), (20, 20)])
 def test_one_that_is_away_for_good_is_not_waited_for_longer_than_told(timeout, seconds):
     api = Api()
     api.table["/api/v1/namespaces/llm-d"] = lambda: (503, {})
