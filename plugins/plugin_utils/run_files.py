@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Temporary files and processes of a worker. None of them outlives the run, however it ends.
+"""Temporary files and processes of a worker. None of them outlives the run by more than a moment, however it ends.
 
 A worker keeps its temporary files in one folder, which it removes when it ends. A worker that is killed removes nothing, so its process id is part of
 the folder's name, and the next run removes the folders of processes that no longer exist.
@@ -9,6 +9,7 @@ the folder's name, and the next run removes the folders of processes that no lon
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import multiprocessing.util
@@ -19,11 +20,13 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 import typing as t
 from pathlib import Path
 
 PREFIX = "llm_d-"
 WAKE = signal.SIGURG  # which interrupts what the main thread waits in, and does nothing to a process without a handler for it
+_DESCRIPTORS = 1 << 16  # more than a process opens
 _OURS = re.compile(re.escape(PREFIX) + r"(\d+)-")
 
 
@@ -90,3 +93,47 @@ def _end_with(parent: int | None, taken: int) -> None:
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
+
+
+def until_the_run_ends(every: float, work: t.Callable[[], bool], end: t.Callable[[], object]) -> None:
+    """From a worker: a process that calls `work` every `every` seconds until that returns False or the run is over, and in the latter case `end`.
+
+    It has no session, terminal or open file of the run: what waits for their end, such as ansible-runner, does not wait for this process.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or os.fork():
+        return
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        os.closerange(3, _DESCRIPTORS)
+        goes_on = True
+        while goes_on and not _is_over(t.cast(int, parent.pid), every):
+            with contextlib.suppress(Exception):
+                goes_on = work()
+        if goes_on:
+            end()
+    finally:
+        shutil.rmtree(folder(), ignore_errors=True)
+        os._exit(0)
+
+
+def _is_over(process: int, seconds: float) -> bool:
+    """Whether a process ends within these seconds."""
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    except (AttributeError, OSError):  # not on this system
+        late = time.monotonic() + seconds
+        while _alive(process) and time.monotonic() < late:
+            time.sleep(1)
+        return not _alive(process)
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)

@@ -29,6 +29,7 @@ READ_ONLY = {
 } | {f"{KUBERNETES}k8s_info"}  # fmt: skip
 # One step each that is no list of definitions; only the role of that step calls it.
 STEPS = {
+    "record": {f"{OURS}run_lease"},
     "prerequisites": {f"{OURS}crd_removal", f"{OURS}project_requests", f"{OURS}stack_secrets"},
     "gpu_operator": {f"{OURS}gpu_checks", f"{OURS}gpu_nodes", f"{OURS}install_plans"},
     "model_service": {f"{OURS}vllm_adapters", f"{OURS}vllm_warmup"},

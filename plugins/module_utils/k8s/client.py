@@ -161,9 +161,9 @@ class Cluster:
 
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
-        limit (bytes of it), until (bytes after which it need not be read)."""
+        limit (bytes of it), until (bytes after which it need not be read), again (whether a creation may be repeated that may have been done)."""
         once = functools.partial(self._succeed, method, path, query, body, options)
-        data = self._patience.repeated(only_asks(method, path, query), once)
+        data = self._patience.repeated(options.get("again") or only_asks(method, path, query), once)
         try:
             decoded = json.loads(data)
         except ValueError:

@@ -36,18 +36,19 @@ CLAIMS = """
         - {id: old/counted, ok: false, evidence: others asked, remedy: '', seconds: 0}
         - {id: new/serving, ok: "{{ bad not in (validation_plan.services[0].weights | string) }}", evidence: status 500, remedy: look there, seconds: 0}
 """
+HELD = "- ansible.builtin.debug: {msg: '{{ record_state }}'}\n"
 
 
 @pytest.fixture(name="collections")
 def _collections(tmp_path: Path) -> Path:
-    """The checkout as a collection, with other roles `objects` and `validation`."""
+    """The checkout as a collection, with other roles `objects`, `validation` and `record`."""
     home = tmp_path / "collections/ansible_collections/llm_d/inference"
     (home / "roles").mkdir(parents=True)
     for path in (*ROOT.iterdir(), *(ROOT / "roles").iterdir()):
         place = home / path.relative_to(ROOT)
-        if path.name not in ("roles", "objects", "validation", "collections") and not path.name.startswith("."):
+        if path.name not in ("roles", "objects", "validation", "record", "collections") and not path.name.startswith("."):
             place.symlink_to(path)
-    for role, name, tasks in (("objects", "apply", APPLIES), ("validation", "main", CLAIMS)):
+    for role, name, tasks in (("objects", "apply", APPLIES), ("validation", "main", CLAIMS), ("record", "main", HELD)):
         (home / "roles" / role / "tasks").mkdir(parents=True)
         (home / "roles" / role / "tasks" / f"{name}.yml").write_text(tasks, encoding="utf-8")
     return tmp_path / "collections"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions to look: what validation, diagnosis and benchmarks ask for where they may, and what no deployment fails without. Pure."""
+"""Permissions without which no deployment fails: what validation, diagnosis and benchmarks ask for where they may, and to keep other runs waiting. Pure."""
 
 from __future__ import annotations
 
@@ -35,12 +35,15 @@ _CLUSTER = [
     ("networking.k8s.io", "networkpolicies"),
     ("storage.k8s.io", "storageclasses"),
 ]
+# By a Lease one run at a time changes an instance.
+_LEASES = [(verb, "coordination.k8s.io", "leases") for verb in ("get", "create", "patch", "delete")]
 _OPENSHIFT = ("config.openshift.io", "clusterversions clusteroperators infrastructures")
 
 
 def looks(planned: Facts) -> list[Facts]:
     """These permissions, as attributes of an access review: {verb, group, resource, namespace}. Without a namespace for files of the whole cluster only."""
-    found = [] if planned["scope"] == "prerequisites" else _in_namespaces(planned)
+    found = [(*right, planned["namespace"]) for right in _LEASES]
+    found += [] if planned["scope"] == "prerequisites" else _in_namespaces(planned)
     found += [] if planned["scope"] == "namespace" else _in_the_cluster(planned)
     return [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
 

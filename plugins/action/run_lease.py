@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Take the Lease of an instance, and keep it until the run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import typing as t
+
+from ..module_utils.k8s.lease import EVERY
+from ..modules import run_lease  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
+from ..plugin_utils import run_files
+from ..plugin_utils.followed import Followed
+
+
+class ActionModule(Followed):
+    """Adds to the module who takes the Lease, and its renewal. A module that is sent elsewhere takes none: nothing of this run outlives its task there."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """See Followed.run."""
+        variables = task_vars or {}
+        if not self._runs_here(variables):
+            return {"changed": False, "held": False, "waited": 0.0}
+        self._task.args = {"holder": holder(variables), **self._task.args}
+        result = super().run(tmp, task_vars)
+        if result.get("held"):
+            run_files.until_the_run_ends(EVERY, lambda: self._still("renewed", variables), lambda: self._still("absent", variables))
+        return result
+
+    def _still(self, state: str, variables: dict[str, t.Any]) -> bool:
+        answer = self._execute_module(module_args={**self._task.args, "state": state}, task_vars=variables)
+        return bool(answer.get("failed") or answer["held"])  # an API server that is away may come back
+
+
+def holder(variables: dict[str, t.Any]) -> str:
+    """Who runs, such as `job 45 (Deploy) of jane` for AWX, or `jane on laptop, process 4711`."""
+    process = os.getppid()  # of the worker: the run
+    if job := variables.get("awx_job_id"):
+        named, user = variables.get("awx_job_template_name"), variables.get("awx_user_name")
+        return f"job {job}" + (f" ({named})" if named else "") + (f" of {user}" if user else "") + f" on {socket.gethostname()}, process {process}"
+    user = str(os.getuid())
+    with contextlib.suppress(KeyError, OSError):  # the user of a container has no name
+        import pwd
+
+        user = pwd.getpwuid(os.getuid()).pw_name
+    return f"{user} on {socket.gethostname()}, process {process}"

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Lease (coordination.k8s.io/v1) by which one run at a time works on an instance. All times are those of the API server's clock."""
+
+from __future__ import annotations
+
+import calendar
+import time
+
+from ..common.objects import Facts, get_path, text
+from ..common.text import one_line
+from .client import Cluster
+from .errors import ApiError
+
+DURATION = 30  # seconds after its last renewal from which on a Lease is nobody's
+EVERY = 10.0  # seconds between two renewals
+API_VERSION = "coordination.k8s.io/v1"
+
+
+class Lease:
+    """The Lease of a name. holder: who asks for it, as others read it."""
+
+    def __init__(self, cluster: Cluster, namespace: str, name: str, holder: str) -> None:
+        self._cluster, self._name, self._holder = cluster, name, holder
+        self._list = f"/apis/{API_VERSION}/namespaces/{namespace}/leases"
+        self._path = f"{self._list}/{name}"
+
+    def take(self) -> str:
+        """Take it, where it is nobody's: empty once this holder has it, else who has it and since when. Raises ClusterError."""
+        while True:
+            there = self._cluster.find(self._path)
+            try:
+                if there is None:
+                    self._cluster.request("POST", self._list, body=self._body({}), again=True)
+                elif self._is_free(there):
+                    self._write(there, self._body(there))
+                else:
+                    return _words(there)
+                return ""
+            except ApiError as exc:
+                if exc.status != 409:  # another run was faster
+                    raise
+
+    def renew(self) -> bool:
+        """Whether this holder still has it. Raises ClusterError."""
+        there = self._cluster.find(self._path)
+        if there is None or not self._is_own(there):
+            return False
+        self._write(there, {"spec": {"renewTime": self._now()}})
+        return True
+
+    def release(self) -> None:
+        """Delete it, where this holder has it. Raises ClusterError."""
+        there = self._cluster.find(self._path)
+        if there is not None and self._is_own(there):
+            self._cluster.delete(self._path, body={"preconditions": {"resourceVersion": there["metadata"]["resourceVersion"]}})
+
+    def _write(self, there: Facts, change: Facts) -> None:
+        metadata = {**(change.get("metadata") or {}), "resourceVersion": there["metadata"]["resourceVersion"]}
+        self._cluster.request("PATCH", self._path, body={**change, "metadata": metadata}, content_type="application/merge-patch+json")
+
+    def _body(self, there: Facts) -> Facts:
+        now, times = self._now(), get_path(there, "spec", "leaseTransitions") or 0
+        changed = bool(there) and not self._is_own(there)
+        spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now, "leaseTransitions": times + changed}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "Lease",
+            "metadata": {"name": self._name, "labels": {"app.kubernetes.io/managed-by": "llm_d.inference"}},
+            "spec": spec if there and not changed else {**spec, "acquireTime": now},
+        }
+
+    def _is_own(self, there: Facts) -> bool:
+        return text(get_path(there, "spec", "holderIdentity")) == self._holder
+
+    def _is_free(self, there: Facts) -> bool:
+        renewed, duration = _seconds(get_path(there, "spec", "renewTime")), get_path(there, "spec", "leaseDurationSeconds")
+        late = self._cluster.server_time() - renewed > (duration if isinstance(duration, int) else DURATION)
+        return late or self._is_own(there) or not get_path(there, "spec", "holderIdentity")
+
+    def _now(self) -> str:
+        return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(self._cluster.server_time()))
+
+
+def _seconds(moment: object) -> float:
+    """Seconds since the epoch of a MicroTime; 0 for what is none."""
+    try:
+        return calendar.timegm(time.strptime(text(moment)[:19], "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return 0.0
+
+
+def _words(there: Facts) -> str:
+    return f"{one_line(text(get_path(there, 'spec', 'holderIdentity')), 160)}, since {text(get_path(there, 'spec', 'acquireTime'))[:19]}Z"

@@ -1,0 +1,185 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two runs on one instance, on a real API server: one at a time, whatever becomes of the first."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import typing as t
+from pathlib import Path
+
+import own_api_server
+import plays
+import pytest
+from keeping_api_server import KeepingApi
+from local_servers import JSON, serve
+from own_api_server import api_server
+from waiting import until
+
+LONG_AGO = "2020-01-01T00:00:00.000000Z"
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Hold
+      llm_d.inference.run_lease:
+        kubeconfig: %(kubeconfig)s
+        namespace: %(namespace)s
+        name: llm-d-record
+        instance: llm-d
+        timeout: %(timeout)s
+    - name: Hold it again
+      llm_d.inference.run_lease:
+        kubeconfig: %(kubeconfig)s
+        namespace: %(namespace)s
+        name: llm-d-record
+        instance: llm-d
+    - name: Work
+      ansible.builtin.wait_for:
+        path: %(marker)s
+        timeout: 120
+      when: marked
+"""
+
+
+@pytest.fixture(name="there", scope="module")
+def running_api_server(tmp_path_factory):
+    if not own_api_server.NODE.is_file() or not own_api_server.CRDS.is_dir():
+        pytest.skip("needs the programs of the local cluster")
+    with api_server(tmp_path_factory.mktemp("api")) as running:
+        yield running
+
+
+class Runs:
+    """Plays that take the Lease of one instance."""
+
+    def __init__(self, folder: Path, kubeconfig: str, namespace: str, cluster: t.Any = None) -> None:
+        self._folder, self._kubeconfig, self._namespace, self._cluster = folder, kubeconfig, namespace, cluster
+        self._list = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self.marker = folder / "over"
+
+    def look(self) -> t.Any:
+        """The Lease; None without one."""
+        return self._cluster.find(f"{self._list}/llm-d-record")
+
+    def write(self, **spec: t.Any) -> None:
+        """Change it."""
+        self._cluster.request("PATCH", f"{self._list}/llm-d-record", body={"spec": spec}, content_type="application/merge-patch+json")
+
+    def leave(self, **spec: t.Any) -> None:
+        """Make it, as of a run that is over."""
+        self._cluster.request("POST", self._list, body={"metadata": {"name": "llm-d-record"}, "spec": spec})
+
+    @contextlib.contextmanager
+    def start(self, timeout: int = 60, works: bool = False, **more: t.Any) -> t.Iterator[subprocess.Popen[str]]:
+        """A play; works: until the marker is there."""
+        values = {"kubeconfig": self._kubeconfig, "namespace": self._namespace, "marker": self.marker, "timeout": timeout}
+        (self._folder / "play.yml").write_text(PLAY % values, encoding="utf-8")
+        given = ["-i", "paris,", "-c", "local", str(self._folder / "play.yml"), "-e", json.dumps({"marked": works, **more})]
+        command, said = plays.command(*given), {"env": plays.environment(), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        with subprocess.Popen(command, cwd=plays.ROOT, start_new_session=True, **said) as run:
+            try:
+                yield run
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(run.pid, signal.SIGKILL)
+
+
+@pytest.fixture(name="runs")
+def runs_in_a_new_namespace(tmp_path, there, request):
+    name = f"n-{abs(hash(request.node.name)) % 10**8}"
+    there.cluster.request("POST", "/api/v1/namespaces", body={"metadata": {"name": name}})
+    return Runs(tmp_path, str(there.kubeconfig), name, there.cluster)
+
+
+def out_of(run: subprocess.Popen[str]) -> str:
+    out, _none = run.communicate(timeout=120)
+    return out
+
+
+@pytest.mark.rest
+def test_the_second_run_waits_with_a_word_and_nothing_is_left_after_both(runs):
+    with runs.start(works=True, awx_job_id=45, awx_job_template_name="Deploy", awx_user_name="jane") as first:
+        until(runs.look)
+        assert runs.look()["spec"]["holderIdentity"].startswith("job 45 (Deploy) of jane on ")
+        with runs.start() as second:
+            lines = iter(second.stdout.readline, "")
+            said = next(line for line in lines if "waiting 0 s for another run on the instance llm-d" in line) + next(lines) + next(lines)
+            assert "job 45 (Deploy) of jane" in " ".join(said.split())
+            assert first.poll() is None
+            runs.marker.touch()
+            assert "failed=0" in out_of(first)
+            assert "failed=0" in out_of(second) and second.returncode == 0
+    until(lambda: runs.look() is None)
+
+
+@pytest.mark.rest
+def test_a_run_that_waits_in_vain_is_refused_by_the_name_of_the_other(runs):
+    with runs.start(works=True) as first:
+        until(runs.look)
+        with runs.start(timeout=1) as second:
+            said = " ".join(out_of(second).split())
+        assert second.returncode == 2 and f", process {first.pid}, since 20" in said and "another run works on the instance llm-d in the namespace" in said
+        assert runs.look(), "which keeps it"
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_nothing_that_the_next_one_waits_for(runs, number):
+    with runs.start(works=True) as first:
+        until(runs.look)
+        os.kill(first.pid, number)
+        until(lambda: runs.look() is None)
+
+
+@pytest.mark.rest
+def test_it_is_renewed_while_the_run_goes_on_and_not_taken_back_once_it_is_lost(runs):
+    with runs.start(works=True):
+        until(runs.look)
+        runs.write(renewTime=LONG_AGO)
+        until(lambda: not runs.look()["spec"]["renewTime"].startswith("2020"), 30)
+        runs.write(holderIdentity="somebody")
+        runs.marker.touch()
+    assert runs.look()["spec"]["holderIdentity"] == "somebody"
+
+
+@pytest.mark.rest
+def test_one_that_nobody_renews_is_taken(runs):
+    """The host of the first run broke down."""
+    runs.leave(holderIdentity="gone", renewTime=LONG_AGO, leaseDurationSeconds=30, leaseTransitions=4)
+    with runs.start(timeout=1) as second:
+        assert "failed=0" in out_of(second)
+
+
+@pytest.mark.parametrize(("status", "warnings"), [(403, 1), (404, 0)])
+def test_where_there_can_be_none_the_run_goes_on(tmp_path, status, warnings):
+    """403: an account without the permissions is warned. 404: there is no such namespace yet, and nothing that two runs could change."""
+    cluster, asked = KeepingApi(), []
+
+    def answer(handler, method, url, body):
+        if "/leases" in url:
+            asked.append(method)
+            said = {"kind": "Status", "status": "Failure", "code": status, "reason": "x", "message": "no"}
+            return status, {"Content-Type": JSON}, json.dumps(said)
+        return cluster.answer(handler, method, url, body)
+
+    with serve(answer) as url:
+        runs = Runs(tmp_path, plays.kubeconfig(tmp_path / "kubeconfig", url), "llm-d")
+        with runs.start() as run:
+            out = " ".join(out_of(run).split())
+    assert run.returncode == 0 and "failed=0" in out and asked
+    found = [out.count(words) for words in ("this account may not use Leases in the namespace llm-d", "list_rights.yml writes the permissions")]
+    assert found == [warnings, warnings]
+
+
+def test_check_mode_asks_for_nothing(tmp_path):
+    runs = Runs(tmp_path, plays.kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1"), "llm-d")
+    with runs.start():
+        pass
+    done = plays.run("-i", "paris,", "-c", "local", str(tmp_path / "play.yml"), "-e", '{"marked": false}', "--check")
+    assert done.returncode == 0 and "changed=0" in done.stdout
