@@ -121,7 +121,9 @@ def main() -> None:
     links = [Path(each) for each in options["links"] if not Path(each).is_symlink() or os.readlink(each) != options["link_target"]]
     files = [(Path(each["path"]), each["content"]) for each in options["files"]]
     stale = [(path, content) for path, content in files if not path.is_file() or path.read_bytes() != content.encode()]
-    diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in stale]
+    # Only where it is asked for: what is not shown is kept all the same, in the events of a job.
+    shown = stale if module._diff else []
+    diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in shown]
     locked = [each for each in options["directories"] if Path(each).is_dir() and not os.access(each, os.W_OK | os.X_OK)]
     if locked:
         module.fail_json(msg=f"Cannot write into {locked[0]}. Check who owns the folder, and whether its file system is read-only.")

@@ -37,7 +37,8 @@ def test_only_what_differs_is_replaced_and_shown(call, options, tmp_path):
     kept = os.stat(tmp_path / "config/b").st_ino
     options["files"][0]["content"] = "one\n2\n"
     options["link_target"] = "/opt/node-2"
-    result = call(files, **options)
+    assert call(files, **options, check=True)["diff"] == [], "nobody asks for it"
+    result = call(files, **options, _ansible_diff=True)
     path = str(tmp_path / "config/a")
     assert result["written"] == [*options["links"], path]
     assert result["diff"] == [{"before": "one\ntwo\n", "after": "one\n2\n", "before_header": path, "after_header": path}]
@@ -61,10 +62,10 @@ def test_a_dead_link_and_a_file_become_the_link(call, tmp_path):
 
 
 def test_check_mode_says_the_same_and_writes_nothing(call, options, tmp_path):
-    said = call(files, check=True, **options)
+    said = call(files, check=True, **options, _ansible_diff=True)
     assert said["changed"] and os.listdir(tmp_path) == []
-    done = call(files, **options)
-    assert said["written"] == done["written"] and said["diff"] == done["diff"]
+    done = call(files, **options, _ansible_diff=True)
+    assert said["written"] == done["written"] and said["diff"] == done["diff"] != []
 
 
 def test_links_without_a_target(call, tmp_path):

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values that stand for secrets in a user's file, and where they are found again."""
+
+from __future__ import annotations
+
+import base64
+import collections.abc as c
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import typing as t
+from pathlib import Path
+
+import plays
+
+# Of each option that is or holds a secret. No other text has them, also not as a part.
+PLANTED = {name: f"planted-{name}-Zq9Xw7" for name in ("environment", "picker", "argument", "key", "benchmark", "registry", "token", "kubeconfig")}
+KUBECONFIG = PLANTED["kubeconfig"]  # the token of the account
+
+
+def planted_file(**service: t.Any) -> dict[str, t.Any]:
+    """Variables of a user's file with all of them but the kubeconfig's. service: more options of the model service `sim`."""
+    sim = {
+        "name": "sim",
+        "model": {"served_name": "acme/sim"},
+        "engine": {"type": "simulator", "env": {"SEEN": PLANTED["environment"]}, "args": [f"--hf-token={PLANTED['argument']}"]},
+        "scheduler": {"env": {"TOO": PLANTED["picker"]}},
+        **service,
+    }
+    return {
+        "llm_d_model_token": PLANTED["token"],
+        "llm_d_api_key": PLANTED["key"],
+        "llm_d_image_pull_credentials": [{"registry": "registry.example.com", "username": "robot", "password": PLANTED["registry"]}],
+        "llm_d_benchmark": {"api_key": PLANTED["benchmark"]},
+        "llm_d_model_services": [sim],
+    }
+
+
+def runner(folder: Path, playbook: str, variables: c.Mapping[str, t.Any], host: str) -> str:
+    """The status of a job of ansible-runner with -vvv, of which the folder has all that AWX keeps, and the folder of temporary files, `temporary`."""
+    for name in ("env", "inventory"):
+        (folder / name).mkdir(parents=True)
+    (folder / "project").symlink_to(plays.ROOT)
+    (folder / "inventory/hosts").write_text(f"{host} ansible_connection=local\n", encoding="utf-8")
+    (folder / "env/extravars").write_text(json.dumps(variables), encoding="utf-8")
+    # A path of a socket has to be short.
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        around = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "no_proxy": "*", "HOME": str(folder), "TMPDIR": temporary}
+        command = ["ansible-runner", "run", str(folder), "-p", playbook, "-i", "one", "-vvv"]
+        subprocess.run(command, env=around, capture_output=True, check=False, timeout=600)
+        shutil.copytree(temporary, folder / "temporary")
+    return (folder / "artifacts/one/status").read_text(encoding="utf-8")
+
+
+def found_in(folder: Path, given: c.Container[Path], values: c.Mapping[str, str] = PLANTED) -> list[tuple[str, str]]:
+    """(file, name of the value) of each value, plain or in base64, in the files of a folder but the `given` ones. Links are not followed."""
+    forms = [(name, form.encode()) for name, value in values.items() for form in (value, base64.b64encode(value.encode()).decode().rstrip("="))]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path not in given]
+    return [(str(path.relative_to(folder)), name) for path in files for name, form in forms if form in path.read_bytes()]
