@@ -13,7 +13,8 @@ author:
 description:
   - Takes a Lease (C(coordination.k8s.io/v1)), waits while another run has it, and fails with the name of that run after O(timeout).
   - The task renews it in the background until the run ends, and deletes it then, however the run ends. A Lease that nobody renews for 30 seconds is nobody's.
-  - An account without permissions for Leases is warned, and a namespace that does not exist has none.
+  - An account without permissions for Leases is warned. A namespace that does not exist has none, and neither has a task that runs on another host than
+    Ansible or with another interpreter.
 options:
   namespace:
     description: Its namespace.
@@ -60,7 +61,7 @@ EXAMPLES = r"""
 - name: Let one run at a time change the deployment
   llm_d.inference.run_lease:
     namespace: llm-d
-    name: llm-d-run
+    name: llm-d-record
     instance: llm-d
 """
 
@@ -78,14 +79,15 @@ waited:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.text import one_line
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.lease import Lease
 
 PAUSE, BEAT = 1.0, 10.0  # seconds between two looks, between two lines
 UNGUARDED = (
-    "this account may not use Leases in the namespace {namespace}, so that nothing keeps two runs on the instance {instance} apart:"
-    " playbooks/list_rights.yml writes the permissions"
+    "nothing keeps two runs on the instance {instance} apart, since this one cannot have a Lease in the namespace {namespace} ({why});"
+    " playbooks/list_rights.yml writes the permissions for it"
 )
 
 
@@ -140,7 +142,7 @@ def main() -> None:
         if exc.status not in (403, 404):
             module.fail_json(msg=str(exc), held=False)
         if exc.status == 403:
-            module.warn(UNGUARDED.format(**params))
+            module.warn(UNGUARDED.format(**params, why=one_line(exc.message or "403", 200)))
         module.exit_json(changed=False, held=False, waited=0.0)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), held=False)

@@ -173,7 +173,7 @@ def test_where_there_can_be_none_the_run_goes_on(tmp_path, status, warnings):
         with runs.start() as run:
             out = " ".join(out_of(run).split())
     assert run.returncode == 0 and "failed=0" in out and asked
-    found = [out.count(words) for words in ("this account may not use Leases in the namespace llm-d", "list_rights.yml writes the permissions")]
+    found = [out.count(words) for words in ("this one cannot have a Lease in the namespace llm-d (no)", "list_rights.yml writes the permissions")]
     assert found == [warnings, warnings]
 
 
