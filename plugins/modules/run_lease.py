@@ -84,7 +84,8 @@ from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.lease import Lease
 
-PAUSE, BEAT = 1.0, 10.0  # seconds between two looks, between two lines
+PAUSE = 1.0  # seconds between two looks
+BEAT = 10.0  # seconds between two lines
 UNGUARDED = (
     "nothing keeps two runs on the instance {instance} apart, since this one cannot have a Lease in the namespace {namespace} ({why});"
     " playbooks/list_rights.yml writes the permissions for it"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import typing as t
 
@@ -25,3 +26,8 @@ class _System:
 
 
 SYSTEM: Clock = _System()
+
+
+def retry_after(header: str) -> float:
+    """Seconds that a server asks to wait by this header; 0 for a date and for anything else."""
+    return float(header) if re.fullmatch(r"[0-9]{1,9}", header) else 0.0

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import collections.abc as c
-import re
 import socket
 import ssl
 import typing as t
@@ -14,7 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from ..common.clock import SYSTEM, Clock
+from ..common.clock import SYSTEM, Clock, retry_after
 from . import tls as tls_options
 from .answer import Answer
 from .errors import ExchangeError
@@ -137,5 +136,4 @@ class RetryTransport:
 
 def _asked(answer: Answer | None) -> float:
     """Seconds that a busy server asks to wait (Retry-After), at most MAX_PAUSE; 0 without one."""
-    asked = answer.headers.get("retry-after", "") if answer else ""
-    return min(float(asked), MAX_PAUSE) if re.fullmatch(r"[0-9]{1,9}", asked) else 0.0
+    return min(retry_after(answer.headers.get("retry-after", "")), MAX_PAUSE) if answer else 0.0

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 
+from ..common import clock
 from ..common.text import one_line
 from ..releases import tools
 
@@ -135,7 +136,7 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
 def refusal(status: int, body: bytes | str, where: str, action: str, retry_after: str = "", accepted: bool = False) -> ApiError:
     """The error for an HTTP status other than 2xx. action: such as `PATCH /api/v1/namespaces/x`.
 
-    retry_after: the header of that name, of which a date counts as nothing; accepted: whether the API server has accepted a request in this run.
+    retry_after: the header of that name; accepted: whether the API server has accepted a request in this run.
     """
     reason, message = _status(body)
     detail = one_line(message) if message else one_line(_printable(body), 160)
@@ -159,7 +160,7 @@ def refusal(status: int, body: bytes | str, where: str, action: str, retry_after
         text = f"the Kubernetes API server {where} is overloaded or not ready ({status}) for {action}: {detail or 'no reason given'}; try again"
     else:
         text = f"the Kubernetes API server {where} answered {status} to {action}: {detail or reason or 'no reason given'}"
-    return ApiError(text, status, reason, message, float(retry_after) if re.fullmatch(r"[0-9]{1,6}", retry_after) else 0.0)
+    return ApiError(text, status, reason, message, clock.retry_after(retry_after))
 
 
 def not_an_api_server(where: str, body: bytes | str) -> ClusterError:

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import calendar
 import time
 
-from ..common.objects import Facts, get_path, text
+from ..common.objects import Facts, get_path, moment, number, text
 from ..common.text import one_line
 from .client import Cluster
 from .errors import ApiError
@@ -61,7 +60,7 @@ class Lease:
         self._cluster.request("PATCH", self._path, body={**change, "metadata": metadata}, content_type="application/merge-patch+json")
 
     def _body(self, there: Facts) -> Facts:
-        now, times = self._now(), get_path(there, "spec", "leaseTransitions") or 0
+        now, times = self._now(), number(get_path(there, "spec", "leaseTransitions"))
         changed = bool(there) and not self._is_own(there)
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now, "leaseTransitions": times + changed}
         return {
@@ -75,20 +74,12 @@ class Lease:
         return text(get_path(there, "spec", "holderIdentity")) == self._holder
 
     def _is_free(self, there: Facts) -> bool:
-        renewed, duration = _seconds(get_path(there, "spec", "renewTime")), get_path(there, "spec", "leaseDurationSeconds")
-        late = self._cluster.server_time() - renewed > (duration if isinstance(duration, int) else DURATION)
+        renewed, duration = moment(get_path(there, "spec", "renewTime")), number(get_path(there, "spec", "leaseDurationSeconds"))
+        late = renewed is None or self._cluster.server_time() - renewed.timestamp() > (duration or DURATION)
         return late or self._is_own(there) or not get_path(there, "spec", "holderIdentity")
 
     def _now(self) -> str:
         return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(self._cluster.server_time()))
-
-
-def _seconds(moment: object) -> float:
-    """Seconds since the epoch of a MicroTime; 0 for what is none."""
-    try:
-        return calendar.timegm(time.strptime(text(moment)[:19], "%Y-%m-%dT%H:%M:%S"))
-    except ValueError:
-        return 0.0
 
 
 def _words(there: Facts) -> str:

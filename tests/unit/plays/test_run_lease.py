@@ -86,6 +86,8 @@ class Runs:
             try:
                 yield run
             finally:
+                if works:  # a worker that waits for it may outlive its run
+                    self.marker.touch()
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(run.pid, signal.SIGKILL)
 

@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The client of kubernetes.core in a worker: its requests end, and are repeated as those of our own modules are."""
+
+from __future__ import annotations
+
+import threading
+
+import kubernetes
+import pytest
+import urllib3
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import patience
+from ansible_collections.llm_d.inference.plugins.plugin_utils import compat
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+from local_servers import JSON, raw, serve
+
+
+class NoDiscovery:
+    """A client that is asked for paths only discovers nothing."""
+
+    def __init__(self, client, cache_file):
+        pass
+
+
+def client(url):
+    configuration = kubernetes.client.Configuration()
+    configuration.host = url
+    return DynamicClient(kubernetes.client.ApiClient(configuration), discoverer=NoDiscovery)
+
+
+@pytest.fixture(name="asked")
+def short_pauses_and_a_server(monkeypatch):
+    """A server that answers with these statuses, then 200; gives the requests that it got."""
+    monkeypatch.delenv(patience.FOLDER, raising=False)
+    monkeypatch.setattr(patience, "PAUSE", 0.01)
+    seen = []
+
+    def run(*statuses, **request):
+        left = iter(statuses)
+
+        def answer(_handler, method, url, _body):
+            seen.append((method, url))
+            return next(left, 200), {"Content-Type": JSON}, '{"kind": "X", "apiVersion": "v1"}'
+
+        with serve(answer) as url, compat.patient_client():
+            made = client(url)
+            made.request("get", "/version")
+            made.request(**request)
+        return seen[1:]
+
+    return run
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_request_that_may_be_done_twice_is_repeated_as_it_was(asked, status):
+    found = asked(200, status, status, method="patch", path="/x", body={}, query_params=[("a", "b")], dry_run="All")
+    assert found == [("PATCH", "/x?a=b&dryRun=All")] * 3
+
+
+@pytest.mark.parametrize(("status", "method"), [(502, "post"), (404, "get"), (401, "get")])
+def test_another_one_is_not(asked, status, method):
+    with pytest.raises(ApiException) as caught:
+        asked(200, status, method=method, path="/x", body={})
+    assert caught.value.status == status
+
+
+def test_a_creation_of_a_dry_run_is(asked):
+    assert len(asked(200, 502, method="post", path="/x", body={}, dry_run="All")) == 2
+
+
+def test_an_answer_that_never_comes_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(compat, "READ_TIMEOUT", 0.2)
+    over = threading.Event()
+    with raw(lambda _connection: over.wait(20) and None) as url, compat.patient_client(), pytest.raises(urllib3.exceptions.HTTPError, match="timed out"):
+        try:
+            client(url).request("patch", "/x", body={})
+        finally:
+            over.set()
+
+
+def test_the_library_is_as_it_was_afterwards():
+    before = DynamicClient.request
+    with compat.patient_client():
+        assert DynamicClient.request is not before
+    assert DynamicClient.request is before
