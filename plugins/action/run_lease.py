@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
+import time
 import typing as t
 
 from ..module_utils.k8s.lease import EVERY
@@ -25,14 +27,20 @@ class ActionModule(Followed):
         if not self._runs_here(variables):
             return {"changed": False, "held": False, "waited": 0.0}
         self._task.args = {"holder": holder(variables), **self._task.args}
+        # Before it is taken: a run may be killed right after.
+        keeper = run_files.until_the_run_ends(EVERY, lambda: self._state("renewed", variables), lambda: self._release(variables))
         result = super().run(tmp, task_vars)
-        if result.get("held"):
-            run_files.until_the_run_ends(EVERY, lambda: self._still("renewed", variables), lambda: self._still("absent", variables))
+        if keeper and not result.get("held"):
+            os.kill(keeper, signal.SIGTERM)
         return result
 
-    def _still(self, state: str, variables: dict[str, t.Any]) -> bool:
-        answer = self._execute_module(module_args={**self._task.args, "state": state}, task_vars=variables)
-        return bool(answer.get("failed") or answer["held"])  # an API server that is away may come back
+    def _state(self, state: str, variables: dict[str, t.Any]) -> bool:
+        return bool(self._execute_module(module_args={**self._task.args, "state": state}, task_vars=variables).get("held"))
+
+    def _release(self, variables: dict[str, t.Any]) -> None:
+        if not self._state("absent", variables):
+            time.sleep(run_files.SLOWEST)  # a worker may have been about to take it
+            self._state("absent", variables)
 
 
 def holder(variables: dict[str, t.Any]) -> str:

@@ -67,7 +67,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 held:
-  description: Whether this run has it.
+  description: Whether this run has it, or had it where it is released.
   returned: always
   type: bool
 waited:
@@ -135,8 +135,7 @@ def main() -> None:
         if params["state"] == "renewed":
             module.exit_json(changed=False, held=lease.renew(), waited=0.0)
         if params["state"] == "absent":
-            lease.release()
-            module.exit_json(changed=False, held=False, waited=0.0)
+            module.exit_json(changed=False, held=lease.release(), waited=0.0)
         cluster.be_patient(params["timeout"])
         waited = taken(module, lease, cluster.clock)
     except ApiError as exc:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 PREFIX = "llm_d-"
 WAKE = signal.SIGURG  # which interrupts what the main thread waits in, and does nothing to a process without a handler for it
+SLOWEST = 2.0  # seconds after the end of a run in which the last of its workers ends
 _DESCRIPTORS = 1 << 16  # more than a process opens
 _OURS = re.compile(re.escape(PREFIX) + r"(\d+)-")
 
@@ -95,14 +96,15 @@ def _end_with(parent: int | None, taken: int) -> None:
     os._exit(1)
 
 
-def until_the_run_ends(every: float, work: t.Callable[[], bool], end: t.Callable[[], object]) -> None:
-    """From a worker: a process that calls `work` every `every` seconds until that returns False or the run is over, and in the latter case `end`.
+def until_the_run_ends(every: float, work: t.Callable[[], object], end: t.Callable[[], object]) -> int:
+    """From a worker: start a process that calls `work` every `every` seconds until the run is over, and then `end`. Its id; 0 outside of a worker.
 
     It has no session, terminal or open file of the run: what waits for their end, such as ansible-runner, does not wait for this process.
     """
     parent = multiprocessing.parent_process()
-    if parent is None or os.fork():
-        return
+    end_with_the_run()  # that of the worker: the new process would take its parent for another run
+    if parent is None or (made := os.fork()):
+        return 0 if parent is None else made
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -111,12 +113,10 @@ def until_the_run_ends(every: float, work: t.Callable[[], bool], end: t.Callable
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.closerange(3, _DESCRIPTORS)
-        goes_on = True
-        while goes_on and not _is_over(t.cast(int, parent.pid), every):
+        while not _is_over(t.cast(int, parent.pid), every):
             with contextlib.suppress(Exception):
-                goes_on = work()
-        if goes_on:
-            end()
+                work()
+        end()
     finally:
         shutil.rmtree(folder(), ignore_errors=True)
         os._exit(0)

@@ -42,18 +42,20 @@ class Lease:
                     raise
 
     def renew(self) -> bool:
-        """Whether this holder still has it. Raises ClusterError."""
+        """Renew it, where this holder has it: whether it has. Raises ClusterError."""
         there = self._cluster.find(self._path)
         if there is None or not self._is_own(there):
             return False
         self._write(there, {"spec": {"renewTime": self._now()}})
         return True
 
-    def release(self) -> None:
-        """Delete it, where this holder has it. Raises ClusterError."""
+    def release(self) -> bool:
+        """Delete it, where this holder has it: whether it had. Raises ClusterError."""
         there = self._cluster.find(self._path)
-        if there is not None and self._is_own(there):
-            self._cluster.delete(self._path, body={"preconditions": {"resourceVersion": there["metadata"]["resourceVersion"]}})
+        if there is None or not self._is_own(there):
+            return False
+        self._cluster.delete(self._path, body={"preconditions": {"resourceVersion": there["metadata"]["resourceVersion"]}})
+        return True
 
     def _write(self, there: Facts, change: Facts) -> None:
         metadata = {**(change.get("metadata") or {}), "resourceVersion": there["metadata"]["resourceVersion"]}

@@ -13,7 +13,6 @@ import subprocess
 import typing as t
 from pathlib import Path
 
-import own_api_server
 import plays
 import pytest
 from keeping_api_server import KeepingApi
@@ -49,8 +48,6 @@ PLAY = """
 
 @pytest.fixture(name="there", scope="module")
 def running_api_server(tmp_path_factory):
-    if not own_api_server.NODE.is_file() or not own_api_server.CRDS.is_dir():
-        pytest.skip("needs the programs of the local cluster")
     with api_server(tmp_path_factory.mktemp("api")) as running:
         yield running
 
@@ -130,8 +127,7 @@ def test_a_run_that_waits_in_vain_is_refused_by_the_name_of_the_other(runs):
         assert runs.look(), "which keeps it"
 
 
-@pytest.mark.rest
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.rest) for number in (signal.SIGINT, signal.SIGTERM))])
 def test_a_run_that_is_ended_leaves_nothing_that_the_next_one_waits_for(runs, number):
     with runs.start(works=True) as first:
         until(runs.look)
