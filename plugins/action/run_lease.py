@@ -28,11 +28,14 @@ class ActionModule(Followed):
             return {"changed": False, "held": False, "waited": 0.0}
         self._task.args = {"holder": holder(variables), **self._task.args}
         # Before it is taken: a run may be killed right after.
-        keeper = run_files.until_the_run_ends(EVERY, lambda: self._state("renewed", variables), lambda: self._release(variables))
+        keeper = 0 if self._task.check_mode else self._keep(variables)
         result = super().run(tmp, task_vars)
         if keeper and not result.get("held"):
             os.kill(keeper, signal.SIGTERM)
         return result
+
+    def _keep(self, variables: dict[str, t.Any]) -> int:
+        return run_files.until_the_run_ends(EVERY, lambda: self._state("renewed", variables), lambda: self._release(variables))
 
     def _state(self, state: str, variables: dict[str, t.Any]) -> bool:
         return bool(self._execute_module(module_args={**self._task.args, "state": state}, task_vars=variables).get("held"))

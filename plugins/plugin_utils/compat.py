@@ -93,14 +93,15 @@ def patient_client() -> t.Iterator[None]:
 
     def request(client: t.Any, method: str, path: str, body: t.Any = None, **options: t.Any) -> t.Any:
         server = client.configuration.host
-        patience = known.setdefault(server, Patience(server))
+        if server not in known:
+            known[server] = Patience(server)
         query = options.get("query_params") or []
 
         def ask() -> t.Any:
             return once(client, method, path, body, **{"_request_timeout": (CONNECT_TIMEOUT, READ_TIMEOUT), **options, "query_params": list(query)})
 
         asked = {"dryRun": options["dry_run"]} if options.get("dry_run") else {}
-        return patience.repeated(only_asks(method.upper(), path, asked), ask, lambda exc: _meaning(exc, server))
+        return known[server].repeated(only_asks(method.upper(), path, asked), ask, lambda exc: _meaning(exc, server))
 
     with mock.patch.object(library.DynamicClient, "request", request):
         yield

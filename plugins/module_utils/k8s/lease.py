@@ -32,6 +32,8 @@ class Lease:
             try:
                 if there is None:
                     self._cluster.request("POST", self._list, body=self._body({}), again=True)
+                elif self._is_own(there):
+                    self._renew(there)
                 elif self._is_free(there):
                     self._write(there, self._body(there))
                 else:
@@ -46,7 +48,7 @@ class Lease:
         there = self._cluster.find(self._path)
         if there is None or not self._is_own(there):
             return False
-        self._write(there, {"spec": {"renewTime": self._now()}})
+        self._renew(there)
         return True
 
     def release(self) -> bool:
@@ -57,19 +59,21 @@ class Lease:
         self._cluster.delete(self._path, body={"preconditions": {"resourceVersion": there["metadata"]["resourceVersion"]}})
         return True
 
+    def _renew(self, there: Facts) -> None:
+        self._write(there, {"spec": {"renewTime": self._now()}})
+
     def _write(self, there: Facts, change: Facts) -> None:
         metadata = {**(change.get("metadata") or {}), "resourceVersion": there["metadata"]["resourceVersion"]}
         self._cluster.request("PATCH", self._path, body={**change, "metadata": metadata}, content_type="application/merge-patch+json")
 
     def _body(self, there: Facts) -> Facts:
         now, times = self._now(), number(get_path(there, "spec", "leaseTransitions"))
-        changed = bool(there) and not self._is_own(there)
-        spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now, "leaseTransitions": times + changed}
+        spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "acquireTime": now, "renewTime": now}
         return {
             "apiVersion": API_VERSION,
             "kind": "Lease",
             "metadata": {"name": self._name, "labels": {"app.kubernetes.io/managed-by": "llm_d.inference"}},
-            "spec": spec if there and not changed else {**spec, "acquireTime": now},
+            "spec": {**spec, "leaseTransitions": times + bool(there)},
         }
 
     def _is_own(self, there: Facts) -> bool:
@@ -78,7 +82,7 @@ class Lease:
     def _is_free(self, there: Facts) -> bool:
         renewed, duration = moment(get_path(there, "spec", "renewTime")), number(get_path(there, "spec", "leaseDurationSeconds"))
         late = renewed is None or self._cluster.server_time() - renewed.timestamp() > (duration or DURATION)
-        return late or self._is_own(there) or not get_path(there, "spec", "holderIdentity")
+        return late or not get_path(there, "spec", "holderIdentity")
 
     def _now(self) -> str:
         return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(self._cluster.server_time()))
