@@ -44,6 +44,15 @@ def kubeconfig(path: Path, server: str, token: str = "sk-token-of-the-test") -> 
     return str(path)
 
 
+def copied(checkout: Path, folder: Path) -> Path:
+    """`folder`, made with the files of a checkout: those that Git has, or would take."""
+    folder.mkdir(parents=True)
+    listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=checkout, capture_output=True, check=True).stdout
+    there = b"\0".join(name for name in listed.split(b"\0") if name and os.path.lexists(checkout / os.fsdecode(name)))
+    subprocess.run(["xargs", "-0", "cp", "--parents", "-P", "-t", str(folder)], input=there, cwd=checkout, check=True)
+    return folder
+
+
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """A whole play, in the checkout; `more` are variables of its environment."""
     return subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, text=True, env=environment(**more), check=False)

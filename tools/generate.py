@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import controller, endpoint_picker, import_graph, manifests, patterns, public_plugins, tables  # noqa: E402
+from tools import controller, endpoint_picker, import_graph, manifests, patterns, pictures, public_plugins, tables  # noqa: E402
 from tools.manifests import BANNER  # noqa: E402
 
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
@@ -253,6 +253,7 @@ def generated() -> dict[Path, str]:
         **manifests.generated(),
         **patterns.generated(),
         **controller.generated(),
+        **pictures.generated(),
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
         text = files[spec] if path == spec else path.read_text(encoding="utf-8")

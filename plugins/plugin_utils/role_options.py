@@ -31,13 +31,16 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
         "configure_awx_organization": Field("str", "Name of the organization.", default="Default"),
         "configure_awx_project_url": Field("str", "The repository whose playbooks are started.", default="https://github.com/llm-d/llm_d.inference.git"),
         "configure_awx_project_branch": Field("str", "Its branch, tag or commit."),
+        "configure_awx_project_credential": Field("str", "Name of its credential, of the type Source Control. If omitted, anyone may read it."),
         "configure_awx_inventory_url": Field("str", "The repository with your inventory.", required=True, example="https://git.example.com/stack.git"),
         "configure_awx_inventory_branch": Field("str", "Its branch, tag or commit."),
+        "configure_awx_inventory_credential": Field("str", "Name of its credential, of the type Source Control. If omitted, anyone may read it."),
         "configure_awx_inventory_path": Field("str", "Folder of the inventory in its repository.", default="inventories/mine"),
         "configure_awx_kubeconfig": Field("str", "A kubeconfig for the credentials that are created. If omitted, the credentials are there."),
         "configure_awx_credentials": Field("list", "Names of the credentials of the jobs.", default=["llm-d: Cluster"], elements=Field("str", "")),
         "configure_awx_controller_credential": Field("str", "Name of the credential that writes into approvals.", default="llm-d: Controller"),
         "configure_awx_image": Field("str", "Image of the execution environment. If omitted, the one of the organization."),
+        "configure_awx_image_credential": Field("str", "Name of its credential, of the type Container Registry. If omitted, anyone may pull it."),
         "configure_awx_notification_url": Field("str", "Webhook that each end of a job is sent to. If omitted, none."),
         "configure_awx_scheduled": Field("bool", "Whether the schedules are enabled.", default=False),
     },
@@ -52,6 +55,7 @@ WRITTEN = ("benchmark_path", "calibrate_path", "compare_path", "export_path", "p
 # Facts that roles set for later plays and other roles.
 RESULTS = frozenset({"diagnose_drift", "inventory_written", "objects_refused", "objects_untried", "record_surplus", "validation_verdict"})
 _MAGIC = "inventory"  # Ansible has variables of its own with this prefix
+_OTHERS = ("llm_d_", "ansible_", "awx_", "tower_")  # prefixes of extra variables that are checked elsewhere, or that Ansible and AWX give to a run
 _KINDS: dict[str, Kind] = {"path": "str", "raw": "any", "str": "str", "bool": "bool", "int": "int", "float": "float"}
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -221,7 +225,7 @@ def _nearly(extra: t.Collection[str]) -> list[Problem]:
     known = [name for options in _known().values() for name in options] + list(VARIABLES)
     found = []
     for name in sorted(extra):
-        if name in known or (owner(name) and owner(name) != _MAGIC) or name.startswith(("llm_d_", "ansible_")) or name in RESULTS:
+        if name in known or (owner(name) and owner(name) != _MAGIC) or name.startswith(_OTHERS) or name in RESULTS:
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import typing as t
-import zipfile
 from pathlib import Path
 
 import plays
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
+from awx_guide import OURS, THEIRS, awx_collection
 from controller_api.client import call
 from controller_api.server import Controller
 from keeping_api_server import PREPARED, KeepingApi
@@ -24,8 +22,6 @@ from local_servers import serve
 from plays import ROOT
 
 pytestmark = pytest.mark.rest  # downloads awx.awx
-PACKAGE = "ansible==11.13.0"  # the last one with awx.awx
-OURS, THEIRS = "https://github.com/llm-d/llm_d.inference.git", "https://git.example.com/stacks.git"
 GIVEN = {
     "inventory_url": THEIRS,
     "inventory_path": "inventories/local",
@@ -38,15 +34,7 @@ APPROVAL = "/api/v2/workflow_approval_templates"
 @pytest.fixture(name="awx", scope="module")
 def _awx(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of collections with awx.awx."""
-    folder = tmp_path_factory.mktemp("awx")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"awx.awx cannot be downloaded here: {done.stderr[-200:]}")
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(folder, [name for name in packed.namelist() if name.startswith("ansible_collections/awx/")])
-    return folder
+    return awx_collection(tmp_path_factory.mktemp("awx"))
 
 
 class Configured:
@@ -98,6 +86,25 @@ def test_what_is_left_out_is_not_made(awx: Path, tmp_path: Path) -> None:
         assert not any(each["enabled"] for each in api.objects("schedules"))
 
 
+def test_repositories_and_registries_that_are_private_have_credentials_of_their_own(awx: Path, tmp_path: Path) -> None:
+    kinds = {"project_credential": "Source Control", "inventory_credential": "Source Control", "image_credential": "Container Registry"}
+    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+        types = {each["name"]: each["id"] for each in api.objects("credential_types")}
+        for name, kind in kinds.items():
+            inputs = {"host": "registry.example.com"} if name == "image_credential" else {"username": "robot"}
+            body = {"name": name, "organization": 1, "credential_type": types[kind], "inputs": inputs}
+            assert call(api, "POST", "/api/v2/credentials/", body)[0] == 201
+        found = Configured(api, awx, tmp_path)
+        found.run(**{name: name for name in kinds})
+        made = [*api.objects("projects"), *api.objects("execution_environments")]
+        assert {each["name"]: each["summary_fields"]["credential"]["name"] for each in made if each["credential"]} == {
+            "llm_d.inference": "project_credential",
+            "llm-d: Inventories": "inventory_credential",
+            "llm-d": "image_credential",
+        }
+        assert found.run(**{name: name for name in kinds}) == 0
+
+
 def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> None:
     for template in made.api.objects("job_templates"):
         asked = [each for each in (template["survey_spec"] or {}).get("spec", []) if each["required"]]
@@ -126,7 +133,7 @@ def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configu
     (approval,) = made.api.objects("workflow_approval_templates")
     assert approval["name"] == "llm-d: Approve the change"
     head, now, changes, *lines = approval["description"].splitlines()
-    assert head == "paris" and re.fullmatch(r"  Verdict before the change: NOT OK: \d+ of \d+ claims hold, not .*sim/picker.*", now), now
+    assert head == "paris" and re.fullmatch(r"  Verdict by this file, before the change: NOT OK: \d+ of \d+ claims hold, not .*sim/picker.*", now), now
     assert changes == f"  Changes: {len(lines) - 1} differences" and "  - Deployment llm-d/sim-epp-solo: not there" in lines
     assert lines[-1] == "  Deletes: nothing"
     assert made.run() == 0  # the text stays

@@ -58,7 +58,9 @@ def test_all_that_is_named_is_there() -> None:
     assert {each["inventory"] for each in [*TEMPLATES.values(), *DATA["controller_inventory_sources"]]} == names["controller_inventories"]
     assert {label for each in [*TEMPLATES.values(), *DATA["controller_workflows"]] for label in each["labels"]} == names["controller_labels"]
     known = {node["identifier"] for node in nodes}
-    assert {name for node in nodes for key in ("success_nodes", "failure_nodes") for name in node.get(key, [])} == known - {nodes[0]["identifier"]}
+    assert {name for node in nodes for key in ("success_nodes", "failure_nodes", "always_nodes") for name in node.get(key, [])} == known - {
+        nodes[0]["identifier"]
+    }
 
 
 def test_no_two_of_what_is_started_have_one_name() -> None:

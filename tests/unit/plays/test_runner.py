@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -32,12 +31,7 @@ OTHERS = re.compile(r"(TASK|PLAY|\[WARNING\]|\[ERROR\]|included|Origin|[0-9]+ )|
 @pytest.fixture(name="project", scope="module")
 def _project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout."""
-    folder = tmp_path_factory.mktemp("runner") / "project"
-    folder.mkdir()
-    listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=plays.ROOT, capture_output=True, check=True).stdout
-    there = b"\0".join(name for name in listed.split(b"\0") if name and os.path.lexists(plays.ROOT / os.fsdecode(name)))
-    subprocess.run(["xargs", "-0", "cp", "--parents", "-P", "-t", str(folder)], input=there, cwd=plays.ROOT, check=True)
-    return folder
+    return plays.copied(plays.ROOT, tmp_path_factory.mktemp("runner") / "project")
 
 
 class Job(t.NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options import given
+from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options import given, option_problems
 
 
 @pytest.mark.parametrize("text", ["sticky,follow", "sticky, follow,", "sticky\r\nfollow\n", '["sticky", "follow"]', ["sticky", "follow"]])
@@ -16,3 +16,24 @@ def test_a_list_of_words_is_a_text_with_commas_or_lines(text: t.Any) -> None:
     """A name with a line break in it would be no claim's, and nobody would be told."""
     options, wrong = given("canary", {"canary_disregard": text}, lambda value: value)
     assert options["disregard"] == ["sticky", "follow"] and not wrong
+
+
+# What AWX 24.6.1 gives to a job, after `awx_` and `tower_` (awx_meta_vars of awx/main/models): the part before each name, and the names.
+OF_AWX = {
+    "": ["execution_node"],
+    "job_": ["id", "launch_type", "template_id", "template_name", "scm_branch"],
+    "project_": ["revision", "scm_branch"],
+    "inventory_": ["id", "name"],
+    "user_": ["id", "name", "email", "first_name", "last_name"],
+    "schedule_": ["id", "name"],
+    "parent_job_schedule_": ["id", "name"],
+    "workflow_job_": ["id", "name", "launch_type"],
+    "webhook_": ["event_type", "event_guid", "event_ref", "status_api", "payload"],
+}
+
+
+@pytest.mark.parametrize("prefix", ["awx_", "tower_"])
+def test_what_awx_gives_to_a_job_is_no_misspelled_option(prefix: str) -> None:
+    extra = dict.fromkeys((f"{prefix}{part}{name}" for part, names in OF_AWX.items() for name in names), "1")
+    assert option_problems(extra, extra.keys(), [], lambda value: value) == []
+    assert [each.path for each in option_problems({}, ["awxinventory_name"], [], lambda value: value)] == ["awxinventory_name"]

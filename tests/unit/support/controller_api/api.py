@@ -12,7 +12,7 @@ import typing as t
 import urllib.parse
 import uuid
 
-from controller_api import complaints, lists, playbooks, prompts, rules, surveys
+from controller_api import complaints, jobs, lists, playbooks, prompts, rules, surveys
 from controller_api.fields import Invalid, Refused, Values, forbidden, invalid, mapping, take
 from controller_api.store import RESOURCES, ROOT, TABLE, TEMPLATES, UNIFIED, Row, Store, initial, now, shown_survey
 
@@ -23,19 +23,21 @@ UPDATED_BY = ("scm_type", "scm_url", "scm_branch", "scm_refspec")
 
 
 class Api:
-    """All objects, and what can be done with them. `projects` are checkouts by URL."""
+    """All objects, and what can be done with them. `projects` are checkouts by URL; `start` runs what is launched, in the background."""
 
-    def __init__(self, projects: dict[str, pathlib.Path]) -> None:
+    def __init__(self, projects: c.Mapping[str, pathlib.Path]) -> None:
         self.store = Store(projects)
         self.complaints: list[str] = []
         self.launches: list[Values] = []
+        self.start: c.Callable[[Row], None] = lambda _job: None
         for kind, rows in TABLE["seeds"].items():
             for values in rows:
                 self.store.add(kind, values)
         for name, seed in TABLE["credential_types"].items():
             fields = [{"id": field, "type": "string", **more} for field, more in seed["fields"].items()]
             inputs = {"fields": fields, "required": seed.get("required", [])}
-            self.store.add("credential_types", {"name": name, "kind": seed["kind"], "namespace": seed["namespace"], "managed": True, "inputs": inputs})
+            kept = {"kind": seed["kind"], "namespace": seed["namespace"], "inputs": inputs, "injectors": seed.get("injectors", {})}
+            self.store.add("credential_types", {"name": name, "managed": True, **kept})
         galaxy = self.store.where("credential_types", namespace="galaxy_api_token")[0]
         public = {"name": "Ansible Galaxy", "credential_type": galaxy.id, "inputs": {"url": "https://galaxy.ansible.com/"}, "managed": True}
         self.store.get("organizations", 1).lists["galaxy_credentials"] = [self.store.add("credentials", {**public, "kind": galaxy["namespace"]}).id]
@@ -62,6 +64,9 @@ class Api:
             return self.one(method, row, body)
         if rest[1] in RESOURCES[kind].get("lists", {}):
             return self.associated(method, path, query, self.store.get(kind, int(rest[0])), rest[1], body)
+        if rest[1] == "workflow_nodes" and kind == "workflow_jobs":
+            allow(method, ["GET"])
+            return 200, self.page(path, query, self.nodes(self.store.get(kind, int(rest[0])), dict(query))), False
         if rest[1] in RESOURCES[kind].get("actions", []):
             row = self.store.get(kind, int(rest[0]))
             return ACTIONS[rest[1]](self, method, row, body)
@@ -245,11 +250,33 @@ class Api:
             verdict.errors["playbook"] = ["Missing a revision to run due to failed project update."]
         if verdict.errors:
             raise Refused(verdict.errors)
-        kind, number = RESOURCES[row.kind]["unified"], len(self.launches) + 1
         variables = prompts.launched(self.store, row, verdict.taken.get("extra_vars", {}))
-        self.launches.append({"id": number, "template": row.name, "type": kind, "extra_vars": variables, "prompts": verdict.taken})
-        job = {kind: number, "id": number, "type": kind, "url": f"{ROOT}/{kind}s/{number}/", "name": row.name, "status": "pending"}
-        return 201, {**job, "ignored_fields": verdict.ignored}, True
+        if row.kind == "job_templates":
+            job = jobs.made(self.store, row, row.name, {**verdict.taken, "extra_vars": variables})
+        else:
+            job = self.store.add("workflow_jobs", {"name": row.name, "workflow_job_template": row.id})
+            job.hidden["nodes"] = {}
+        kind = RESOURCES[job.kind]["type"]
+        self.launches.append({"id": job.id, "template": row.name, "type": kind, "extra_vars": variables, "prompts": verdict.taken})
+        self.start(job)
+        return 201, {**self.store.show(job), kind: job.id, "ignored_fields": verdict.ignored}, True
+
+    def nodes(self, flow: Row, query: dict[str, str]) -> list[Values]:
+        """The nodes of a workflow job that have a job, those with a job of a name if a query says one."""
+        started = [(self.store.get("workflow_job_template_nodes", number), job) for number, job in flow.hidden["nodes"].items()]
+        return [
+            {"id": node.id, "identifier": node["identifier"], "job": job.id, "related": {"job": job.url}, "summary_fields": {"job": self.store.summary(job)}}
+            for node, job in started
+            if query.get("job__name", job.name) == job.name
+        ]
+
+    def decide(self, method: str, row: Row, status: str) -> Answer:
+        """Approves or denies."""
+        allow(method, ["POST"])
+        if row["status"] != "pending":
+            raise Refused({"error": "This workflow step has already been approved or denied."})
+        row.values["status"] = status
+        return 204, None, True
 
 
 ACTIONS: dict[str, c.Callable[[Api, str, Row, t.Any], Answer]] = {
@@ -258,6 +285,8 @@ ACTIONS: dict[str, c.Callable[[Api, str, Row, t.Any], Answer]] = {
     "survey_spec": Api.survey_spec,
     "create_approval_template": Api.create_approval_template,
     "launch": Api.launch,
+    "approve": lambda api, method, row, _body: api.decide(method, row, "successful"),
+    "deny": lambda api, method, row, _body: api.decide(method, row, "failed"),
 }
 
 

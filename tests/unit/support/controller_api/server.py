@@ -9,6 +9,7 @@ Here it is a server on loopback: logins, and a log of what is written.
 from __future__ import annotations
 
 import base64
+import collections.abc as c
 import contextlib
 import json
 import pathlib
@@ -19,9 +20,10 @@ import urllib.parse
 
 from local_servers import JSON, serve
 
+from controller_api import jobs, workflows
 from controller_api.api import Answer, Api
 from controller_api.fields import Refused, Values, forbidden
-from controller_api.store import RESOURCES, ROOT, shown_survey
+from controller_api.store import RESOURCES, ROOT, Row, shown_survey
 
 VERSION = "24.6.1"
 NOT_LOGGED_IN = Refused({"detail": "Authentication credentials were not provided. To establish a login session, visit /api/login/."}, 401)
@@ -37,17 +39,22 @@ class Write(t.NamedTuple):
 
 
 class Controller:
-    """AWX 24.6.1 with one administrator. `projects` are the checkouts of projects by their URL, or by the local path of manual ones."""
+    """AWX 24.6.1 with one administrator. `projects` are the checkouts of projects by their URL, or by the local path of manual ones.
+
+    Jobs are recorded, and run where `environment` says how: a folder with the collections of the execution environment.
+    """
 
     user, password = "admin", "the password of the stand-in"
 
-    def __init__(self, projects: dict[str, pathlib.Path] | None = None) -> None:
+    def __init__(self, projects: c.Mapping[str, pathlib.Path] | None = None, environment: pathlib.Path | None = None) -> None:
         self.api = Api(projects or {})
         self.writes: list[Write] = []
         self.refused: list[tuple[str, str, int, t.Any]] = []
         self.complaints, self.launches = self.api.complaints, self.api.launches
         self.token: str = self.api.created("tokens", {"description": "of the tests"})[1]["token"]
-        self._lock = threading.Lock()
+        self._lock, self._running, self._environment = threading.Lock(), list[threading.Thread](), environment
+        if environment:
+            self.api.start = self._start
         self._serving = contextlib.ExitStack()
         self.url = ""  # once it is entered
 
@@ -55,7 +62,21 @@ class Controller:
         self.url = self._serving.enter_context(serve(self._respond))
         return self
 
+    def _start(self, job: Row) -> None:
+        self._running.append(threading.Thread(target=self._run, args=(job,)))
+        self._running[-1].start()
+
+    def _run(self, job: Row) -> None:
+        if job.kind == "workflow_jobs":
+            workflows.run(self.api.store, job, self._run)
+        else:
+            jobs.run(self.api.store, job, self._environment)
+
     def __exit__(self, *_error: object) -> None:
+        for approval in self.api.store.where("workflow_approvals", status="pending"):
+            approval.values["status"] = "canceled"
+        for thread in self._running:
+            thread.join()
         self._serving.close()
 
     def objects(self, kind: str) -> list[Values]:

@@ -71,7 +71,7 @@ class Store:
 
     keys = (*RESOURCES, TEMPLATES)  # what a field may point to
 
-    def __init__(self, checkouts: dict[str, pathlib.Path]) -> None:
+    def __init__(self, checkouts: c.Mapping[str, pathlib.Path]) -> None:
         self.checkouts = checkouts
         self.rows: dict[str, dict[int, Row]] = {kind: {} for kind in RESOURCES}
         self.last: collections.Counter[str] = collections.Counter()

@@ -1,0 +1,53 @@
+"""docs/awx.md on a real cluster, from an empty AWX to the first verdict, a change after approval and a survey. Needs `make site` first.
+
+What the file of the guide does not say is what this host forces: charts, CRDs and images that can be had here, and a short benchmark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+from awx_guide import ELSEWHERE, Guide, awx_collection
+
+from tools.manifests import user_file
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+KUBECTL = os.environ.get("LLM_D_KUBECTL", "/var/lib/llm-d-local/bin/kubectl")
+HERE = ("llm_d_helm", "llm_d_charts", "llm_d_crd_sources", "llm_d_images", "llm_d_preflight", "llm_d_release")
+WELL = re.compile(r"^verdict   OK: (\d+) of \1 claims hold$", re.MULTILINE)
+
+
+@pytest.fixture(name="guide")
+def _guide(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
+    """On a cluster without a deployment, which it has again afterwards."""
+    awx = awx_collection(tmp_path_factory.mktemp("awx"))
+    plays.well("inventories/local", "playbooks/teardown.yml", tmp_path / "out", llm_d_confirm=True)
+    with Guide(tmp_path, awx, KUBECONFIG, path=str(Path(KUBECTL).parent)) as guide:
+        yield guide
+    plays.well(str(tmp_path / "stack/inventories/mine"), "playbooks/teardown.yml", tmp_path / "out", llm_d_confirm=True, llm_d_kubeconfig=KUBECONFIG)
+    plays.well("inventories/local", "site.yml", tmp_path / "out")
+
+
+def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> None:
+    guide.run("git clone")
+    local = user_file("local")
+    guide.file({**{name: local[name] for name in HERE}, "llm_d_benchmark": {"rates": [2], "seconds": 5}})
+    guide.run("export CONTROLLER_HOST")
+    guide.run("kubectl config view")
+    guide.run("ansible-playbook llm_d.inference.configure_awx")
+    guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"')
+    assert WELL.search(guide.ended())
+    guide.run("sed")
+    guide.run("ansible localhost -m awx.awx.workflow_launch")
+    guide.run("ansible localhost -m awx.awx.workflow_approval")
+    assert guide.finished("workflow_jobs")["status"] == "successful", guide.ended()
+    (approval,) = guide.rows("workflow_approvals")
+    assert "\n  - Deployment llm-d/sim-decode: spec.replicas is 3, planned: 4; last set by llm_d.inference at " in approval["description"]
+    assert guide.jobs()[1:] == [(name, "successful") for name in ("Ask for approval", "Deploy the file", "Check the stack", "Measure latency and throughput")]
+    guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Change how requests are scheduled"')
+    assert [each for each in guide.left if not each.startswith(tuple(ELSEWHERE))] == []

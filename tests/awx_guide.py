@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/awx.md as somebody follows it: its commands in a shell, against the stand-in of AWX, which runs the jobs that they start."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import typing as t
+import zipfile
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from controller_api.server import Controller
+from controller_api.store import Row
+
+OURS, THEIRS = "https://github.com/llm-d/llm_d.inference.git", "https://git.example.com/stack.git"
+PACKAGE = "ansible==11.13.0"  # the last one with awx.awx
+BLOCKS = re.findall(r"^```console\n(.*?)^```$", (plays.ROOT / "docs/awx.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+# Blocks that need what these tests do not have, by how they begin, and the test that has it.
+ELSEWHERE = {
+    "python3.12 -m venv": "tests/unit/plays/test_installed.py",
+    "cd ~/.ansible/collections": "tests/contract/test_execution_environment.py",
+    "ansible-playbook -i inventories/mine llm_d.inference.list_rights": "molecule/providers/live/test_restricted_account.py",
+}
+
+
+def awx_collection(folder: Path) -> Path:
+    """`folder`, with awx.awx, for ANSIBLE_COLLECTIONS_PATH. Skips where it cannot be downloaded."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"awx.awx cannot be downloaded here: {done.stderr[-200:]}")
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder, [name for name in packed.namelist() if name.startswith("ansible_collections/awx/")])
+    return folder
+
+
+class Projects(c.Mapping[str, Path]):
+    """What AWX finds at the URLs of the guide: this checkout, and what was pushed to the repository of the inventory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.pushed = folder, folder / "git/stack.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", self.pushed], check=True)
+        self._clones = 0
+
+    def __getitem__(self, url: str) -> Path:
+        if url == OURS:
+            return plays.ROOT
+        if url != THEIRS:
+            raise KeyError(url)
+        self._clones += 1
+        made = self._folder / f"clones/{self._clones}"
+        subprocess.run(["git", "clone", "--quiet", self.pushed, made], check=True, capture_output=True)
+        return made
+
+    def __iter__(self) -> c.Iterator[str]:
+        return iter((OURS, THEIRS))
+
+    def __len__(self) -> int:
+        return 2
+
+
+class Guide:
+    """A person with a shell, an empty AWX and an empty repository. kubeconfig: theirs; path: of their programs."""
+
+    def __init__(self, folder: Path, awx: Path, kubeconfig: str, path: str = "") -> None:
+        self.folder, self.left = folder, list(BLOCKS)
+        self.projects = Projects(folder)
+        self.api = Controller(self.projects, awx)
+        self._environment = {
+            "PATH": ":".join(part for part in (str(Path(sys.executable).parent), path, "/usr/bin:/bin") if part),
+            "HOME": str(folder),
+            "LC_ALL": "C.UTF-8",
+            "no_proxy": "*",
+            "KUBECONFIG": kubeconfig,
+            "ANSIBLE_COLLECTIONS_PATH": f"{plays.ROOT}/collections:{awx}",
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"url.file://{folder}/git/.insteadOf",
+            "GIT_CONFIG_VALUE_0": "https://git.example.com/",
+            **{f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        }
+
+    def __enter__(self) -> Guide:
+        self.api.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.api.__exit__(*error)
+        shutil.rmtree(self.folder / "clones", ignore_errors=True)
+
+    def run(self, start: str, well: bool = True) -> str:
+        """What the block of commands that begins like this prints. well: how it has to end."""
+        (block,) = [each for each in self.left if each.startswith(start)]
+        self.left.remove(block)
+        flow = ([0] + [each.id for each in self.rows("workflow_jobs")])[-1]
+        block = block.replace("https://awx.example.com", self.api.url).replace("TOKEN=...", f"TOKEN={self.api.token}")
+        return self.shell(re.sub(r'"workflow_job_id": \d+', f'"workflow_job_id": {flow}', block), well)
+
+    def shell(self, commands: str, well: bool = True) -> str:
+        """What commands print, in the folder and with the variables of those before."""
+        state = self.folder / "state"
+        before = f"source {state}" if state.exists() else f"cd {self.folder}"
+        script = f"set -euo pipefail; {before}\n{commands}\n{{ export -p; echo cd $PWD; }} > {state}"
+        done = subprocess.run(["bash", "-c", script], env=self._environment, capture_output=True, text=True, check=False, timeout=1800)
+        assert (done.returncode == 0) is well, f"{commands}\n{done.stdout}\n{done.stderr}\n{self.ended()}"
+        return done.stdout
+
+    def file(self, variables: c.Mapping[str, t.Any]) -> None:
+        """Pushes a file that is read after that of the guide, for what is not so here."""
+        (self.folder / "stack/inventories/mine/group_vars/all/overrides.yml").write_text(yaml.safe_dump(dict(variables)), encoding="utf-8")
+        self.shell("git add . && git commit --quiet -m Here && git push --quiet")
+
+    def finished(self, kind: str) -> Row:
+        """The last one of these, once it has ended."""
+        (*_before, row) = self.rows(kind)
+        while not row["finished"]:
+            time.sleep(0.1)
+        return row
+
+    def rows(self, kind: str) -> list[Row]:
+        return list(self.api.api.store.rows[kind].values())
+
+    def jobs(self) -> list[tuple[str, str]]:
+        """(name, how it ended) of all jobs."""
+        return [(job.name.removeprefix("llm-d: "), job["status"]) for job in self.rows("jobs")]
+
+    def ended(self) -> str:
+        """The end of the output of the last job."""
+        jobs = self.rows("jobs")
+        return f"{jobs[-1].name}: {jobs[-1].values}\n{jobs[-1].hidden['output'][-6000:]}" if jobs else os.linesep

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/awx.md on a cluster whose pods answer nobody: every command but that of the survey, up to a change that fails. On a real one:
+molecule/providers/live/test_awx_guide.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+import plays
+import pytest
+from awx_guide import ELSEWHERE, Guide, awx_collection
+from keeping_api_server import PREPARED, KeepingApi
+from local_servers import serve
+
+# What the file of the guide would not say: that a cluster without pods is not waited for.
+HERE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_wait_timeout": 10, "validation_patient": False}
+
+
+@pytest.fixture(name="guide", scope="module")
+def _guide(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
+    folder = tmp_path_factory.mktemp("guide")
+    awx = awx_collection(tmp_path_factory.mktemp("awx"))
+    cluster = KeepingApi(ready=True)
+    cluster.kept.update(PREPARED)
+    with serve(cluster.answer) as api, Guide(folder, awx, plays.kubeconfig(folder / "config", api)) as guide:
+        yield guide
+
+
+@pytest.mark.rest  # downloads awx.awx
+@pytest.mark.timeout(900)
+def test_every_command_up_to_a_change_that_fails(guide: Guide) -> None:
+    guide.run("git clone")
+    guide.file(HERE)
+    guide.run("export CONTROLLER_HOST")
+    guide.left = [each for each in guide.left if not each.startswith("kubectl")]  # the file is that of the fixture
+    guide.shell("cp $KUBECONFIG kubeconfig")
+    guide.run("ansible-playbook llm_d.inference.configure_awx")
+    guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"', well=False)
+    assert "did not confirm in time that it has loaded the configuration" in guide.ended()
+    guide.run("sed")
+    guide.run("ansible localhost -m awx.awx.workflow_launch")
+    guide.run("ansible localhost -m awx.awx.workflow_approval")
+    assert guide.finished("workflow_jobs")["status"] == "failed"
+    (approval,) = guide.rows("workflow_approvals")
+    assert (
+        approval["description"].startswith("localhost\n  Verdict by this file, before the change: NOT OK")
+        and "Deployment llm-d/sim-decode: not there" in approval["description"]
+    )
+    assert guide.jobs()[1:] == [
+        ("Ask for approval", "successful"),
+        ("Deploy the file", "failed"),
+        ("Diagnose a stack", "successful"),
+        ("End a failed change", "failed"),
+    ]
+    assert "diagnosis: " in guide.ended()
+    assert [each for each in guide.left if not each.startswith(tuple(ELSEWHERE))] == [each for each in guide.left if "how requests are scheduled" in each]
