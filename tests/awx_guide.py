@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import collections.abc as c
-import os
 import re
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", (plays.ROOT / "docs/awx.md").rea
 # Blocks that need what these tests do not have, by how they begin, and the test that has it.
 ELSEWHERE = {
     "python3.12 -m venv": "tests/unit/plays/test_installed.py",
-    "cd ~/.ansible/collections": "tests/contract/test_execution_environment.py",
+    "definition=": "tests/contract/test_execution_environment.py",
     "ansible-playbook -i inventories/mine llm_d.inference.list_rights": "molecule/providers/live/test_restricted_account.py",
 }
 
@@ -137,4 +136,4 @@ class Guide:
     def ended(self) -> str:
         """The end of the output of the last job."""
         jobs = self.rows("jobs")
-        return f"{jobs[-1].name}: {jobs[-1].values}\n{jobs[-1].hidden['output'][-6000:]}" if jobs else os.linesep
+        return f"{jobs[-1].name}: {jobs[-1].values}\n{jobs[-1].hidden['output'][-6000:]}" if jobs else ""

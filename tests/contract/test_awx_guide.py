@@ -35,7 +35,7 @@ def test_every_command_up_to_a_change_that_fails(guide: Guide) -> None:
     guide.file(HERE)
     guide.run("export CONTROLLER_HOST")
     guide.left = [each for each in guide.left if not each.startswith("kubectl")]  # the file is that of the fixture
-    guide.shell("cp $KUBECONFIG kubeconfig")
+    guide.shell("cp $KUBECONFIG ../kubeconfig")
     guide.run("ansible-playbook llm_d.inference.configure_awx")
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"', well=False)
     assert "did not confirm in time that it has loaded the configuration" in guide.ended()

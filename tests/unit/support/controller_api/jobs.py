@@ -110,7 +110,7 @@ def _inventory(store: Store, number: int, folder: pathlib.Path, where: dict[str,
         places += ["-i", str(path)]
     done = subprocess.run([BIN / "ansible-inventory", *places, "--list", "--export"], env=where, cwd="/", capture_output=True, text=True, check=False)
     if done.returncode or "_meta" not in done.stdout:
-        raise _PreviousFailed(done.stderr or "the inventory has no hosts")
+        raise _PreviousFailed(done.stderr)
     return done.stdout
 
 
