@@ -15,6 +15,7 @@ description:
   - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They say what was found, what failed
     and why, where the stack answers, and where the reports are.
   - Reads the statistic C(inference_stacks) of the run.
+  - Says so where the inventory has no hosts, which Ansible takes for success.
   - Does nothing in an inventory of several hosts, whose table is that of P(llm_d.inference.fleet#callback).
 requirements:
   - Enable it with C(callbacks_enabled = llm_d.inference.summary) in C(ansible.cfg), as the one of this repository does.
@@ -44,12 +45,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
     def __init__(self) -> None:
         super().__init__()
         self.failures: dict[str, Facts] = {}
-        self.ours = False
+        self.ours = self.alone = False
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
         """Learn the hosts of the inventory."""
         hosts = play.get_variable_manager().get_vars(play=play, include_hostvars=False)["groups"]["all"]
-        self.disabled = len(hosts) > 1
+        self.disabled, self.alone = len(hosts) > 1, not hosts
         self.ours |= any(role.get_name().startswith("llm_d.inference.") for role in play.get_roles())
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
@@ -65,6 +66,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         """End the run with the summary."""
         if not self.ours:
             return
+        if self.alone:
+            display.display("nothing was done: the inventory has no hosts")
         found = stats.custom.get("_run", {}).get(STATISTIC, {})
         for host in sorted(stats.processed):
             told = stats.summarize(host)
