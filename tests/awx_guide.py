@@ -28,7 +28,6 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", (plays.ROOT / "docs/awx.md").rea
 ELSEWHERE = {
     "python3.12 -m venv": "tests/unit/plays/test_installed.py",
     "definition=": "tests/contract/test_execution_environment.py",
-    "ansible-playbook -i inventories/mine llm_d.inference.list_rights": "molecule/providers/live/test_restricted_account.py",
 }
 
 

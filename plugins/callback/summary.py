@@ -45,12 +45,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
     def __init__(self) -> None:
         super().__init__()
         self.failures: dict[str, Facts] = {}
-        self.ours = self.alone = False
+        self.ours = self.empty = False
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
         """Learn the hosts of the inventory."""
         hosts = play.get_variable_manager().get_vars(play=play, include_hostvars=False)["groups"]["all"]
-        self.disabled, self.alone = len(hosts) > 1, not hosts
+        self.disabled, self.empty = len(hosts) > 1, not hosts
         self.ours |= any(role.get_name().startswith("llm_d.inference.") for role in play.get_roles())
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
@@ -66,7 +66,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         """End the run with the summary."""
         if not self.ours:
             return
-        if self.alone:
+        if self.empty:
             display.display("nothing was done: the inventory has no hosts")
         found = stats.custom.get("_run", {}).get(STATISTIC, {})
         for host in sorted(stats.processed):

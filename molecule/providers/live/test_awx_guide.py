@@ -12,7 +12,8 @@ from pathlib import Path
 
 import plays
 import pytest
-from awx_guide import ELSEWHERE, Guide, awx_collection
+from awx_guide import ELSEWHERE, THEIRS, Guide, awx_collection
+from controller_api.client import call
 
 from tools.manifests import user_file
 
@@ -38,7 +39,7 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     local = user_file("local")
     guide.file({**{name: local[name] for name in HERE}, "llm_d_benchmark": {"rates": [2], "seconds": 5}})
     guide.run("export CONTROLLER_HOST")
-    guide.run("kubectl config view")
+    guide.run("kubectl config view --raw")
     guide.run("ansible-playbook llm_d.inference.configure_awx")
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"')
     assert WELL.search(guide.ended())
@@ -50,4 +51,13 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     assert "\n  - Deployment llm-d/sim-decode: spec.replicas is 3, planned: 4; last set by llm_d.inference at " in approval["description"]
     assert guide.jobs()[1:] == [(name, "successful") for name in ("Ask for approval", "Deploy the file", "Check the stack", "Measure latency and throughput")]
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Change how requests are scheduled"')
+    guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_rights")
+    endpoint, token, *authority = guide.run("kubectl config view --minify --output").splitlines()
+    made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
+    (kind,) = guide.api.api.store.where("credential_types", namespace="kubernetes_bearer_token")
+    body = {"name": "the account", "organization": 1, "credential_type": kind.id, "inputs": made}
+    assert call(guide.api, "POST", "/api/v2/credentials/", body)[0] == 201  # what a person does in AWX
+    guide.shell(f"ansible-playbook llm_d.inference.configure_awx -e configure_awx_inventory_url={THEIRS} -e 'configure_awx_credentials=\"the account\"'")
+    guide.shell('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file", "wait": true}\'')
+    assert WELL.search(guide.ended()) and guide.rows("jobs")[-1].hidden["credentials"] != guide.rows("jobs")[0].hidden["credentials"]
     assert [each for each in guide.left if not each.startswith(tuple(ELSEWHERE))] == []

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import typing as t
 from pathlib import Path
 
@@ -120,7 +121,8 @@ def _controller(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Controll
     """What an administrator does once: a namespace for the jobs and one for the stack, and the account whose rights list_rights.yml has written."""
     config.load_kube_config(KUBECONFIG)
     api, folder = client.CoreV1Api(), tmp_path_factory.mktemp("controller")
-    image = environment.push(tmp_path_factory.mktemp("image"))
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # its Python is there in the image, too, where /tmp is a volume
+        image = environment.push(Path(made))
     try:
         api.create_namespace({"metadata": {"name": JOBS, "labels": RESTRICTED}})
         play("playbooks/prerequisites.yml", folder)
