@@ -54,7 +54,7 @@ def test_prompts_as_long_as_the_server_takes_them_tell_its_speed(tmp_path, root)
             "__calibrate_url": url,
             "__calibrate_health": {"models": [{"id": "acme/sim", "max_model_len": 400}]},
             "__calibrate_engine": {"type": "simulator"},
-            "__calibrate_report": {"lines": ["load"], "table": "| load |\n", "stages": [], "largest": 0.1},
+            "__calibrate_report": {"ok": True, "summary": "load", "lines": ["load"], "table": "| load |\n", "stages": [], "largest": 0.1},
         }
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         (tmp_path / "play.yml").write_text(

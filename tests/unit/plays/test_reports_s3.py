@@ -18,7 +18,7 @@ from local_servers import answers, port_for_a_program
 from reporting_job import Job
 from waiting import until
 
-pytestmark = pytest.mark.rest  # builds MinIO
+pytestmark = [pytest.mark.rest, pytest.mark.timeout(900)]  # builds MinIO
 MODULE = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"
 BY = Keys("reporter", "planted-8Jx2vQ")
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": BY.access, "AWS_SECRET_ACCESS_KEY": BY.secret}
