@@ -47,8 +47,8 @@ class Projects(c.Mapping[str, Path]):
     """What AWX finds at the URLs of the guide: this checkout, and what was pushed to the repository of the inventory."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self.pushed = folder, folder / "git/stack.git"
-        subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", self.pushed], check=True)
+        self._folder, self._pushed = folder, folder / "git/stack.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", self._pushed], check=True)
         self._clones = 0
 
     def __getitem__(self, url: str) -> Path:
@@ -58,7 +58,7 @@ class Projects(c.Mapping[str, Path]):
             raise KeyError(url)
         self._clones += 1
         made = self._folder / f"clones/{self._clones}"
-        subprocess.run(["git", "clone", "--quiet", self.pushed, made], check=True, capture_output=True)
+        subprocess.run(["git", "clone", "--quiet", self._pushed, made], check=True, capture_output=True)
         return made
 
     def __iter__(self) -> c.Iterator[str]:
@@ -73,8 +73,7 @@ class Guide:
 
     def __init__(self, folder: Path, awx: Path, kubeconfig: str, path: str = "") -> None:
         self.folder, self.left = folder, list(BLOCKS)
-        self.projects = Projects(folder)
-        self.api = Controller(self.projects, awx)
+        self.api = Controller(Projects(folder), awx)
         self._environment = {
             "PATH": ":".join(part for part in (str(Path(sys.executable).parent), path, "/usr/bin:/bin") if part),
             "HOME": str(folder),

@@ -66,7 +66,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         """End the run with the summary."""
         if not self.ours:
             return
-        if self.empty:
+        if self.empty and not stats.processed:
             display.display("nothing was done: the inventory has no hosts")
         found = stats.custom.get("_run", {}).get(STATISTIC, {})
         for host in sorted(stats.processed):

@@ -29,7 +29,7 @@ def _guide(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
 
 @pytest.mark.rest  # downloads awx.awx
 @pytest.mark.timeout(900)
-def test_every_command_up_to_a_change_that_fails(guide: Guide) -> None:
+def test_the_commands_up_to_a_change_that_fails(guide: Guide) -> None:
     guide.run("git clone")
     guide.file(HERE)
     guide.run("export CONTROLLER_HOST")

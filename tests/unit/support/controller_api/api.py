@@ -22,6 +22,35 @@ NO_PATH = Refused({"detail": "The requested resource could not be found."}, 404)
 UPDATED_BY = ("scm_type", "scm_url", "scm_branch", "scm_refspec")
 
 
+class Request(t.NamedTuple):
+    """What somebody who may do everything asks for."""
+
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    body: t.Any
+
+    def allow(self, *methods: str) -> None:
+        """Raises that a path does not know this method."""
+        if self.method not in methods:
+            raise Refused({"detail": f'Method "{self.method}" not allowed.'}, 405)
+
+    def page(self, found: list[Values]) -> Answer:
+        """One page of a list."""
+        said = dict(self.query)
+        size, number = min(int(said.get("page_size", 25)), 200), int(said.get("page", 1))
+        if number < 1 or number > 1 and (number - 1) * size >= len(found):
+            raise Refused({"detail": "Invalid page."}, 404)
+
+        def link(other: int) -> str:
+            return f"{self.path}?{urllib.parse.urlencode([*(pair for pair in self.query if pair[0] != 'page'), ('page', other)])}"
+
+        following = link(number + 1) if number * size < len(found) else None
+        results = found[(number - 1) * size : number * size]
+        shown = {"count": len(found), "next": following, "previous": link(number - 1) if number > 1 else None, "results": results}
+        return 200, shown, False
+
+
 class Api:
     """All objects, and what can be done with them. `projects` are checkouts by URL; `start` runs what is launched, in the background."""
 
@@ -42,59 +71,39 @@ class Api:
         public = {"name": "Ansible Galaxy", "credential_type": galaxy.id, "inputs": {"url": "https://galaxy.ansible.com/"}, "managed": True}
         self.store.get("organizations", 1).lists["galaxy_credentials"] = [self.store.add("credentials", {**public, "kind": galaxy["namespace"]}).id]
 
-    def answer(self, method: str, path: str, query: list[tuple[str, str]], body: t.Any) -> Answer:
-        """The answer to a request of somebody who may do everything."""
-        kind, *rest = path.removeprefix(f"{ROOT}/").strip("/").split("/")
-        if path == f"{ROOT}/me/":
-            return 200, self.page(path, query, [self.store.show(self.store.get("users", 1))]), False
+    def answer(self, request: Request) -> Answer:
+        """The answer to a request."""
+        kind, *rest = request.path.removeprefix(f"{ROOT}/").strip("/").split("/")
+        if request.path == f"{ROOT}/me/":
+            return request.page([self.store.show(self.store.get("users", 1))])
         if kind == TEMPLATES and not rest:
-            allow(method, ["GET"])
-            return self.listing(kind, path, query)
+            request.allow("GET")
+            return self.listing(kind, request)
         if kind not in RESOURCES or len(rest) > 2 or rest and not rest[0].isdecimal():
             raise NO_PATH
         methods = RESOURCES[kind].get("methods", {})
         if not rest:
             if methods.get("list") == []:
                 raise NO_PATH
-            allow(method, methods.get("list", ["GET", "POST"]))
-            return self.listing(kind, path, query) if method == "GET" else self.created(kind, body)
-        if len(rest) == 1:
-            row = self.store.get(kind, int(rest[0]))
-            allow(method, methods.get("one", ["GET", "PATCH", "DELETE"]))
-            return self.one(method, row, body)
-        if rest[1] in RESOURCES[kind].get("lists", {}):
-            return self.associated(method, path, query, self.store.get(kind, int(rest[0])), rest[1], body)
-        if rest[1] == "workflow_nodes" and kind == "workflow_jobs":
-            allow(method, ["GET"])
-            return 200, self.page(path, query, self.nodes(self.store.get(kind, int(rest[0])), dict(query))), False
-        if rest[1] in RESOURCES[kind].get("actions", []):
-            row = self.store.get(kind, int(rest[0]))
-            return ACTIONS[rest[1]](self, method, row, body)
-        raise NO_PATH
+            request.allow(*methods.get("list", ["GET", "POST"]))
+            return self.listing(kind, request) if request.method == "GET" else self.created(kind, request.body)
+        inside, actions = RESOURCES[kind].get("lists", {}), RESOURCES[kind].get("actions", [])
+        if len(rest) == 2 and rest[1] not in (*inside, *actions):
+            raise NO_PATH
+        row = self.store.get(kind, int(rest[0]))
+        if len(rest) == 2:
+            return self.associated(request, row, rest[1]) if rest[1] in inside else ACTIONS[rest[1]](self, request, row)
+        request.allow(*methods.get("one", ["GET", "PATCH", "DELETE"]))
+        return self.one(request, row)
 
-    def page(self, path: str, query: list[tuple[str, str]], found: list[Values]) -> Values:
-        """One page of a list."""
-        said = dict(query)
-        size, number = min(int(said.get("page_size", 25)), 200), int(said.get("page", 1))
-        if number < 1 or number > 1 and (number - 1) * size >= len(found):
-            raise Refused({"detail": "Invalid page."}, 404)
-
-        def link(other: int) -> str:
-            return f"{path}?{urllib.parse.urlencode([*(pair for pair in query if pair[0] != 'page'), ('page', other)])}"
-
-        following = link(number + 1) if number * size < len(found) else None
-        results = found[(number - 1) * size : number * size]
-        return {"count": len(found), "next": following, "previous": link(number - 1) if number > 1 else None, "results": results}
-
-    def listing(self, kind: str, path: str, query: list[tuple[str, str]]) -> Answer:
+    def listing(self, kind: str, request: Request) -> Answer:
         """The objects of a kind that a query asks for."""
         known = {name for one in (UNIFIED if kind == TEMPLATES else [kind]) for name in RESOURCES[one]["fields"] | RESOURCES[one].get("read_only", {})}
-        filters = [(name, value) for name, value in query if name not in RESERVED and not (name == "type" and kind != TEMPLATES)]
+        filters = [(name, value) for name, value in request.query if name not in RESERVED and not (name == "type" and kind != TEMPLATES)]
         for name in (name.removeprefix("or__") for name, _value in filters):
             if name not in {"id", "type", *known}:
                 raise Refused({"detail": f"{_model(kind)} has no field named '{name}'"})
-        found = [self.store.show(row) for row in self.store.where(kind) if _matches(row, filters)]
-        return 200, self.page(path, query, found), False
+        return request.page([self.store.show(row) for row in self.store.where(kind) if _matches(row, filters)])
 
     def taken(self, kind: str, body: t.Any, old: Row | None) -> Values:
         """The fields that a body sets, each as it is kept."""
@@ -135,21 +144,21 @@ class Api:
             row.values["token"] = shown["token"] = uuid.uuid4().hex
         return 201, shown, True
 
-    def one(self, method: str, row: Row, body: t.Any) -> Answer:
+    def one(self, request: Request, row: Row) -> Answer:
         """Reads, changes or removes one object."""
-        if method == "GET":
+        if request.method == "GET":
             return 200, self.store.show(row), False
-        if method == "DELETE":
+        if request.method == "DELETE":
             if row.values.get("managed"):
                 raise forbidden("You do not have permission to perform this action.")
             self.store.remove(row)
             return RESOURCES[row.kind].get("deleted", 204), None, True
-        before, values = row.values, self.checked(row.kind, body, row)
+        before, values = row.values, self.checked(row.kind, request.body, row)
         if values.get("unified_job_template") != before.get("unified_job_template"):
             self.store.leave_approval(row)
         row.values = values
         row.hidden["modified"] = now()
-        return 200, self.saved(row, body, before), row.values != before
+        return 200, self.saved(row, request.body, before), row.values != before
 
     def saved(self, row: Row, body: Values, before: Values) -> Values:
         """What is answered to somebody who has made or changed an object."""
@@ -174,12 +183,13 @@ class Api:
         row.values |= {**status, "last_job_run": now(), "last_updated": now(), "last_update_failed": not folder, "last_job_failed": not folder}
         return self.store.add("project_updates", {"name": row.name, "project": row.id, "failed": not folder, "started": now(), "finished": now(), **status})
 
-    def associated(self, method: str, path: str, query: list[tuple[str, str]], parent: Row, name: str, body: t.Any) -> Answer:
+    def associated(self, request: Request, parent: Row, name: str) -> Answer:
         """Reads or changes a list of an object."""
-        allow(method, ["GET", "POST"])
+        request.allow("GET", "POST")
         what, numbers = RESOURCES[parent.kind]["lists"][name], parent.lists[name]
-        if method == "GET":
-            return 200, self.page(path, query, [self.store.show(row) for row in self.store.listed(parent, name)]), False
+        if request.method == "GET":
+            return request.page([self.store.show(row) for row in self.store.listed(parent, name)])
+        body = request.body
         if not isinstance(body, dict):
             raise Refused("invalid type for post data")
         number, leave = body.get("id"), "disassociate" in body
@@ -202,13 +212,13 @@ class Api:
             self.store.remove(row)  # nobody has it any more
         return 204, None, changed
 
-    def playbooks(self, method: str, row: Row, _body: t.Any) -> Answer:
-        allow(method, ["GET"])
+    def playbooks(self, request: Request, row: Row) -> Answer:
+        request.allow("GET")
         return 200, row.hidden["playbooks"], False
 
-    def project_update(self, method: str, row: Row, _body: t.Any) -> Answer:
-        allow(method, ["GET", "POST"])
-        if method == "GET":
+    def project_update(self, request: Request, row: Row) -> Answer:
+        request.allow("GET", "POST")
+        if request.method == "GET":
             return 200, {"can_update": bool(row["scm_type"])}, False
         before = row["scm_revision"]
         update = self.update(row)
@@ -216,32 +226,32 @@ class Api:
             raise Refused({"detail": 'Method "POST" not allowed.'}, 405)
         return 202, {**self.store.show(update), "project_update": update.id}, row["scm_revision"] != before
 
-    def survey_spec(self, method: str, row: Row, body: t.Any) -> Answer:
-        allow(method, ["GET", "POST", "DELETE"])
-        if method == "GET":
+    def survey_spec(self, request: Request, row: Row) -> Answer:
+        request.allow("GET", "POST", "DELETE")
+        if request.method == "GET":
             return 200, shown_survey(row), False
-        before, row.survey = row.survey, surveys.checked(body, row.survey) if method == "POST" else {}
+        before, row.survey = row.survey, surveys.checked(request.body, row.survey) if request.method == "POST" else {}
         self.complaints += [f"{row.url} ({row.name}): survey: {text}" for text in complaints.of_survey(row)]
         return 200, None, row.survey != before
 
-    def create_approval_template(self, method: str, row: Row, body: t.Any) -> Answer:
-        allow(method, ["GET", "POST"])
-        if method == "GET":
+    def create_approval_template(self, request: Request, row: Row) -> Answer:
+        request.allow("GET", "POST")
+        if request.method == "GET":
             return 200, {}, False
-        status, shown, changed = self.created("workflow_approval_templates", body)
+        status, shown, changed = self.created("workflow_approval_templates", request.body)
         self.store.leave_approval(row)
         row.values["unified_job_template"] = shown["id"]
         return status, shown, changed
 
-    def launch(self, method: str, row: Row, body: t.Any) -> Answer:
-        allow(method, ["GET", "POST"])
+    def launch(self, request: Request, row: Row) -> Answer:
+        request.allow("GET", "POST")
         needed = [question["variable"] for question in row.questions if question["required"]]
         asks = {name: value for name, value in row.values.items() if name.startswith("ask_")}
-        if method == "GET":
+        if request.method == "GET":
             free = not needed and not any(asks.values())
             return 200, {**asks, "can_start_without_user_input": free, "survey_enabled": bool(row.questions), "variables_needed_to_start": needed}, False
         try:
-            said = {**body, "extra_vars": mapping(body.get("extra_vars") or {})}
+            said = {**request.body, "extra_vars": mapping(request.body.get("extra_vars") or {})}
         except Invalid as wrong:
             raise invalid("extra_vars", str(wrong)) from None
         verdict = prompts.judge(self.store, row, said, by_hand=row.kind == "job_templates")
@@ -252,7 +262,7 @@ class Api:
             raise Refused(verdict.errors)
         variables = prompts.launched(self.store, row, verdict.taken.get("extra_vars", {}))
         if row.kind == "job_templates":
-            job = jobs.made(self.store, row, row.name, {**verdict.taken, "extra_vars": variables})
+            job = jobs.made(self.store, row, {**verdict.taken, "extra_vars": variables})
         else:
             job = self.store.add("workflow_jobs", {"name": row.name, "workflow_job_template": row.id})
             job.hidden["nodes"] = {}
@@ -261,39 +271,44 @@ class Api:
         self.start(job)
         return 201, {**self.store.show(job), kind: job.id, "ignored_fields": verdict.ignored}, True
 
-    def nodes(self, flow: Row, query: dict[str, str]) -> list[Values]:
-        """The nodes of a workflow job that have a job, those with a job of a name if a query says one."""
-        started = [(self.store.get("workflow_job_template_nodes", number), job) for number, job in flow.hidden["nodes"].items()]
-        return [
-            {"id": node.id, "identifier": node["identifier"], "job": job.id, "related": {"job": job.url}, "summary_fields": {"job": self.store.summary(job)}}
-            for node, job in started
-            if query.get("job__name", job.name) == job.name
-        ]
+    def workflow_nodes(self, request: Request, row: Row) -> Answer:
+        """The nodes of a workflow job that have a job, those with a job of a name if the query says one."""
+        request.allow("GET")
+        started = [(self.store.get("workflow_job_template_nodes", number), job) for number, job in row.hidden["nodes"].items()]
+        name = dict(request.query).get("job__name")
+        return request.page(
+            [
+                {
+                    "id": node.id,
+                    "identifier": node["identifier"],
+                    "job": job.id,
+                    "related": {"job": job.url},
+                    "summary_fields": {"job": self.store.summary(job)},
+                }
+                for node, job in started
+                if name in (None, job.name)
+            ]
+        )
 
-    def decide(self, method: str, row: Row, status: str) -> Answer:
+    def decide(self, request: Request, row: Row, status: str) -> Answer:
         """Approves or denies."""
-        allow(method, ["POST"])
+        request.allow("POST")
         if row["status"] != "pending":
             raise Refused({"error": "This workflow step has already been approved or denied."})
         row.values["status"] = status
         return 204, None, True
 
 
-ACTIONS: dict[str, c.Callable[[Api, str, Row, t.Any], Answer]] = {
+ACTIONS: dict[str, c.Callable[[Api, Request, Row], Answer]] = {
     "playbooks": Api.playbooks,
     "update": Api.project_update,
     "survey_spec": Api.survey_spec,
     "create_approval_template": Api.create_approval_template,
     "launch": Api.launch,
-    "approve": lambda api, method, row, _body: api.decide(method, row, "successful"),
-    "deny": lambda api, method, row, _body: api.decide(method, row, "failed"),
+    "workflow_nodes": Api.workflow_nodes,
+    "approve": lambda api, request, row: api.decide(request, row, "successful"),
+    "deny": lambda api, request, row: api.decide(request, row, "failed"),
 }
-
-
-def allow(method: str, methods: list[str]) -> None:
-    """Raises that a path does not know this method."""
-    if method not in methods:
-        raise Refused({"detail": f'Method "{method}" not allowed.'}, 405)
 
 
 def _model(kind: str) -> str:

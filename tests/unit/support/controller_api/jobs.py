@@ -46,10 +46,10 @@ class _PreviousFailed(Exception):
     """An update that comes before the job failed."""
 
 
-def made(store: Store, template: Row, name: str, given: Values, flow: Row | None = None) -> Row:
+def made(store: Store, template: Row, given: Values, flow: Row | None = None) -> Row:
     """The row of a job that is yet to run. given: its `extra_vars`, and what a launch says beyond its template; flow: the workflow job that it is part of."""
     prompts = {**template.values, **given}
-    row = store.add("jobs", {"name": name, "job_template": template.id, "inventory": prompts["inventory"], "verbosity": prompts["verbosity"]})
+    row = store.add("jobs", {"name": template.name, "job_template": template.id, "inventory": prompts["inventory"], "verbosity": prompts["verbosity"]})
     row.hidden = {"extra_vars": given["extra_vars"], "credentials": given.get("credentials", template.lists["credentials"]), "flow": flow, "output": ""}
     return row
 

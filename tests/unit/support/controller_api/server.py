@@ -21,7 +21,7 @@ import urllib.parse
 from local_servers import JSON, serve
 
 from controller_api import jobs, workflows
-from controller_api.api import Answer, Api
+from controller_api.api import Answer, Api, Request
 from controller_api.fields import Refused, Values, forbidden
 from controller_api.store import RESOURCES, ROOT, Row, shown_survey
 
@@ -125,7 +125,7 @@ class Controller:
             return 200, {"version": VERSION, "time_zone": "UTC", "license_info": {"license_type": "open"}, "eula": "", "become_methods": []}, False
         if not path.startswith(f"{ROOT}/") or not path.endswith("/"):
             raise Refused({"detail": "The requested resource could not be found."}, 404)
-        return self.api.answer(method, path, urllib.parse.parse_qsl(parts.query, keep_blank_values=True), body)
+        return self.api.answer(Request(method, path, urllib.parse.parse_qsl(parts.query, keep_blank_values=True), body))
 
     def _scope(self, login: str) -> str | None:
         """What somebody who logs in like this may do, if it is somebody we know."""

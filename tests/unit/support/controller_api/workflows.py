@@ -53,5 +53,5 @@ def _run(store: Store, flow: Row, node: Row, known: Values, work: c.Callable[[Ro
         approval.values |= {"failed": approval["status"] != "successful", "finished": now()}
         return
     given = {"extra_vars": {**prompts.launched(store, template, node["extra_data"]), **known}}
-    flow.hidden["nodes"][node.id] = job = jobs.made(store, template, template.name, given, flow)
+    flow.hidden["nodes"][node.id] = job = jobs.made(store, template, given, flow)
     work(job)
