@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.caches import LMCACHE_VERSION, POLICIES
 from local_servers import port_for_a_program
+from planned_pods import main
 
 pytestmark = pytest.mark.rest  # installs LMCache and a Redis
 Facts = dict[str, t.Any]
@@ -44,7 +45,7 @@ def environment(cache: Facts, **more: t.Any) -> dict[str, str]:
     """What the pod of a server has, as the kubelet expands it."""
     (server,) = plan(file_of(cache, **more))["services"][0]["servers"]
     found: dict[str, str] = {}
-    for item in server["env"]:
+    for item in main(server)["env"]:
         secret = item.get("valueFrom", {}).get("secretKeyRef")
         if secret or "value" in item:
             found[item["name"]] = "secret" if secret else re.sub(r"\$\((\w+)\)", lambda match: found[match.group(1)], item["value"])

@@ -16,6 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import ve
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed as needed_images
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import deployed, gateways, lines
+from planned_pods import main
 
 from . import definitions_of_others as others
 from .test_plugins import options
@@ -103,7 +104,7 @@ def inventory_wants(root):
 
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
     pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
-    simulators = {plan({"llm_d_release": line, **SIMULATED})["services"][0]["server"]["image"] for line in LINES}
+    simulators = {main(plan({"llm_d_release": line, **SIMULATED})["services"][0]["server"])["image"] for line in LINES}
     needed = [*filter(None, pickers), *simulators, OURS, *needed_images(wanted)["images"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)

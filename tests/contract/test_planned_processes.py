@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import SIDECAR_SERVER_PORT
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from local_servers import port_for_a_program
+from planned_pods import sidecars
 from waiting import until
 
 Facts = dict[str, t.Any]
@@ -97,7 +98,7 @@ def moved(arguments: t.Sequence[str], flag: str, value: object) -> list[str]:
 def test_a_prefill_server_prefills_for_a_decode_server_behind_its_sidecar(tmp_path: Path) -> None:
     port, prefill_port, engine_port = port_for_a_program(), port_for_a_program(), port_for_a_program()
     decode, prefill = planned("disaggregated", port)["servers"]
-    proxy = decode["init_containers"][0]["args"]
+    proxy = sidecars(decode)[0]["args"]
     assert f"--port={SIDECAR_SERVER_PORT}" in decode["args"] and f"--vllm-port={SIDECAR_SERVER_PORT}" in proxy and f"--port={port}" in proxy
     name = {"POD_IP": "127.0.0.1", "POD_NAMESPACE": "x"}
     with contextlib.ExitStack() as stack:

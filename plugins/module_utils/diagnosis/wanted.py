@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..common.objects import get_path, mapping, text
+from ..common.objects import dicts, get_path, mapping, text
 from ..releases.gateways import GATEWAY_PROVIDERS
 
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -87,4 +87,5 @@ def _of_gateway(plan: Plan, homes: list[str]) -> list[tuple[str, str, str]]:
 def _asks_for(plan: Plan, prefix: str) -> bool:
     """Whether servers ask for an accelerator of a vendor."""
     servers = [server for service in plan["services"] for server in service.get("servers") or [service["server"]]]
-    return any(name.startswith(prefix) for server in servers for name in mapping(get_path(server, "resources", "limits")))
+    parts = [part for server in servers for part in dicts(get_path(server, "template", "spec", "containers"))]
+    return any(name.startswith(prefix) for part in parts for name in mapping(get_path(part, "resources", "limits")))

@@ -53,6 +53,7 @@ from .parts.profiles import in_profile, profile_problems, with_profiles
 from .parts.references import REGISTRY, mirror_problems
 from .parts.tracing import tracing_problems
 from .servers.cache_server import cache_server
+from .servers.pod_template import pod_problems
 from .servers.server import routes, server, stage, startup_timeout
 from .servers.warmup import warmups
 from .servers.warmup_job import warmup_job
@@ -187,7 +188,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if not wrong:
             right.append((path, service))
             if scalars_right:
-                wrong = service_problems(service, path, user)
+                wrong = service_problems(service, path, user) or pod_problems(service, path, _servers(_referring(service, user), user, {}))
         found += [relocated(problem, path, place, overrides) for problem in wrong]
     unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
@@ -214,15 +215,7 @@ def _owner(user: Facts) -> Facts:
 def _derive(given: Facts) -> Facts:
     # With scope prerequisites the plan does not depend on the services.
     services = [] if given["llm_d_scope"] == "prerequisites" else given[SERVICES]
-    services = [
-        {
-            **service,
-            "model": {**service["model"], **token_reference(service, given)},
-            "engine": {**service["engine"], **api_key_reference(service, given)},
-        }
-        for service in services
-    ]
-    user = {**given, SERVICES: services, "llm_d_image_pull_secrets": pull_names(given)}
+    user = {**given, SERVICES: [_referring(service, given) for service in services], "llm_d_image_pull_secrets": pull_names(given)}
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
     labels = _owner(user)
     gateway = planned_gateway(user, labels)
@@ -277,8 +270,7 @@ def _derive(given: Facts) -> Facts:
 def _service(service: Facts, together: dict[str, Facts], user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
     labels = {**plan_labels, SERVICE_LABEL: service["name"]}
     built = service["configuration"]
-    roles = sorted(built.requires["roles"] or ["decode"])  # decode comes first: every scheduler has it
-    servers = [server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role)) for role in roles]
+    servers = _servers(service, user, labels)
     decode = servers[0]
     service_routes = routes(service, together, gateway, user["llm_d_namespace"], labels)
     planned_pool = pool(service, gateway, decode["port"] != decode["engine_port"])
@@ -320,6 +312,19 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
         "route": service_routes[0],
         "routes": service_routes if service_routes[0]["exists"] else [],
     }
+
+
+def _referring(service: Facts, user: Facts) -> Facts:
+    """The service with the names of Secrets that we make for it."""
+    model, engine = {**service["model"], **token_reference(service, user)}, {**service["engine"], **api_key_reference(service, user)}
+    return {**service, "model": model, "engine": engine}
+
+
+def _servers(service: Facts, user: Facts, labels: Facts) -> list[Facts]:
+    """The servers of a service, those of decode first: every scheduler has them."""
+    release, required = RELEASES[user["llm_d_release"]], service["configuration"].requires
+    roles = sorted(required["roles"] or ["decode"])
+    return [server(service, user, labels, required, role, _proxy(service, user, release, required, role)) for role in roles]
 
 
 def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: str) -> Facts | None:

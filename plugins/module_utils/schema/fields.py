@@ -163,7 +163,8 @@ class Field:
     `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`; both have at most `most`.
     A default of None means that the option stays None; `secret` keeps the value out of messages; `replaced` are choices or options of before, with what is
     theirs now.
-    `otherwise` is the field for a value of another type.
+    `otherwise` is the field for a value of another type. A `dict` with `fields` is an object of Kubernetes, in its words: what is written is kept, `null` too,
+    and nothing else; `elsewhere` are fields that it does not have, with what to write instead. Elements that are `nullable` may be `null`.
     """
 
     type: Kind
@@ -182,6 +183,9 @@ class Field:
     secret: bool = False
     example: t.Any = None
     otherwise: Field | None = None
+    fields: t.Mapping[str, Field] | None = None
+    elsewhere: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    nullable: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -324,7 +328,7 @@ def is_hidden(value: t.Any, field: Field) -> bool:
 
 
 def _holds_secret(field: Field, depth: int) -> bool:
-    below = [*(field.options or {}).values(), *([field.elements] if field.elements else [])] if depth else []
+    below = [*_inside(field).values(), *([field.elements] if field.elements else [])] if depth else []
     return field.secret or any(_holds_secret(each, depth - 1) for each in below)
 
 
@@ -340,10 +344,10 @@ def suggest(word: str, known: t.Iterable[str]) -> str | None:
 def home_of(key: str, options: t.Mapping[str, Field]) -> str | None:
     """The path of the nested block that has the option, such as `engine.simulator`; None if none has it."""
     for name, field in options.items():
-        if key in (field.options or {}):
+        if key in _inside(field):
             return name
     for name, field in options.items():
-        inner = home_of(key, field.options or {})
+        inner = home_of(key, _inside(field))
         if inner is not None:
             return f"{name}.{inner}"
     return None
@@ -366,14 +370,20 @@ def unknown_key(key: t.Any, known: t.Mapping[str, Field], path: str, value: t.An
 
 def unknown_keys(value: t.Mapping[str, t.Any], field: Field, path: str) -> list[Problem]:
     """The problems of keys that a `dict` field does not have."""
-    known = field.options or {}
-    return [
-        Problem(f"{path}.{key}", item, "is not supported any more.", f"Write {field.replaced[key]}.")
-        if key in field.replaced
-        else unknown_key(key, known, path, item)
-        for key, item in value.items()
-        if key not in known
-    ]
+    return [_unknown_key(key, item, field, path) for key, item in value.items() if key not in _inside(field)]
+
+
+def _inside(field: Field) -> t.Mapping[str, Field]:
+    """The options of a field, or the fields of an object."""
+    return field.options or field.fields or {}
+
+
+def _unknown_key(key: t.Any, value: t.Any, field: Field, path: str) -> Problem:
+    if key in field.replaced:
+        return Problem(f"{path}.{key}", value, "is not supported any more.", f"Write {field.replaced[key]}.")
+    if key in field.elsewhere:
+        return Problem(f"{path}.{key}", REDACTED, "there is no such option in this block.", field.elsewhere[key])
+    return unknown_key(key, _inside(field), path, value)
 
 
 def _absent(field: Field, path: str) -> Result:
@@ -387,10 +397,11 @@ def _absent(field: Field, path: str) -> Result:
 
 
 def _complete_dict(value: t.Mapping[str, t.Any], field: Field, path: str) -> Result:
-    options = field.options or {}
     completed: dict[str, t.Any] = {}
     problems = unknown_keys(value, field, path)
-    for name, option in options.items():
+    for name, option in _inside(field).items():
+        if field.fields and name not in value:
+            continue
         where = f"{path}.{name}" if path else name
         completed[name], found = complete(value.get(name), option, where)
         problems += found + empty_name(value, name, option, where)
@@ -430,7 +441,7 @@ def _complete_list(value: t.Sequence[t.Any], field: Field, path: str) -> Result:
 def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
     if element is None:
         return item, []
-    if from_text(item, element) is None and element.type != "any":
+    if from_text(item, element) is None and element.type != "any" and not element.nullable:
         return None, [Problem(path, None, "is empty.", f"Write {expectation(element)}, or remove the line.")]
     return complete(item, element, path)
 

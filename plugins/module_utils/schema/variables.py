@@ -16,6 +16,7 @@ from .gateway import GATEWAY
 from .gpus import GPUS
 from .model import ENGINE, MODEL, STORAGE, WARMUP
 from .monitoring import MONITORING
+from .pods import container_field, pod_field
 from .scheduler import RESOURCES, SCHEDULER
 from .tracing import TRACING
 
@@ -138,6 +139,8 @@ _SERVICE = {
 _PREFILL = {
     "replicas": Field("int", "Number of prefill servers. If omitted, 1, or the number that O(autoscaling) sets.", minimum=0),
     "autoscaling": Field("dict", "Autoscaling of the prefill servers, independent of the decode servers.", options=PREFILL_AUTOSCALING),
+    "pod": pod_field("of the prefill servers, over that of all servers"),
+    "container": container_field("of the prefill servers, over that of all servers"),
 }
 
 _TOLERATION = {
@@ -220,6 +223,8 @@ SERVICE = Field(
         "tolerations": Field(
             "list", "Node taints that the model servers tolerate.", default=[], elements=Field("dict", "One toleration.", options=_TOLERATION)
         ),
+        "pod": pod_field("of the model servers"),
+        "container": container_field("of the model servers"),
     },
 )
 

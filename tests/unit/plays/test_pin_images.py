@@ -18,6 +18,7 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from local_servers import serve
+from planned_pods import main
 
 Facts = dict[str, t.Any]
 SERVICE = {"name": "llama-8b", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}}
@@ -141,7 +142,7 @@ def test_an_image_of_the_user_with_a_digest_needs_no_other() -> None:
     images = needed(plan({"llm_d_model_services": [own]}))["sources"]
     digests = {name: digest(name) for name in images if "@" not in name}
     pinned = plan({"llm_d_model_services": [own], "llm_d_image_digests": digests})
-    assert pinned["services"][0]["server"]["image"] == own["engine"]["image"]
+    assert main(pinned["services"][0]["server"])["image"] == own["engine"]["image"]
     assert all(name.count("@") == 1 for name in needed(pinned)["images"])
 
 

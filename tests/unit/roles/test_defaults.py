@@ -7,6 +7,7 @@ import typing as t
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Field
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+from planned_pods import spec
 
 S = "llm_d_model_services[]"
 # All others are empty, or have none.
@@ -124,11 +125,11 @@ def test_a_file_of_two_lines_has_them() -> None:
     planned = plan({"llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://org/llama"}}]})
     (service,) = planned["services"]
     assert (planned["namespace"], planned["instance"], planned["gateway"]["provider"]) == ("llm-d", "llm-d", "envoy_gateway")
-    for security in (service["server"]["pod_security"], service["scheduler"]["pod_security"]):
+    for security in (spec(service["server"])["securityContext"], service["scheduler"]["pod_security"]):
         assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (65532,) * 3
     assert service["server"]["replicas"] == service["scheduler"]["replicas"] == 1 and service["pool"]["target_ports"] == [8000]
 
 
 def test_0_leaves_the_user_to_the_cluster() -> None:
     planned = plan({"llm_d_run_as_user": 0, "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://org/llama"}}]})
-    assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(planned["services"][0]["server"]["pod_security"])
+    assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(spec(planned["services"][0]["server"])["securityContext"])

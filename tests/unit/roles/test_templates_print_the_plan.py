@@ -31,8 +31,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "CronJob": {"apiVersion": {"batch/v1"}},
     "Deployment": {
         "apiVersion": {"apps/v1"},
-        "spec.template.spec.automountServiceAccountToken": {False},
-        "spec.template.spec.containers[].name": {"epp", "server"},
+        "spec.template.spec.containers[].name": {"epp"},
         "spec.template.spec.containers[].ports[].name": {"grpc", "grpc-health", "metrics"},
         "spec.template.spec.enableServiceLinks": {False},
     },
@@ -95,13 +94,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.extensionRef.kind": {"Service"},
     },
     "LeaderWorkerSet": {
-        "spec.leaderWorkerTemplate.leaderTemplate.spec.automountServiceAccountToken": {False},
-        "spec.leaderWorkerTemplate.leaderTemplate.spec.containers[].name": {"server"},
-        "spec.leaderWorkerTemplate.leaderTemplate.spec.enableServiceLinks": {False},
         "spec.leaderWorkerTemplate.restartPolicy": {"RecreateGroupOnPodRestart"},
-        "spec.leaderWorkerTemplate.workerTemplate.spec.automountServiceAccountToken": {False},
-        "spec.leaderWorkerTemplate.workerTemplate.spec.containers[].name": {"server"},
-        "spec.leaderWorkerTemplate.workerTemplate.spec.enableServiceLinks": {False},
         "spec.rolloutStrategy.type": {"RollingUpdate"},
     },
     "RoleBinding": {
@@ -170,15 +163,17 @@ UNPRINTED = {
     "scheduler.other_pair": "the verdict",
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",
-    "server.args": "the checks of model servers; written_args says the same as the file spells it",
+    "server.args": "the checks of model servers; the template says the same as the file spells it",
     "server.autoscaling.arrival": "the claims",
     "server.autoscaling.asks": "the preflight",
     "server.autoscaling.provider": "the claims",
     "server.drain_seconds": "what the pause of the pod, its grace period and the arguments of vLLM follow",
-    "server.engine_port": "container_ports and args have it",
-    "server.health_path": "the probes have it",
+    "server.engine_port": "the template has it",
+    "server.health_path": "the template has it",
+    "server.image": "the verdict; the template has it",
     "server.metrics_path": "the PodMonitor has it",
     "server.port": "the Service has it as target_port",
+    "server.port_name": "the PodMonitor has it",
     "server.role": "the selector has it",
     "switched": "the switch of schedulers",
     "restore_point": "the comparison of schedulers",
@@ -188,15 +183,7 @@ UNPRINTED = {
     "warmup_job.replicas": "the preflight",
 }
 # A worker answers nobody, and is rolled out with its leader.
-OF_A_LEADER = (
-    "name",
-    "port",
-    "progress_deadline",
-    "replicas",
-    "selector",
-    "strategy",
-    *(name[7:] for name in UNPRINTED if name.startswith("server.")),
-)
+OF_A_LEADER = ("args", "image", "labels", "ours", "selector")
 
 
 class Marked:

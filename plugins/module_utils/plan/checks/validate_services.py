@@ -183,14 +183,16 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
 def _label_problems(service: Facts, path: str) -> list[Problem]:
     """Labels by which pools and Services select: a server with the label of another service would be in two pools."""
     found = []
-    for key, value in service["labels"].items():
+    pods = [(f"{path}.pod.labels", service["pod"]), (f"{path}.prefill.pod.labels", service["prefill"]["pod"])]
+    labels = [(f"{path}.labels", service["labels"]), *((place, mapping(mapping(pod).get("labels"))) for place, pod in pods)]
+    for place, key, value in ((place, *item) for place, given in labels for item in given.items()):
         if key == SERVICE_LABEL:
             reason = f"is what InferencePools select servers by: these would be in the pool of '{value}' as well."
         elif key.startswith(OWN_LABELS):
             reason = "belongs to the collection, which selects pods by it."
         else:
             continue
-        found.append(Problem(f"{path}.labels.{key}", value, reason, "Write a label with a prefix of your own."))
+        found.append(Problem(f"{place}.{key}", value, reason, "Write a label with a prefix of your own."))
     return found
 
 

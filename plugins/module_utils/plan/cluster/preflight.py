@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ...common.images import split_host
-from ...common.objects import Facts
+from ...common.objects import Facts, get_path, mapping
 from ...k8s.crds import address
 from ...releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM, controllers
 from ...releases.lines import MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
@@ -204,12 +204,12 @@ def _autoscaling(planned: Facts) -> Facts:
     return found
 
 
-def _labels(server: Facts) -> Facts:
+def _labels(spec: Facts) -> Facts:
     """Node labels that a pod needs: its node selector, and the product of its affinity."""
-    labels = dict(server.get("node_selector") or {})
-    node = server.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
-    for term in node.get("nodeSelectorTerms", []):
-        labels.update({match["key"]: match["values"][0] for match in term["matchExpressions"]})
+    labels = dict(spec.get("nodeSelector") or {})
+    node = mapping(get_path(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"))
+    for term in node.get("nodeSelectorTerms") or []:
+        labels.update({match["key"]: match["values"][0] for match in term.get("matchExpressions") or [] if match.get("operator") == "In"})
     return labels
 
 
@@ -226,9 +226,9 @@ def _pods(planned: Facts) -> list[Facts]:
         for part, option in parts:
             if not part:
                 continue
-            sidecars = [
-                _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always") for each in part["init_containers"]
-            ]
+            spec = part["template"]["spec"] if "template" in part else {"containers": [part], "initContainers": part["init_containers"]}
+            (main, *others), sidecars = spec["containers"], spec.get("initContainers") or []
+            beside = [(each, True) for each in others] + [(each, each.get("restartPolicy") == "Always") for each in sidecars]
             found.append(
                 {
                     "name": part["name"],
@@ -238,9 +238,12 @@ def _pods(planned: Facts) -> list[Facts]:
                     "replicas": part["replicas"] * part.get("nodes", 1),
                     "nodes": part.get("nodes", 1),
                     "option": f"{option} of {service['name']}",
-                    "labels": _labels(part),
-                    "tolerations": part.get("tolerations") or [],
-                    "containers": [_container(part["name"], part.get("resources"), True), *sidecars],
+                    "labels": _labels(spec),
+                    "tolerations": spec.get("tolerations") or [],
+                    "containers": [
+                        _container(part["name"], main.get("resources"), True),
+                        *(_container(f"{part['name']}/{each['name']}", each.get("resources"), sums) for each, sums in beside),
+                    ],
                 }
             )
     return found

@@ -43,15 +43,15 @@ def meeting_port(service: Facts) -> int | None:
     return RPC_PORT if service["accelerator"]["across_nodes"] == "expert" else RAY_PORT
 
 
-def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
-    """(what makes the servers a Deployment or a LeaderWorkerSet, how the worker pods of its groups differ from the leader; None for a Deployment).
+def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts, Facts | None]:
+    """(the kind of the workload: a Deployment or a LeaderWorkerSet, what its pods have besides, what the workers of groups have; None for a Deployment).
 
     pod: selector, labels, args and env of a server on one node.
     """
     nodes, simulated = service["accelerator"]["nodes"], service["engine"]["type"] == "simulator"
     if nodes == 1:
         command = ENGINE_DEFAULTS[service["engine"]["type"]]["command"]
-        return {**_DEPLOYMENT, "nodes": nodes, "command": list(command) if command else None}, None
+        return {**_DEPLOYMENT, "nodes": nodes}, {"command": list(command) if command else None}, None
     leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, pod["args"])
     names = {item["name"] for item in pod["env"]}
     ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
@@ -60,7 +60,7 @@ def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
     not_serving = {SERVING_LABEL: "false"}
     silent: Facts = {"container_ports": [], "probes": {}, "init_containers": []}
     marked = {"labels": {**pod["labels"], **not_serving}, "selector": {**pod["selector"], **not_serving}}
-    return {**_GROUPS, "nodes": nodes, **env, **leader}, {**env, **silent, **marked, **worker}
+    return {**_GROUPS, "nodes": nodes}, {**env, **leader}, {**env, **silent, **marked, **worker}
 
 
 def node_problems(service: Facts, path: str, ending: str = "") -> list[Problem]:

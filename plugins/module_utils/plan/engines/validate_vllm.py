@@ -95,7 +95,7 @@ def _arguments(service: Facts, path: str, required: Facts, version: str) -> list
 def command_lines(service: Facts, required: Facts) -> list[list[str]]:
     """What each kind of pod of a service gives to `vllm serve` after the model."""
     pod = {"args": served_arguments(service, required), "env": [], "labels": {}, "selector": {}}
-    leader, worker = to_workload(service, pod)
+    _kind, leader, worker = to_workload(service, pod)
     lines = [leader.get("args", pod["args"])[1:]]
     if worker and worker["args"]:
         lines.append([f"{START_RANK}=1", *worker["args"][1:]])

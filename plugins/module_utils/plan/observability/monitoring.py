@@ -36,7 +36,7 @@ def monitors(user: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Fac
     settings = user[VARIABLE]
     if not settings["scrape"]:
         return []
-    targets = [(server, server["container_ports"][0]["name"], server["metrics_path"]) for server in servers] + [(picker, _PICKER_PORT, "/metrics")]
+    targets = [(server, server["port_name"], server["metrics_path"]) for server in servers] + [(picker, _PICKER_PORT, "/metrics")]
     home: str = user["llm_d_namespace"]
     alike = {"api_version": API_VERSION, "kind": KIND, "interval": f"{settings['interval']}s"}
     return [

@@ -12,6 +12,7 @@ import typing as t
 from ...common.objects import Facts
 from ...releases.profiles import PROFILES
 from ...schema.fields import Field, Problem, complete, show, suggest
+from ...schema.pods import BLOCKS, Type, merged
 from ...schema.variables import SERVICE
 from .overrides import merged_scheduler
 
@@ -40,7 +41,7 @@ def with_profiles(services: t.Sequence[t.Any], own: t.Any) -> list[t.Any]:
 
 
 def over_profile(element: t.Any, profiles: t.Mapping[str, Facts]) -> t.Any:
-    """The element over its profile: mappings are merged at any depth, anything else of the element takes the place of the profile's."""
+    """The element over its profile: mappings are merged at any depth, pods as Kubernetes does; anything else of the element replaces the profile's."""
     part = profiles.get(name) if isinstance(element, dict) and isinstance(name := element.get("profile"), str) else None
     if part is None:
         return element
@@ -54,7 +55,7 @@ def _merged(below: Facts, above: Facts) -> Facts:
     made = {**below, **above}
     for key, value in below.items():
         if isinstance(value, dict) and isinstance(above.get(key), dict):
-            made[key] = _merged(value, above[key])
+            made[key] = merged(value, above[key], Type(BLOCKS[key]), patch=True) if key in BLOCKS else _merged(value, above[key])
     return made
 
 

@@ -19,9 +19,11 @@ from ..engines.multi_node import to_workload
 from ..engines.server_arguments import as_written, served_arguments, server_environment
 from ..engines.weights import access_mode, volumes
 from ..gateways.sharing import PIN, part, part_name, prefix, route_name, rules
+from ..parts.overlays import overlaid
 from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
 from ..parts.tracing import server_requirements
 from .caches import cache_volumes, with_caches, with_memory
+from .pod_template import overlays, pod_template
 
 # The model server's container port behind a routing sidecar.
 ENGINE_PORT_NAME = "engine"
@@ -85,34 +87,28 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     port = SIDECAR_SERVER_PORT if proxy else engine["port"]
     port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
     selector = {**pool_selector(service), ROLE_LABEL: role}
-    pod = {
+    core = {
         "selector": selector,
         "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
         "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)],
         "env": server_environment(service, list(asked.get("env", []))),
     }
     pod_volumes, mounts = (ours + more for ours, more in zip(volumes(service), cache_volumes(service), strict=True))
-    planned = {
-        "name": f"{service['name']}-{role}",
-        "role": role,
+    pod = {
+        **core,
         "service_account": service["service_account"] or service["name"],
         # Our own service account has them; one of the user's own stays as it is.
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
-        "replicas": min_replicas(service, role),
-        **pod,
         "image": engine_image(service, user),
         "image_pull_policy": user["llm_d_image_pull_policy"],
-        "port": engine["port"],
-        "engine_port": port,
         "container_ports": [
             {"name": port_name, "containerPort": port},
             *({"name": item["name"], "containerPort": item["port"]} for item in asked.get("ports", [])),
         ],
         "init_containers": [proxy] if proxy else [],
-        "health_path": ENGINE_DEFAULTS[engine["type"]]["health"],
-        "metrics_path": ENGINE_DEFAULTS[engine["type"]]["metrics"],
         "probes": _probes(service, port_name),
-        "progress_deadline": startup_timeout(service) + 60,
+        "pause": draining["pause"],
+        "termination_grace": draining["termination_grace"],
         "resources": _resources(service),
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=engine["type"] == "simulator"),
@@ -121,17 +117,33 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "tolerations": [{key: value for key, value in item.items() if value is not None} for item in service["tolerations"]],
         "volumes": pod_volumes,
         "volume_mounts": mounts,
+    }
+    workload, leader, worker = to_workload(service, core)
+    return {
+        "name": f"{service['name']}-{role}",
+        "role": role,
+        **workload,
+        "replicas": min_replicas(service, role),
+        "service_account": pod["service_account"],
+        "port": engine["port"],
+        "engine_port": port,
+        "port_name": port_name,
+        "health_path": ENGINE_DEFAULTS[engine["type"]]["health"],
+        "metrics_path": ENGINE_DEFAULTS[engine["type"]]["metrics"],
+        "progress_deadline": startup_timeout(service) + 60,
         "strategy": _strategy(service),
         "api_key_secret": api_key_secret(service, user["llm_d_namespace"]),
-        **draining,
+        "drain_seconds": draining["drain_seconds"],
+        **_pod(service, role, {**pod, **leader}),
+        "worker": _pod(service, role, {**pod, **worker}) if worker else None,
     }
-    workload, worker = to_workload(service, pod)
-    made, others = {**planned, **workload}, {**planned, **worker} if worker else None
-    return {**_written(service, made), "worker": _written(service, others) if others else None}
 
 
-def _written(service: Facts, planned: Facts) -> Facts:
-    return {**planned, "written_args": as_written(service, planned["args"])}
+def _pod(service: Facts, role: str, pod: Facts) -> Facts:
+    """{selector, labels, args, image, ours: the pod template as the plan has it, template: with what the user adds}."""
+    ours = pod_template({**pod, "written_args": as_written(service, pod["args"])})
+    kept = {name: pod[name] for name in ("selector", "labels", "args", "image")}
+    return {**kept, "ours": ours, "template": overlaid(ours, overlays(service, role, ""))}
 
 
 def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:

@@ -19,6 +19,7 @@ from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
 from hypothesis import strategies as st
 from node_events import EVENTS
+from planned_pods import main
 from property_tests import examples
 from recorded import condition, recorded
 from stack_objects import CONTROLLER, NAMESPACE, broken_server, healthy, planned, pod_of, server
@@ -971,7 +972,7 @@ def grouped():
     service = {"name": "big", "model": {"uri": "hf://org/big"}, "accelerator": {"per_replica": 16, "nodes": 2}}
     made = plan({"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service]})
     server = made["services"][0]["server"]
-    leader = {"metadata": {"labels": server["labels"]}, "spec": {"containers": [{"name": "server", "image": server["image"], "args": server["args"]}]}}
+    leader = {"metadata": {"labels": server["labels"]}, "spec": {"containers": [{"name": "server", "image": main(server)["image"], "args": server["args"]}]}}
     groups = {
         "apiVersion": server["api_version"],
         "kind": server["kind"],

@@ -20,6 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.schema.scheduler i
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from hypothesis import given
 from hypothesis import strategies as st
+from planned_pods import main, sidecars, spec
 from property_tests import examples
 
 Facts = dict[str, t.Any]
@@ -99,13 +100,12 @@ def agree(planned: Facts, service: Facts) -> None:
     assert not pool["selector"].items() <= picker["labels"].items(), "an endpoint picker must not be in its own pool"
     assert {one["port"] for one in service["servers"]} == set(pool["target_ports"]) == {service["service"]["port"], service["route"]["backend"]["port"]}
     for one in service["servers"]:
-        listening = {port["containerPort"] for part in one["init_containers"] for port in part["ports"]} | {one["engine_port"]}
+        listening = {port["containerPort"] for part in sidecars(one) for port in part["ports"]} | {one["engine_port"]}
         assert one["port"] in listening and int(flag(one["args"], "--port")) == one["engine_port"]
         assert flag(one["args"], "--served-model-name") == service["model"]["served_name"]
-        assert len({item["name"] for item in one["env"]}) == len(one["env"]), "each variable once"
-        assert set(one["probes"]) == {"startup", "readiness", "liveness"}
-        for probe in one["probes"].values():
-            assert probe["httpGet"]["path"] == "/health" and probe["httpGet"]["port"] in [port["name"] for port in one["container_ports"]]
+        assert len({item["name"] for item in main(one)["env"]}) == len(main(one)["env"]), "each variable once"
+        for probe in (main(one)[f"{name}Probe"] for name in ("startup", "readiness", "liveness")):
+            assert probe["httpGet"]["path"] == "/health" and probe["httpGet"]["port"] in [port["name"] for port in main(one)["ports"]]
     assert [one["name"] for one in service["servers"] if service["service"]["selector"].items() <= one["labels"].items()] == [server["name"]]
     assert service["route"]["backend"]["name"] == service["service"]["name"]
     assert flag(picker["args"], "--pool-name") == pool["name"]
@@ -124,7 +124,7 @@ def agree_on_events(service: Facts) -> None:
     if precise is None:
         assert not picker["event_ports"] and not picker["init_containers"]
         return
-    env = {item["name"]: item.get("value") for item in server["env"]}
+    env = {item["name"]: item.get("value") for item in main(server)["env"]}
     assert int(flag(server["args"], "--block-size")) == precise["tokenProcessorConfig"].get("blockSize", precise["tokenProcessorConfig"].get("blockSizeTokens"))
     if service["engine"] == "simulator":
         assert flag(server["args"], "--hash-seed") == precise["tokenProcessorConfig"]["hashSeed"]
@@ -225,15 +225,15 @@ def test_the_plan_leaves_its_input_alone_and_is_the_same_every_time(made: Facts)
 
 def test_the_file_of_the_design_works_as_written() -> None:
     server = plan(user(LLAMA))["services"][0]["server"]
-    assert server["args"][0] == "meta-llama/Llama-3.1-8B-Instruct" and server["command"] == ["vllm", "serve"]
+    assert server["args"][0] == "meta-llama/Llama-3.1-8B-Instruct" and main(server)["command"] == ["vllm", "serve"]
     assert flag(server["args"], "--tensor-parallel-size") == "2"
     assert flag(server["args"], "--max-model-len") == "4096"
-    assert server["resources"]["limits"] == {"nvidia.com/gpu": 2}
-    assert server["resources"]["requests"]["nvidia.com/gpu"] == 2
-    term = server["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]["matchExpressions"][0]
+    assert main(server)["resources"]["limits"] == {"nvidia.com/gpu": 2}
+    assert main(server)["resources"]["requests"]["nvidia.com/gpu"] == 2
+    term = spec(server)["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]["matchExpressions"][0]
     assert term == {"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-L40S"]}
-    assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "llm-d-hf-token", "key": "HF_TOKEN"}}} in server["env"]
-    assert server["volumes"][0] == {"name": "model-cache", "emptyDir": {"sizeLimit": "50Gi"}}
+    assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "llm-d-hf-token", "key": "HF_TOKEN"}}} in main(server)["env"]
+    assert spec(server)["volumes"][0] == {"name": "model-cache", "emptyDir": {"sizeLimit": "50Gi"}}
 
 
 def test_a_simulator_asks_no_model_hub_and_takes_long_prompts() -> None:
@@ -243,20 +243,20 @@ def test_a_simulator_asks_no_model_hub_and_takes_long_prompts() -> None:
         server["args"]
     )
     assert not [argument for argument in server["args"] if argument.startswith("--time-to-first-token")]
-    assert {item["name"] for item in server["env"]} == {"POD_NAME", "POD_NAMESPACE", "POD_IP"}
-    assert "limits" not in server["resources"]
+    assert {item["name"] for item in main(server)["env"]} == {"POD_NAME", "POD_NAMESPACE", "POD_IP"}
+    assert "limits" not in main(server)["resources"]
 
 
 def test_weights_on_a_claim_are_mounted_read_only() -> None:
     server = plan(user({"name": "a", "model": {"uri": "pvc://models/llama/8b"}}))["services"][0]["server"]
     assert server["args"][0] == "/models/llama/8b"
     assert flag(server["args"], "--served-model-name") == "8b"
-    assert {"name": "models", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}} in server["volumes"]
+    assert {"name": "models", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}} in spec(server)["volumes"]
 
 
 def test_a_users_own_environment_wins() -> None:
     service = {**SIMULATOR, "engine": {"type": "simulator", "env": {"POD_IP": "$(IP):8000", "EXTRA": "1"}}}
-    env = plan(user(service))["services"][0]["server"]["env"]
+    env = main(plan(user(service))["services"][0]["server"])["env"]
     assert [item for item in env if item["name"] == "POD_IP"] == [{"name": "POD_IP", "value": "$(IP):8000"}]
     assert env[-1] == {"name": "EXTRA", "value": "1"}
 
@@ -264,7 +264,7 @@ def test_a_users_own_environment_wins() -> None:
 def test_a_registry_goes_in_front_of_every_image_but_the_users_own() -> None:
     planned = plan(user({**SIMULATOR, "scheduler": {"image": "mine/epp:v1"}}, llm_d_image_registry="127.0.0.1:5000", llm_d_images={"proxy": "mine/envoy:v2"}))
     assert planned["services"][0]["scheduler"]["image"] == "mine/epp:v1"
-    assert planned["services"][0]["server"]["image"].startswith("127.0.0.1:5000/llm-d/")
+    assert main(planned["services"][0]["server"])["image"].startswith("127.0.0.1:5000/llm-d/")
     assert planned["gateway"]["proxy_image"] == "mine/envoy:v2"
     assert planned["gateway"]["chart"]["values"]["global"]["images"]["envoyGateway"]["image"].startswith("127.0.0.1:5000/envoyproxy/gateway:")
 
@@ -324,7 +324,7 @@ def test_an_existing_gateway_controller_needs_no_chart_and_no_namespace() -> Non
 
 
 def test_openshift_gives_the_user_id_itself() -> None:
-    contexts = [plan(user(SIMULATOR, llm_d_run_as_user=uid))["services"][0]["server"]["pod_security"] for uid in (0, 1000)]
+    contexts = [spec(plan(user(SIMULATOR, llm_d_run_as_user=uid))["services"][0]["server"])["securityContext"] for uid in (0, 1000)]
     assert "runAsUser" not in contexts[0] and contexts[1]["runAsUser"] == 1000
     assert all(context["runAsNonRoot"] for context in contexts)
 
@@ -403,9 +403,9 @@ def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> N
     decode, prefill = planned["services"][0]["servers"]
     assert (decode["name"], decode["replicas"], prefill["name"], prefill["replicas"]) == ("sim-decode", 3, "sim-prefill", 2)
     assert (decode["labels"]["llm-d.ai/role"], prefill["labels"]["llm-d.ai/role"]) == ("decode", "prefill")
-    proxy = decode["init_containers"][0]
+    proxy = sidecars(decode)[0]
     assert proxy["restartPolicy"] == "Always" and {"--port=8000", "--vllm-port=8200"} <= set(proxy["args"])
-    assert decode["engine_port"] == 8200 and prefill["engine_port"] == 8000 and not prefill["init_containers"]
+    assert decode["engine_port"] == 8200 and prefill["engine_port"] == 8000 and not sidecars(prefill)
     assert proxy["image"] == "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1"
     deployments = {item["metadata"]["name"]: item["spec"] for item in definitions(planned) if item["kind"] == "Deployment"}
     assert [deployments[f"sim-{role}"]["replicas"] for role in ("decode", "prefill")] == [3, 2]
@@ -498,7 +498,7 @@ def test_images_of_sidecars_can_be_replaced() -> None:
             llm_d_release="scheduler-0.7",
         )
     )["services"]
-    assert services[0]["server"]["init_containers"][0]["image"] == "mine/sidecar:v1"
+    assert sidecars(services[0]["server"])[0]["image"] == "mine/sidecar:v1"
     assert services[1]["scheduler"]["init_containers"][0]["image"] == "mine/tokenizer:v1"
 
 
@@ -551,7 +551,7 @@ def test_stages_that_contradict_the_rest_are_refused(accelerator: Facts, engine:
 def test_servers_stay_with_the_answers_under_way_as_long_as_asked() -> None:
     engine = {**SIMULATOR["engine"], "drain_seconds": 90}
     server = plan(user({**SIMULATOR, "engine": engine}))["services"][0]["server"]
-    assert server["drain_seconds"] == 90 and server["termination_grace"] > 90
+    assert server["drain_seconds"] == 90 and spec(server)["terminationGracePeriodSeconds"] > 90
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway", "istio", "standalone"])

@@ -9,6 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset import MEMBER
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems, secret_definitions
+from planned_pods import main
 
 Facts = dict[str, t.Any]
 TOKEN, PASSWORD, KEY = "hf_" + "q7" * 12, "s3same-" + "z9" * 8, "sk-" + "w3" * 9
@@ -42,7 +43,7 @@ def test_the_values_are_in_the_definitions_and_in_no_plan() -> None:
 @pytest.mark.parametrize("model", [{}, {"token_key": "token"}])
 def test_models_and_pods_use_them(model: Facts) -> None:
     planned = plan({**FILE, "llm_d_model_services": [{**GATED, "model": {**GATED["model"], **model}}]})
-    env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
+    env = {item["name"]: item.get("valueFrom") for item in main(planned["services"][0]["server"])["env"]}
     assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "llm-d-model-token", "key": "HF_TOKEN"}}
     assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
     labels = {**planned["labels"], MEMBER: planned["record"]["id"]}
@@ -92,7 +93,7 @@ def test_a_secret_of_the_users_own_goes_first() -> None:
     model = {**GATED["model"], "token_secret": "gated", "token_key": "token"}
     planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": model}]})
     assert [(need["name"], need["key"]) for need in planned["preflight"]["secrets"]] == [("theirs", ".dockerconfigjson"), ("gated", "token")]
-    env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
+    env = {item["name"]: item.get("valueFrom") for item in main(planned["services"][0]["server"])["env"]}
     assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "gated", "key": "token"}}
     assert [each["name"] for each in planned["image_pull_secrets"]] == ["theirs", "llm-d-image-pull"]
 

@@ -14,6 +14,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.engines.engin
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import SERVICE
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from planned_pods import main
 
 Facts = dict[str, t.Any]
 SQL, CHAT = {"name": "sql", "source": "/models/sql"}, {"name": "chat", "source": "acme/chat"}
@@ -31,7 +32,7 @@ def server(file: Facts) -> Facts:
 
 
 def environment(file: Facts) -> dict[str, str]:
-    return {item["name"]: item["value"] for item in server(file)["env"] if "value" in item}
+    return {item["name"]: item["value"] for item in main(server(file))["env"] if "value" in item}
 
 
 @pytest.mark.parametrize(("engine", "switch"), [("vllm", ["--enable-lora"]), ("simulator", [])])

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import explain, plan, problems, secret_definitions
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.export import exported
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs, targets, verdict
+from planned_pods import main
 
 Facts = dict[str, t.Any]
 KEY = "clear-7Qd2kVxT9w-gateway"
@@ -54,7 +55,7 @@ def test_servers_read_it_from_the_secret(file: Facts, variable: str, secret: Fac
     planned = plan(file)
     servers = planned["services"][0]["servers"]
     for pod in [*servers, *(server["worker"] for server in servers if server["worker"])]:
-        assert environment(pod)[variable] == {"secretKeyRef": {"name": secret["name"], "key": secret["key"]}}
+        assert environment(main(pod))[variable] == {"secretKeyRef": {"name": secret["name"], "key": secret["key"]}}
         assert not [argument for argument in pod["args"] if "key" in argument]
     assert KEY not in json.dumps(planned) and base64.b64encode(KEY.encode()).decode() not in json.dumps(planned)
 

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import vllm
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS
+from planned_pods import main, spec
 
 Facts = dict[str, t.Any]
 SIMULATOR: Facts = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}
@@ -31,7 +32,11 @@ def with_engine(service: Facts, scheduler: Facts | None = None, **engine: t.Any)
 def times(service: Facts) -> tuple[int, int, list[str]]:
     """(pause before SIGTERM, grace period, what vLLM is told) of a planned service's servers."""
     server = service["server"]
-    return server["pause"], server["termination_grace"], [argument for argument in server["args"] if "shutdown-timeout" in argument]
+    return (
+        main(server)["lifecycle"]["preStop"]["sleep"]["seconds"],
+        spec(server)["terminationGracePeriodSeconds"],
+        [argument for argument in server["args"] if "shutdown-timeout" in argument],
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +80,7 @@ def test_where_others_need_a_server_without_requests_it_stays(more: Facts) -> No
     """The pods of a group, and a prefill server whose KV caches are still fetched."""
     found = planned({**LLAMA, **more})
     servers = [found["server"]["worker"], found["server"]] if "accelerator" in more else [server for server in found["servers"] if server["role"] == "prefill"]
-    assert [server["pause"] for server in servers] == [120] * len(servers)
+    assert [main(server)["lifecycle"]["preStop"]["sleep"]["seconds"] for server in servers] == [120] * len(servers)
     assert not any("shutdown-timeout" in argument for server in servers for argument in server["args"])
 
 

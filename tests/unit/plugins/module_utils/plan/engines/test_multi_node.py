@@ -11,6 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.validation.targets
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from hypothesis import given
 from hypothesis import strategies as st
+from planned_pods import main, spec
 from property_tests import examples
 from pruned import pruned
 
@@ -53,7 +54,7 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     server = planned["services"][0]["server"]
     worker = server["worker"]
     assert (server["kind"], server["nodes"], server["replicas"]) == ("LeaderWorkerSet", nodes, replicas)
-    assert server["resources"]["limits"]["nvidia.com/gpu"] == worker["resources"]["limits"]["nvidia.com/gpu"] == local
+    assert main(server)["resources"]["limits"]["nvidia.com/gpu"] == main(worker)["resources"]["limits"]["nvidia.com/gpu"] == local
     said = flags(server["args"])
     sizes = [int(said.get(f"--{kind}-parallel-size", 1)) for kind in ("tensor", "pipeline", "data")]
     assert sizes[0] * sizes[1] * sizes[2] == count
@@ -61,8 +62,10 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
         assert sizes == [1, 1, count] and int(said["--data-parallel-size-local"]) == local and "--enable-expert-parallel" in said
     else:
         assert sizes[:2] == [local, nodes]
-    for same in ("image", "env", "resources", "volumes", "volume_mounts", "node_selector", "affinity", "tolerations", "pod_security", "drain_seconds"):
-        assert server[same] == worker[same]
+    for same in ("image", "env", "resources", "volumeMounts", "lifecycle"):
+        assert main(server)[same] == main(worker)[same]
+    for same in ("volumes", "nodeSelector", "affinity", "tolerations", "securityContext", "terminationGracePeriodSeconds"):
+        assert spec(server)[same] == spec(worker)[same]
     for selector in (planned["services"][0]["pool"]["selector"], planned["services"][0]["service"]["selector"], server["selector"]):
         assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
     assert worker["selector"].items() <= worker["labels"].items() and not worker["selector"].items() <= server["labels"].items()
@@ -74,16 +77,16 @@ def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
     planned = plan(file_of(simulated()))
     service = planned["services"][0]
     server, worker = service["server"], service["server"]["worker"]
-    assert (server["kind"], server["nodes"], server["command"], worker["command"]) == ("LeaderWorkerSet", 2, None, None)
+    assert (server["kind"], server["nodes"], main(server).get("command"), main(worker).get("command")) == ("LeaderWorkerSet", 2, None, None)
     assert server["args"] == worker["args"] == plan(file_of(simulated(nodes=1)))["services"][0]["server"]["args"]
-    assert not [item for item in server["env"] if item["name"].startswith(("VLLM", "RAY"))] and server["env"] == worker["env"]
-    assert server["probes"] and not worker["probes"] and "limits" not in server["resources"]
+    assert not [item for item in main(server)["env"] if item["name"].startswith(("VLLM", "RAY"))] and main(server)["env"] == main(worker)["env"]
+    assert "startupProbe" in main(server) and "startupProbe" not in main(worker) and "limits" not in main(server)["resources"]
     assert not [name for pod in planned["preflight"]["resources"] for each in pod["containers"] for name in each["requests"] if "/" in name]
     for selector in (service["pool"]["selector"], service["service"]["selector"], server["selector"]):
         assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
     assert planned["prerequisites"]["leader_worker_set"]["install"]
     shared = plan(file_of(simulated(vendor="nvidia", per_replica=4)))["services"][0]["server"]
-    assert shared["resources"]["limits"] == shared["worker"]["resources"]["limits"] == {"nvidia.com/gpu": 2}
+    assert main(shared)["resources"]["limits"] == main(shared["worker"])["resources"]["limits"] == {"nvidia.com/gpu": 2}
 
 
 def test_the_model_stands_first_and_without_its_flag() -> None:
@@ -92,14 +95,14 @@ def test_the_model_stands_first_and_without_its_flag() -> None:
         server = plan(file_of(spanning(across_nodes=way)))["services"][0]["server"]
         assert server["args"][0] == "org/big" and "--model" not in flags(server["args"])
     alone = plan(file_of(big(accelerator={"per_replica": 2})))["services"][0]["server"]
-    assert alone["command"] == ["vllm", "serve"] and alone["worker"] is None
+    assert main(alone)["command"] == ["vllm", "serve"] and alone["worker"] is None
     assert alone["args"][0] == "org/big" and "--model" not in flags(alone["args"])
 
 
 def test_a_users_own_environment_wins() -> None:
-    env = plan(file_of({**big(), "engine": {"env": {"VLLM_HOST_IP": "10.1.1.1"}}}))["services"][0]["server"]["env"]
+    env = main(plan(file_of({**big(), "engine": {"env": {"VLLM_HOST_IP": "10.1.1.1"}}}))["services"][0]["server"])["env"]
     assert [item["value"] for item in env if item["name"] == "VLLM_HOST_IP"] == ["10.1.1.1"]
-    names = [item["name"] for item in plan(file_of(big()))["services"][0]["server"]["env"]]
+    names = [item["name"] for item in main(plan(file_of(big()))["services"][0]["server"])["env"]]
     assert names.index("POD_IP") < names.index("VLLM_HOST_IP"), "a value may refer only to what stands before it"
 
 

@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed 
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import options as vllm_options
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm_flags import VERSIONS as VLLM_VERSIONS
+from planned_pods import main, spec
 
 Facts = dict[str, t.Any]
 S0 = "llm_d_model_services[0]"
@@ -41,7 +42,7 @@ def planned(engine: str, options: Facts | None = None, line: str = "router-0.10"
 
 
 def variables(server: Facts) -> Facts:
-    return {item["name"]: item.get("value") for item in server["env"]}
+    return {item["name"]: item.get("value") for item in main(server)["env"]}
 
 
 ALL: Facts = {"max_model_len": 8192, "max_num_seqs": 64, "gpu_memory_utilization": 0.8, "log_level": "debug"}
@@ -91,11 +92,11 @@ def test_options_are_spelled_as_the_engine_does(engine: str) -> None:
     model = {"uri": "hf://org/model", "revision": "v1", **({"served_name": "model"} if engine == "triton" else {})}
     server = planned(engine, ALL, model=model, accelerator={"per_replica": 4})["server"]
     assert server["args"] == WRITTEN[engine]
-    assert server["image"] == ENGINE_DEFAULTS[engine]["image"] and server["resources"]["limits"] == {"nvidia.com/gpu": 4}
+    assert main(server)["image"] == ENGINE_DEFAULTS[engine]["image"] and main(server)["resources"]["limits"] == {"nvidia.com/gpu": 4}
     found = variables(server)
     assert found["HOME"] == "/model-cache" and found["HF_HOME"] == "/model-cache/huggingface"
     assert found.get("LOG_LEVEL") == ("debug" if engine == "tgi" else None)
-    assert {volume["name"] for volume in server["volumes"]} == {"model-cache", "shared-memory"}
+    assert {volume["name"] for volume in spec(server)["volumes"]} == {"model-cache", "shared-memory"}
 
 
 @pytest.mark.parametrize("engine", NEW)
@@ -104,7 +105,7 @@ def test_what_is_left_out_is_left_to_the_engine(engine: str) -> None:
     names = {argument.split("=")[0].lstrip("-") for argument in server["args"]}
     flags = ENGINE_DEFAULTS[engine]["flags"]
     assert not names & {name for option in OPTIONS if option not in ("model", "served_name", "port") for name in flags.get(option, ()) if name}
-    assert server["probes"]["startup"]["httpGet"]["path"] == server["health_path"] == ("/health/ready" if engine == "triton" else "/health")
+    assert main(server)["startupProbe"]["httpGet"]["path"] == server["health_path"] == ("/health/ready" if engine == "triton" else "/health")
 
 
 def test_the_configuration_file_has_what_is_no_flag() -> None:
@@ -114,7 +115,7 @@ def test_the_configuration_file_has_what_is_no_flag() -> None:
         "enable_iter_perf_stats": True,
         "kv_cache_config": {"tokens_per_block": 64, "enable_block_reuse": False},
     }
-    assert server["command"][:2] == ["/bin/bash", "-c"] and 'exec trtllm-serve serve "$@"' in server["command"][2]
+    assert main(server)["command"][:2] == ["/bin/bash", "-c"] and 'exec trtllm-serve serve "$@"' in main(server)["command"][2]
 
 
 @pytest.mark.parametrize(("engine", "serves"), [("trtllm", "trtllm-serve"), ("triton", "python3")])
@@ -125,7 +126,7 @@ def test_the_files_of_triton_and_trtllm_are_written_at_the_start(engine: str, se
     (tmp_path / serves).chmod(0o755)
     env = {**variables(server), "HOME": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"}
     run = subprocess.run(
-        [*server["command"], *server["args"]], env={key: value for key, value in env.items() if value}, capture_output=True, text=True, check=True
+        [*main(server)["command"], *server["args"]], env={key: value for key, value in env.items() if value}, capture_output=True, text=True, check=True
     )
     assert run.stdout.split()[1:] == server["args"]
     if engine == "trtllm":
@@ -406,7 +407,7 @@ def test_what_says_the_same_is_taken(engine: str, options: Facts) -> None:
 
 @pytest.mark.parametrize("engine", NEW)
 def test_an_image_of_ones_own_runs_on_any_accelerator(engine: str) -> None:
-    assert planned(engine, {"image": "mine/server:v1"}, accelerator={"vendor": "amd"})["server"]["resources"]["limits"] == {"amd.com/gpu": 1}
+    assert main(planned(engine, {"image": "mine/server:v1"}, accelerator={"vendor": "amd"})["server"])["resources"]["limits"] == {"amd.com/gpu": 1}
 
 
 def test_what_is_known_of_an_engine_is_said() -> None:

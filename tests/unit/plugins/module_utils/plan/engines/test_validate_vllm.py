@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.engines import validate_vllm
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import Misfit
+from planned_pods import main
 
 Facts = dict[str, t.Any]
 PLACE = "llm_d_model_services[0]"
@@ -227,15 +228,15 @@ def test_servers_get_arguments_as_they_are_written(nodes: int) -> None:
     accelerator = {"vendor": "nvidia", "per_replica": 2, "nodes": nodes}
     service = {"name": "a", "model": {"uri": "hf://org/model"}, "accelerator": accelerator, "engine": {"args": written}}
     server = plan(file_of(service))["services"][0]["server"]
-    assert server["written_args"] == [*server["args"][: -len(written)], *written] and "--max-model-len=9" in server["args"]
-    assert not server["worker"] or server["worker"]["written_args"] == [], "with Ray a worker serves nothing by itself"
+    assert main(server)["args"] == [*server["args"][: -len(written)], *written] and "--max-model-len=9" in server["args"]
+    assert not server["worker"] or main(server["worker"])["args"] == [], "with Ray a worker serves nothing by itself"
 
 
 def test_a_port_that_the_sidecar_takes_is_not_the_servers_however_it_is_written() -> None:
     prefill = {"replicas": 1}
     service = {"name": "a", "model": {"uri": "hf://org/model"}, "accelerator": {"vendor": "nvidia", "per_replica": 1}, "prefill": prefill}
     made = plan(file_of({**service, "scheduler": {"preset": "disaggregated"}, "engine": {"args": ["--port=8000", "--seed=1"]}}))["services"][0]["server"]
-    assert made["written_args"][-2:] == ["--port=8200", "--seed=1"]
+    assert main(made)["args"][-2:] == ["--port=8200", "--seed=1"]
 
 
 @pytest.mark.parametrize(

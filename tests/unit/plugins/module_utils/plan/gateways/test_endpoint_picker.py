@@ -14,6 +14,7 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import ROUTER, S07
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateways import endpoint_picker
+from planned_pods import main
 
 Facts = dict[str, t.Any]
 NAME = "Qwen/Qwen3-8B"
@@ -82,9 +83,9 @@ def test_the_router_takes_servers_of_any_block_size_and_seed(release: str, engin
 
 
 def test_the_port_in_the_topics_of_the_guides_is_there() -> None:
-    env = plan(file_of("router-0.10", {"document": GUIDE}, args=[EVENTS], port=9000))["services"][0]["server"]["env"]
+    env = main(plan(file_of("router-0.10", {"document": GUIDE}, args=[EVENTS], port=9000))["services"][0]["server"])["env"]
     assert {"name": "POD_PORT", "value": "9000"} in env and "PYTHONHASHSEED" not in [entry["name"] for entry in env]
-    assert "POD_PORT" not in [entry["name"] for entry in plan(file_of("router-0.10", {"document": GUIDE}))["services"][0]["server"]["env"]]
+    assert "POD_PORT" not in [entry["name"] for entry in main(plan(file_of("router-0.10", {"document": GUIDE}))["services"][0]["server"])["env"]]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import 
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import VERSIONS, options
+from planned_pods import main, sidecars
 
 Facts = dict[str, t.Any]
 VLLM: Facts = {"name": "chat", "model": {"uri": "hf://org/m"}}
@@ -45,7 +46,7 @@ def test_each_component_is_told_where_the_collector_is(line: str, endpoint: str)
     assert flags_of(service["scheduler"]["args"])["tracing"] == "true"
     assert environment(service["scheduler"]) == {"OTEL_TRACES_EXPORTER": "otlp", **traced("chat-epp")}
     assert flags_of(service["server"]["args"])["otlp-traces-endpoint"] == f"http://{COLLECTOR}"
-    assert environment(service["server"]) == traced("chat-decode")
+    assert environment(main(service["server"])) == traced("chat-decode")
     assert found["gateway"]["tracing"] == {"host": "otel-collector.monitoring", "port": 4317, "numerator": 2500, "denominator": 10000}
 
 
@@ -56,7 +57,7 @@ def test_nothing_is_traced_unless_it_is_asked_for(line: str) -> None:
     assert flags_of(service["scheduler"]["args"])["tracing"] == "false"
     # Those of the scheduler lines send without being asked, unless they are to send nothing of all.
     assert environment(service["scheduler"]) == ({"OTEL_TRACES_SAMPLER_ARG": "0"} if line.startswith("scheduler-") else {})
-    assert "otlp-traces-endpoint" not in flags_of(service["server"]["args"]) and environment(service["server"]) == {}
+    assert "otlp-traces-endpoint" not in flags_of(service["server"]["args"]) and environment(main(service["server"])) == {}
     assert found["gateway"]["tracing"] is None and not [text for text in found["gateway"]["warnings"] if "llm_d_tracing" in text]
 
 
@@ -64,19 +65,19 @@ def test_nothing_is_traced_unless_it_is_asked_for(line: str) -> None:
 @pytest.mark.parametrize("endpoint", [COLLECTOR, None])
 def test_a_routing_sidecar_sends_as_its_endpoint_picker_does(line: str, endpoint: str | None) -> None:
     (service,) = planned({**VLLM, "scheduler": {"preset": "disaggregated"}, "prefill": {}}, endpoint=endpoint, llm_d_release=line)["services"]
-    (sidecar,) = service["server"]["init_containers"]
+    (sidecar,) = sidecars(service["server"])
     flag = flags_of(sidecar["args"]).get("tracing")
     assert flag == ("true" if endpoint and line in ROUTERS else None), "older ones stop at a flag that they do not know"
     quiet = {} if line in ROUTERS else {"OTEL_TRACES_SAMPLER_ARG": "0"}
     assert environment(sidecar) == ({"OTEL_TRACES_EXPORTER": "otlp", **traced("chat-sidecar")} if endpoint else quiet)
-    assert environment(service["servers"][1]) == (traced("chat-prefill") if endpoint else {})
+    assert environment(main(service["servers"][1])) == (traced("chat-prefill") if endpoint else {})
 
 
 def test_what_the_user_sets_wins() -> None:
     own = {"env": {"OTEL_SERVICE_NAME": "mine"}, "args": ["--tracing=false"]}
     (service,) = planned({**VLLM, "scheduler": own, "engine": {"env": {"OTEL_TRACES_SAMPLER_ARG": "1"}}})["services"]
     assert environment(service["scheduler"])["OTEL_SERVICE_NAME"] == "mine" and flags_of(service["scheduler"]["args"])["tracing"] == "false"
-    assert environment(service["server"])["OTEL_TRACES_SAMPLER_ARG"] == "1"
+    assert environment(main(service["server"]))["OTEL_TRACES_SAMPLER_ARG"] == "1"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -123,7 +124,7 @@ def test_servers_that_send_nothing_are_named() -> None:
     found = planned(VLLM, SIM)
     assert any("the model servers of sim send no spans" in text for text in found["gateway"]["warnings"])
     server = found["services"][1]["server"]
-    assert environment(server) == {} and "otlp-traces-endpoint" not in flags_of(server["args"])
+    assert environment(main(server)) == {} and "otlp-traces-endpoint" not in flags_of(server["args"])
     assert not [text for text in planned(VLLM)["gateway"]["warnings"] if "llm_d_tracing" in text]
 
 

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user adds to pods of ours, in `pod` and `container` of their file: merged over the pod template, which keeps what the plan decides. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ...common.objects import Facts
+from ...schema.fields import REDACTED, Problem
+from ...schema.pods import TEMPLATE, Type, merged, missing, types
+
+_METADATA = ("labels", "annotations")
+Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or (key, value) of an element of a list that is merged by this key
+
+
+class Overlay(t.NamedTuple):
+    """A `pod`, or a `container`, which is the name of the container that it is for; empty for a pod. path: in the user's file."""
+
+    path: str
+    value: Facts
+    container: str = ""
+
+
+class Governed(t.NamedTuple):
+    """The option that governs a field of ours. free: the user may change what we write; whole: nor may they add it where we write nothing."""
+
+    option: str = ""
+    free: bool = False
+    whole: bool = False
+
+
+Table = t.Mapping[str, Governed]  # by path, `pod.volumes` or `container.args`
+
+
+def overlaid(template: Facts, overlays: c.Iterable[Overlay]) -> Facts:
+    """The pod template with overlays over it, one after the other."""
+    for overlay in overlays:
+        template = merged(template, _patch(overlay), Type(TEMPLATE))
+    return template
+
+
+def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, table: Table) -> list[Problem]:
+    """Overlays that change what the plan decides, or lack what Kubernetes requires. main: the name of the container of the template."""
+    found: dict[Steps, Problem] = {}
+    made = template
+    for overlay in overlays:
+        made = overlaid(made, [overlay])
+        for steps, ours in _changes(template, made, Type(TEMPLATE)):
+            rule = _rule(_path(steps, main), table)
+            if steps not in found and (rule.whole or ours and not rule.free):
+                found[steps] = _refused(_place(overlay, steps)[0], rule)
+    problems = {problem.path: problem for problem in found.values()}
+    for steps in missing(made, Type(TEMPLATE)):
+        place, depth = max((_place(overlay, steps) for overlay in overlays), key=lambda found: found[1])
+        path = place + "".join(f".{step}" for step in steps[depth:])
+        if place not in problems:  # where it removes all of ours
+            problems[path] = Problem(path, None, "is missing, and Kubernetes requires it.", "Write it.")
+    return [*problems.values()]
+
+
+def _patch(overlay: Overlay) -> Facts:
+    """The overlay as a patch of a pod template."""
+    if overlay.container:
+        return {"spec": {"containers": [{**overlay.value, "name": overlay.container}]}}
+    labelled = {name: overlay.value[name] for name in _METADATA if name in overlay.value}
+    return {"metadata": labelled, "spec": {name: value for name, value in overlay.value.items() if name not in _METADATA}}
+
+
+def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps, bool]]:
+    """(where two values of a type differ, whether there was something before)."""
+    if isinstance(before, dict) or isinstance(after, dict):
+        one, other, known = before or {}, after or {}, types(kind.name)
+        for key in [*one, *(key for key in other if key not in one)]:
+            below = _changes(one.get(key), other.get(key), known.get(key, Type(kind.of)))
+            yield from (((key, *steps), ours) for steps, ours in below)
+    elif kind.by:
+        one, other = ({item.get(kind.by): item for item in each or []} for each in (before, after))
+        for key in [*one, *(key for key in other if key not in one)]:
+            yield from ((((kind.by, key), *steps), ours) for steps, ours in _changes(one.get(key), other.get(key), Type(kind.of)))
+    elif before != after and (before or after):
+        yield (), before not in (None, [])
+
+
+def _path(steps: Steps, main: str) -> str:
+    """The path of steps as table have it: that of the main container begins with `container`, every other one with `pod`; without elements of lists."""
+    inside = ("spec", "containers", ("name", main))
+    block, rest = ("container", steps[3:]) if steps[:3] == inside else ("pod", steps[1:])
+    return ".".join([block, *(step for step in rest if isinstance(step, str))])
+
+
+def _rule(path: str, table: Table) -> Governed:
+    """The rule of the longest part of a path."""
+    parts = path.split(".")
+    named = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((table[name] for name in named if name in table), Governed())
+
+
+def _refused(place: str, rule: Governed) -> Problem:
+    fix = f"Take it out, and write {rule.option}." if rule.option else "Take it out."
+    return Problem(place, REDACTED, "is decided by other options of your file.", fix)
+
+
+def _place(overlay: Overlay, steps: Steps) -> tuple[str, int]:
+    """(the path of steps in the user's file as far as the overlay has it, how many of the steps that is)."""
+    start = 3 if overlay.container else 1
+    value, place = t.cast(t.Any, overlay.value), overlay.path
+    for depth, step in enumerate(steps[start:], start):
+        if isinstance(step, tuple):
+            index = next((number for number, item in enumerate(value) if item.get(step[0]) == step[1]), None) if isinstance(value, list) else None
+        else:
+            index = step if isinstance(step, int) and isinstance(value, list) and step < len(value) else None
+        if index is None and not (isinstance(value, dict) and step in value):
+            return place, depth
+        place += f".{step}" if index is None else f"[{index}]"
+        value = value[step if index is None else index]
+    return place, len(steps)

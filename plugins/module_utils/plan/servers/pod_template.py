@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pod template of model servers, and the options that govern its fields. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...common.objects import Facts
+from ...schema.fields import Problem
+from ..parts.overlays import Governed, Overlay, overlay_problems
+
+CONTAINER = "server"
+GOVERNED = {
+    "container.args": Governed("engine.args, or an option of engine", whole=True),
+    "container.command": Governed("engine.args", whole=True),
+    "container.env": Governed("engine.env"),
+    "container.image": Governed("engine.image"),
+    "container.imagePullPolicy": Governed("llm_d_image_pull_policy"),
+    "container.lifecycle.preStop": Governed("engine.drain_seconds"),
+    "container.lifecycle.stopSignal": Governed("engine.drain_seconds", whole=True),
+    "container.livenessProbe": Governed("engine.startup_timeout", whole=True),
+    "container.ports": Governed("engine.port"),
+    "container.readinessProbe": Governed("engine.startup_timeout", whole=True),
+    "container.resources.limits": Governed("resources, or accelerator", whole=True),
+    "container.resources.requests": Governed("resources, or accelerator", whole=True),
+    "container.restartPolicy": Governed(whole=True),
+    "container.securityContext": Governed(free=True),
+    "container.startupProbe": Governed("engine.startup_timeout", whole=True),
+    "container.volumeMounts": Governed("model, storage or cache"),
+    "pod.affinity": Governed("accelerator.product"),
+    "pod.automountServiceAccountToken": Governed(free=True),
+    "pod.enableServiceLinks": Governed(free=True),
+    "pod.imagePullSecrets": Governed("llm_d_image_pull_secrets", whole=True),
+    "pod.initContainers": Governed("scheduler"),
+    "pod.labels": Governed("labels"),
+    "pod.nodeSelector": Governed("node_selector"),
+    "pod.restartPolicy": Governed(whole=True),
+    "pod.securityContext": Governed(free=True),
+    "pod.serviceAccount": Governed("service_account", whole=True),
+    "pod.serviceAccountName": Governed("service_account"),
+    "pod.terminationGracePeriodSeconds": Governed("engine.drain_seconds"),
+    "pod.tolerations": Governed("tolerations"),
+    "pod.volumes": Governed("model, storage or cache"),
+}
+
+
+def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
+    """What the user adds to the servers of a role: to those of all roles, then to this one. path: of the service in the user's file."""
+    blocks = [(path, service), *([(f"{path}.{role}", service[role])] if role != "decode" else [])]
+    return [
+        Overlay(f"{place}.{name}", block[name], container)
+        for place, block in blocks
+        for name, container in (("pod", ""), ("container", CONTAINER))
+        if block[name]
+    ]
+
+
+def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:
+    """What the user adds to servers and is decided by other options, or is incomplete. path: of the service in the user's file."""
+    found: dict[str, Problem] = {}
+    for each in servers:
+        added = overlays(service, each["role"], path)
+        templates = [pod["ours"] for pod in (each, each["worker"]) if pod and added]
+        found |= {problem.path: problem for template in templates for problem in overlay_problems(template, added, CONTAINER, GOVERNED)}
+    return [*found.values()]
+
+
+def pod_template(pod: Facts) -> Facts:
+    """The template of a model server, a leader, or a worker, which receives no requests."""
+    probes = {f"{name}Probe": probe for name, probe in pod["probes"].items()}
+    container = {
+        "name": CONTAINER,
+        "image": pod["image"],
+        "imagePullPolicy": pod["image_pull_policy"],
+        **({"command": pod["command"]} if pod["command"] else {}),
+        "args": pod["written_args"],
+        "env": pod["env"],
+        "ports": pod["container_ports"],
+        **probes,
+        "lifecycle": {"preStop": {"sleep": {"seconds": pod["pause"]}}},
+        "resources": pod["resources"],
+        "securityContext": pod["container_security"],
+        "volumeMounts": pod["volume_mounts"],
+    }
+    spec = {
+        "serviceAccountName": pod["service_account"],
+        **({"imagePullSecrets": pod["image_pull_secrets"]} if pod["image_pull_secrets"] else {}),
+        "enableServiceLinks": False,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": pod["termination_grace"],
+        "securityContext": pod["pod_security"],
+        "nodeSelector": pod["node_selector"],
+        "affinity": pod["affinity"],
+        "tolerations": pod["tolerations"],
+        # Native sidecars: started before the server, stopped after it.
+        **({"initContainers": pod["init_containers"]} if pod["init_containers"] else {}),
+        "containers": [container],
+        "volumes": pod["volumes"],
+    }
+    return {"metadata": {"labels": pod["labels"]}, "spec": spec}

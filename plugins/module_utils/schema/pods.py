@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pods in Kubernetes' own words: the fields of a PodSpec and of a container as options, and how a patch is merged into them. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import functools
+import typing as t
+
+from ..common.objects import Facts, mapping
+from ..releases.pod_fields import FIELDS, NEWEST, OLDEST
+from .fields import Field
+
+TEMPLATE, POD, CONTAINER = "PodTemplateSpec", "PodSpec", "Container"
+DIRECTIVE = "$patch"
+BLOCKS = {"pod": POD, "container": CONTAINER}  # by the name of the option
+_SCALARS = {
+    "string": Field("str", "A string."),
+    "integer": Field("int", "A whole number."),
+    "boolean": Field("bool", "true or false."),
+    "quantity": Field("quantity", "A quantity."),
+    "int-or-string": Field("int", "A number or a name.", otherwise=Field("str", "A name.")),
+    "object": Field("any", "A mapping."),
+}
+_DIRECTIVE = Field("str", "C(delete), C(replace) or C(merge), as in a patch for C(kubectl patch).", choices=("delete", "replace", "merge"))
+# Values of others, which messages do not show.
+_SECRET = {("EnvVar", "value")}
+_LABELS = Field("map", "Labels.", keys="label_key", elements=Field("str", "The value.", format="label_value", nullable=True))
+_ANNOTATIONS = Field("map", "Annotations.", keys="label_key", elements=Field("str", "The value.", nullable=True))
+
+
+class Type(t.NamedTuple):
+    """The type of a field. of: that of its elements, if it is a `list` or a `map`; by: the key of the elements of a list that patches merge."""
+
+    name: str
+    of: str = ""
+    by: str = ""
+    required: bool = False
+
+
+@functools.cache
+def types(definition: str) -> dict[str, Type]:
+    """{field: type} of a definition; {} of scalars."""
+    found = {}
+    for row in FIELDS.get(definition, "").split():
+        name, _equals, text = row.partition("=")
+        text = text.rstrip("<>")
+        required, text = text.endswith("!"), text.rstrip("!")
+        if text[0] in "[{":
+            of, _bracket, by = text[1:].partition("]" if text[0] == "[" else "}")
+            found[name] = Type("list" if text[0] == "[" else "map", of, by, required)
+        else:
+            found[name] = Type(text, required=required)
+    return found
+
+
+@functools.cache
+def definition(name: str) -> Field:
+    """The option for an object of a definition."""
+    return Field("dict", f"A {name}.", fields={**{key: _field(name, key, kind) for key, kind in types(name).items()}, DIRECTIVE: _DIRECTIVE})
+
+
+def _field(owner: str, name: str, kind: Type) -> Field:
+    if kind.name == "list":
+        return Field("list", f"{name}.", elements=_value(kind.of))
+    if kind.name == "map":
+        return Field("map", f"{name}.", elements=dataclasses.replace(_value(kind.of), nullable=True))
+    if (owner, name) in _SECRET:
+        return Field("str", "The value.", secret=True)
+    return _value(kind.name)
+
+
+def _value(name: str) -> Field:
+    return _SCALARS.get(name) or definition(name)
+
+
+_UNDERSTOOD = f"Fields that Kubernetes {OLDEST.rpartition('.')[0]} or {NEWEST.rpartition('.')[0]} has are understood."
+
+
+def pod_field(of: str, container: str = "container") -> Field:
+    """The option for what is added to the pods `of` something. container: the name of the option beside it for their container."""
+    fields = {"labels": _LABELS, "annotations": _ANNOTATIONS, **(definition(POD).fields or {})}
+    theirs = dict.fromkeys(types(CONTAINER).keys() - fields.keys(), f"Write it under {container}.")
+    theirs |= dict.fromkeys(("metadata", "spec"), "Write what is in it here, without it.")
+    text = (
+        f"What to add to the pods {of}: C(labels), C(annotations) and any field of a PodSpec, in Kubernetes' own words, merged as C(kubectl patch) does. See"
+        f" C(docs/pods.md). {_UNDERSTOOD}"
+    )
+    return Field("dict", text, fields=fields, elsewhere=theirs, example={"runtimeClassName": "nvidia"})
+
+
+def container_field(of: str, pod: str = "pod") -> Field:
+    """The option for what is added to the container `of` something. pod: the name of the option beside it for the whole pod."""
+    fields = {name: field for name, field in (definition(CONTAINER).fields or {}).items() if name != "name"}
+    theirs = dict.fromkeys(types(POD).keys() - fields.keys(), f"Write it under {pod}.")
+    theirs["name"] = f"Take it out: this is the container that we make. Write another one under {pod}.containers."
+    text = f"What to add to the container {of}: any field of a container, in Kubernetes' own words, merged as C(kubectl patch) does. See C(docs/pods.md)."
+    return Field("dict", text, fields=fields, elsewhere=theirs, example={"workingDir": "/srv"})
+
+
+def merged(base: t.Any, over: t.Any, kind: Type, patch: bool = False) -> t.Any:
+    """A value of a type with a patch over it, as `kubectl patch` merges (strategic merge), but that new elements of a list come last.
+
+    `null` removes a field, and stays where the value is a patch itself. Source: k8s.io/apimachinery/pkg/util/strategicpatch.
+    """
+    if isinstance(over, dict):
+        return _merged_mapping(base, over, kind, patch)
+    if not isinstance(over, list):
+        return over
+    if not kind.by:
+        return [merged(None, item, Type(kind.of), patch) for item in over]
+    return _merged_list(base if isinstance(base, list) else [], over, kind, patch)
+
+
+def _merged_mapping(base: t.Any, over: Facts, kind: Type, patch: bool) -> Facts:
+    directive = over.get(DIRECTIVE)
+    found: Facts = dict(base) if isinstance(base, dict) and directive not in ("replace", "delete") else {}
+    if directive == "delete":
+        return {}
+    known = types(kind.name)
+    for key, value in over.items():
+        if value is None and not patch:
+            found.pop(key, None)
+        elif key != DIRECTIVE:
+            found[key] = merged(found.get(key), value, known.get(key, Type(kind.of)), patch)
+    return found
+
+
+def _merged_list(base: list[t.Any], over: list[t.Any], kind: Type, patch: bool) -> list[t.Any]:
+    found = [] if {DIRECTIVE: "replace"} in over else list(base)
+    for item in over:
+        if item == {DIRECTIVE: "replace"}:
+            continue
+        key = mapping(item).get(kind.by)
+        place = next((index for index, other in enumerate(found) if key is not None and mapping(other).get(kind.by) == key), len(found))
+        before = found[place] if place < len(found) else None
+        found[place : place + 1] = [] if mapping(item).get(DIRECTIVE) == "delete" else [merged(before, item, Type(kind.of), patch)]
+    return found
+
+
+def missing(value: t.Any, kind: Type) -> c.Iterator[tuple[t.Any, ...]]:
+    """Where a value of a type lacks what Kubernetes requires. A step is a key, the number of an element, or (key, value) of an element of a merged list."""
+    known = types(kind.name)
+    if isinstance(value, dict):
+        yield from ((name,) for name, each in known.items() if each.required and value.get(name) is None)
+        for key, item in value.items():
+            yield from ((key, *steps) for steps in missing(item, known.get(key, Type(kind.of))))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            step = (kind.by, item.get(kind.by)) if kind.by else index
+            yield from ((step, *steps) for steps in missing(item, Type(kind.of)))

@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What users add to pods, before a real API server: it merges as we do, and takes what comes of each recipe of docs/pods.md."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.overlays import Overlay, overlaid
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.pods import TEMPLATE, Type, merged, types
+from own_api_server import ApiServer, api_server
+
+from . import definitions_of_others as others
+from .gateway_cases import CHARTS
+from .test_pods import grouped
+
+Facts = dict[str, t.Any]
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/pods.md"
+RECIPES: dict[str, Facts] = {
+    title.split(",")[0]: yaml.safe_load(block)
+    for title, block in re.findall(r"\n\n((?:.+\n)*.+):\n\n```yaml\n((?:.*\n)*?)```", DOCUMENT.read_text(encoding="utf-8"))
+}
+BASE: Facts = {
+    "name": "a",
+    "model": {"uri": "hf://o/m"},
+    "cache": {"cpu_size": "8Gi", "disk": {"size": "9Gi"}},
+    "tolerations": [{"key": "gpu", "operator": "Exists"}],
+}
+
+
+def deployment(name: str, template: Facts) -> Facts:
+    labels = template["metadata"]["labels"]
+    spec = {"replicas": 0, "selector": {"matchLabels": {"llm-d.ai/role": labels["llm-d.ai/role"]}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def templates(file: Facts) -> list[tuple[Facts, Facts]]:
+    """(as we have it, with what is added) of all model servers."""
+    planned = plan({"llm_d_charts": CHARTS, **file})
+    return [(server["ours"], server["template"]) for service in planned["services"] for server in service["servers"]]
+
+
+def ordered(value: t.Any, kind: Type) -> t.Any:
+    """The value with the elements of merged lists by their key: a patch puts new ones first, and we last."""
+    if isinstance(value, dict):
+        return {key: ordered(item, types(kind.name).get(key, Type(kind.of))) for key, item in value.items()}
+    if isinstance(value, list):
+        items = [ordered(item, Type(kind.of)) for item in value]
+        return sorted(items, key=lambda item: str(item[kind.by])) if kind.by else items
+    return value
+
+
+@pytest.fixture(name="server", scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[ApiServer]:
+    with api_server(tmp_path_factory.mktemp("api")) as running:
+        yield running
+
+
+def dry(server: ApiServer, body: Facts) -> Facts:
+    """The pod template of a new Deployment, with all defaults of the API server, of which nothing is kept."""
+    path, strict = "/apis/apps/v1/namespaces/default/deployments", {"dryRun": "All", "fieldValidation": "Strict"}
+    found: Facts = server.cluster.request("POST", path, strict, body)["spec"]["template"]
+    return found
+
+
+PATCHES: list[Facts] = [
+    {"spec": {"runtimeClassName": "x", "priorityClassName": "y", "hostNetwork": True}, "metadata": {"annotations": {"a": "b"}, "labels": {"c": "d"}}},
+    {
+        "spec": {
+            "volumes": [{"name": "b", "emptyDir": {}}, {"name": "model-cache", "$patch": "delete"}],
+            "containers": [{"name": "server", "volumeMounts": None}],
+        }
+    },
+    {"spec": {"volumes": [{"name": "kv-cache", "emptyDir": {"sizeLimit": None, "medium": "Memory"}}]}},
+    {
+        "spec": {
+            "volumes": [{"$patch": "replace"}, {"name": "only", "emptyDir": {}}],
+            "containers": [{"name": "server", "volumeMounts": [{"$patch": "replace"}]}],
+        }
+    },
+    {"spec": {"securityContext": {"$patch": "replace", "fsGroup": 5}, "tolerations": [{"key": "t", "operator": "Exists"}]}},
+    {"spec": {"securityContext": None, "tolerations": None, "affinity": {"podAntiAffinity": {}}}},
+    {
+        "spec": {
+            "containers": [
+                {"name": "side", "image": "a/b:1", "command": ["x"], "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 9}]},
+                {"name": "server", "env": [{"name": "POD_NAME", "valueFrom": None, "value": "x"}, {"name": "NEW", "value": "$(POD_IP)"}]},
+            ],
+            "initContainers": [{"name": "first", "image": "a/b:1"}],
+            "imagePullSecrets": [{"name": "s"}],
+        }
+    },
+    {"spec": {"containers": [{"name": "server", "ports": [{"containerPort": 8000, "name": "other"}, {"containerPort": 5, "name": "five"}], "args": ["--x"]}]}},
+    {"spec": {"containers": [{"name": "server", "securityContext": {"$patch": "delete"}, "resources": {"limits": {"cpu": 1}, "requests": None}}]}},
+    {
+        "spec": {
+            "containers": [{"name": "server", "volumeMounts": [{"mountPath": "/dev/shm", "readOnly": True}, {"mountPath": "/kv-cache", "$patch": "delete"}]}]
+        }
+    },
+    {
+        "spec": {
+            "topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}],
+            "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a"]}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}],
+            "schedulingGates": [{"name": "example.com/wait"}],
+        }
+    },
+]
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=range(len(PATCHES)))
+def test_the_api_server_merges_as_we_do(server: ApiServer, patch: Facts) -> None:
+    ((ours, _added),) = templates({"llm_d_model_services": [BASE]})
+    before = json.dumps(ours)
+    path, kind = "/apis/apps/v1/namespaces/default/deployments", {"content_type": "application/strategic-merge-patch+json"}
+    server.cluster.request("POST", path, body=deployment("a", ours))
+    try:
+        theirs = server.cluster.request("PATCH", f"{path}/a", {"dryRun": "All"}, {"spec": {"template": patch}}, **kind)["spec"]["template"]
+    finally:
+        server.cluster.request("DELETE", f"{path}/a")
+    made = dry(server, deployment("a", merged(ours, patch, Type(TEMPLATE))))
+    assert ordered(made, Type(TEMPLATE)) == ordered(theirs, Type(TEMPLATE)) and json.dumps(ours) == before
+
+
+def test_there_are_ten_recipes() -> None:
+    assert len(RECIPES) >= 10, list(RECIPES)
+
+
+@pytest.mark.parametrize("title", RECIPES)
+def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -> None:
+    file = RECIPES[title]
+    (element,) = file["llm_d_model_services"]
+    whole = {**file.get("llm_d_profiles", {}).get(element.get("profile"), {}), **element}
+    decode, *prefill = templates(file)
+    written = [(decode, whole), *((pod, block) for pod in prefill for block in (whole, whole["prefill"]))]
+    for (ours, added), block in written:
+        overlays = [Overlay("", block[name], container) for name, container in (("pod", ""), ("container", "server")) if name in block]
+        assert overlays and added != ours and overlaid(added, overlays) == added, "all of it is there"
+        assert dry(server, deployment("recipe", added)) and not others.problems(grouped(added))
+
+
+def test_a_field_that_no_version_has_is_refused_by_the_api_server_too(server: ApiServer) -> None:
+    ((ours, _added),) = templates({"llm_d_model_services": [BASE]})
+    with pytest.raises(ClusterError, match="runtimeClass"):
+        dry(server, deployment("a", {**ours, "spec": {**ours["spec"], "runtimeClass": "x"}}))

@@ -1,0 +1,192 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`pod` and `container` of a model service: what reaches the pods, and what other options decide."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.pod_template import GOVERNED
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import SERVICE, VARIABLES
+from planned_pods import main, sidecars, spec
+
+Facts = dict[str, t.Any]
+VLLM: Facts = {"name": "a", "model": {"uri": "hf://o/m"}}
+SPLIT: Facts = {**VLLM, "scheduler": {"preset": "disaggregated"}}
+GROUPS: Facts = {**VLLM, "accelerator": {"per_replica": 16, "nodes": 2}}
+MOUNTED: Facts = {
+    "pod": {"volumes": [{"name": "templates", "configMap": {"name": "chat"}}], "labels": {"example.com/a": "b"}, "annotations": {"example.com/c": "d"}},
+    "container": {"volumeMounts": [{"name": "templates", "mountPath": "/templates"}], "workingDir": "/srv"},
+}
+
+
+def file_of(service: Facts = VLLM, **more: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [{**service, **more}]}
+
+
+def servers(service: Facts = VLLM, **more: t.Any) -> list[Facts]:
+    """All pods of model servers: of each role, and workers."""
+    found = plan(file_of(service, **more))["services"][0]["servers"]
+    return [pod for each in found for pod in (each, each["worker"]) if pod]
+
+
+def told(service: Facts = VLLM, **more: t.Any) -> dict[str, str]:
+    """{path within the service: the rest of the message} of all mistakes."""
+    found = [str(problem).removeprefix("llm_d_model_services[0].").split(": ", 1) for problem in problems(file_of(service, **more))]
+    return {path: rest for path, rest in found}
+
+
+@pytest.mark.parametrize("service", [VLLM, SPLIT, GROUPS], ids=["alone", "split", "groups"])
+def test_all_servers_have_what_is_added(service: Facts) -> None:
+    plain, added = servers(service), servers(service, **MOUNTED)
+    assert len(added) == len(plain) == (1 if service == VLLM else 2)
+    for before, after in zip(plain, added, strict=True):
+        assert after["template"]["metadata"] == {
+            "labels": {**before["template"]["metadata"]["labels"], "example.com/a": "b"},
+            "annotations": {"example.com/c": "d"},
+        }
+        assert spec(after)["volumes"] == [*spec(before)["volumes"], *MOUNTED["pod"]["volumes"]]
+        mounts = [*main(before)["volumeMounts"], *MOUNTED["container"]["volumeMounts"]]
+        assert main(after) == {**main(before), "volumeMounts": mounts, "workingDir": "/srv"}
+        assert after["ours"] == before["ours"] == before["template"], "what is ours stays as it was"
+
+
+def test_prefill_servers_have_it_and_their_own() -> None:
+    both = {"pod": {"priorityClassName": "high", "tolerations": [{"key": "a", "operator": "Exists"}]}, "container": {"tty": True}}
+    own = {"pod": {"priorityClassName": None, "tolerations": [], "runtimeClassName": "x"}, "container": {"workingDir": "/p"}}
+    decode, prefill = servers(SPLIT, **both, prefill=own)
+    assert (spec(decode)["priorityClassName"], spec(decode)["tolerations"]) == ("high", both["pod"]["tolerations"]) and "workingDir" not in main(decode)
+    assert "priorityClassName" not in spec(prefill) and spec(prefill)["tolerations"] == [] and spec(prefill)["runtimeClassName"] == "x"
+    assert main(prefill)["tty"] and main(prefill)["workingDir"] == "/p"
+
+
+def test_a_profile_has_some_of_it() -> None:
+    house = {"pod": {"volumes": [{"name": "a", "emptyDir": {}}], "tolerations": [{"key": "a"}], "hostname": "x"}, "container": {"env": [{"name": "A"}]}}
+    own = {"pod": {"volumes": [{"name": "b", "emptyDir": {}}], "tolerations": [], "hostname": None}, "container": {"env": [{"name": "B", "value": "b"}]}}
+    (server,) = plan({**file_of(profile="house", **own), "llm_d_profiles": {"house": house}})["services"][0]["servers"]
+    assert [volume["name"] for volume in spec(server)["volumes"]][-2:] == ["a", "b"] and spec(server)["tolerations"] == [] and "hostname" not in spec(server)
+    assert main(server)["env"][-2:] == [{"name": "A"}, {"name": "B", "value": "b"}]
+
+
+PROBE = {"httpGet": {"port": 1}}
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "option"),
+    [
+        ({"container": {"args": ["--x"]}}, "container.args", "engine.args, or an option of engine"),
+        ({"container": {"command": ["x"]}}, "container.command", "engine.args"),
+        ({"container": {"image": "a/b:1"}}, "container.image", "engine.image"),
+        ({"container": {"imagePullPolicy": "Always"}}, "container.imagePullPolicy", "llm_d_image_pull_policy"),
+        ({"container": {"env": [{"name": "A"}, {"name": "HF_HOME", "value": "x"}]}}, "container.env[1].value", "engine.env"),
+        ({"container": {"ports": [{"containerPort": 8000, "name": "x"}]}}, "container.ports[0].name", "engine.port"),
+        ({"container": {"readinessProbe": {"$patch": "delete"}}}, "container.readinessProbe", "engine.startup_timeout"),
+        ({"container": {"livenessProbe": None}}, "container.livenessProbe", "engine.startup_timeout"),
+        ({"container": {"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}}}, "container.lifecycle.preStop.sleep.seconds", "engine.drain_seconds"),
+        ({"container": {"lifecycle": {"stopSignal": "SIGINT"}}}, "container.lifecycle.stopSignal", "engine.drain_seconds"),
+        ({"container": {"resources": {"limits": {"nvidia.com/gpu": 2}}}}, "container.resources.limits.nvidia.com/gpu", "resources, or accelerator"),
+        ({"container": {"resources": {"requests": {"cpu": "9"}}}}, "container.resources.requests.cpu", "resources, or accelerator"),
+        ({"container": {"volumeMounts": [{"mountPath": "/dev/shm", "$patch": "delete"}]}}, "container.volumeMounts[0].mountPath", "model, storage or cache"),
+        ({"pod": {"containers": [{"name": "server", "command": ["x"]}]}}, "pod.containers[0].command", "engine.args"),
+        ({"pod": {"volumes": [{"name": "shared-memory", "emptyDir": {"medium": None}}]}}, "pod.volumes[0].emptyDir.medium", "model, storage or cache"),
+        ({"pod": {"volumes": [{"$patch": "replace"}]}}, "pod.volumes", "model, storage or cache"),
+        ({"pod": {"labels": {"team": "b"}}, "labels": {"team": "a"}}, "pod.labels.team", "labels"),
+        ({"pod": {"nodeSelector": {"a": "c"}}, "node_selector": {"a": "b"}}, "pod.nodeSelector.a", "node_selector"),
+        ({"pod": {"tolerations": []}, "tolerations": [{"key": "a", "operator": "Exists"}]}, "pod.tolerations", "tolerations"),
+        ({"pod": {"serviceAccountName": "x"}}, "pod.serviceAccountName", "service_account"),
+        ({"pod": {"serviceAccount": "x"}}, "pod.serviceAccount", "service_account"),
+        ({"pod": {"imagePullSecrets": [{"name": "x"}]}}, "pod.imagePullSecrets[0].name", "llm_d_image_pull_secrets"),
+        ({"pod": {"terminationGracePeriodSeconds": 5}}, "pod.terminationGracePeriodSeconds", "engine.drain_seconds"),
+        (
+            {"pod": {"affinity": {"nodeAffinity": {"$patch": "delete"}}}, "accelerator": {"product": "L40S"}},
+            "pod.affinity.nodeAffinity",
+            "accelerator.product",
+        ),
+        ({"prefill": {"container": {"args": ["x"]}}, "scheduler": SPLIT["scheduler"]}, "prefill.container.args", "engine.args, or an option of engine"),
+        (
+            {"pod": {"initContainers": [{"name": "routing-proxy", "image": "x/y:1"}]}, "scheduler": SPLIT["scheduler"]},
+            "pod.initContainers[0].image",
+            "scheduler",
+        ),
+        ({"container": {"readinessProbe": PROBE}, "accelerator": GROUPS["accelerator"]}, "container.readinessProbe.httpGet.port", "engine.startup_timeout"),
+    ],
+)
+def test_what_other_options_decide_is_refused_with_the_option(more: Facts, path: str, option: str) -> None:
+    found = told(**more)
+    assert found[path] == f"is decided by other options of your file. Take it out, and write {option}."
+    assert {other.startswith(path.rpartition(".")[0]) for other in found} == {True}
+
+
+def test_all_that_is_ours_is_told_once() -> None:
+    assert list(told(pod={"$patch": "replace"})) == ["pod"]
+
+
+def test_a_label_of_ours_is_nobodys() -> None:
+    found = told(SPLIT, pod={"labels": {"llm-d.ai/role": "x"}}, prefill={"pod": {"labels": {"app.kubernetes.io/name": "x"}}})
+    assert list(found) == ["pod.labels.llm-d.ai/role", "prefill.pod.labels.app.kubernetes.io/name"]
+
+
+def test_what_kubernetes_requires_is_named_where_it_is_written() -> None:
+    found = told(pod={"volumes": [{"name": "a", "emptyDir": {}}, {"emptyDir": {}}], "containers": [{"image": "x"}]}, container={"env": [{"value": "x"}]})
+    assert list(found) == ["container.env[0].name", "pod.containers[0].name", "pod.volumes[1].name"]
+    assert set(found.values()) == {"is missing, and Kubernetes requires it. Write it."}
+    assert list(told(SPLIT, prefill={"pod": {"topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}})) == [
+        "prefill.pod.topologySpreadConstraints[0].whenUnsatisfiable"
+    ]
+
+
+def test_the_same_as_ours_and_what_is_free_may_be_written() -> None:
+    assert (
+        told(pod={"terminationGracePeriodSeconds": spec(servers()[0])["terminationGracePeriodSeconds"]}, container={"image": main(servers()[0])["image"]}) == {}
+    )
+    free = {"pod": {"securityContext": None, "automountServiceAccountToken": True}, "container": {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}}
+    (server,) = servers(**free)
+    assert "securityContext" not in spec(server) and spec(server)["automountServiceAccountToken"] is True
+    assert main(server)["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
+
+
+def leaves(value: t.Any, path: str = "") -> t.Iterator[str]:
+    """The paths of what is not empty, without elements of lists."""
+    for key, item in value.items() if isinstance(value, dict) else ():
+        yield from leaves(item, f"{path}.{key}")
+    for item in value if isinstance(value, list) else ():
+        yield from leaves(item, path)
+    if not isinstance(value, (dict, list)):
+        yield path
+
+
+@pytest.mark.parametrize("service", [VLLM, SPLIT, GROUPS])
+def test_every_field_of_ours_has_an_option(service: Facts) -> None:
+    """A field that is added to the template gets an option as well, or is free."""
+    placed = {"node_selector": {"a": "b"}, "tolerations": [{"key": "a", "operator": "Exists"}], "service_account": "x"}
+    placed |= {"storage": {"claim": True, "size": "9Gi", "access_mode": "ReadWriteMany"}}
+    made = plan({**file_of(service, **placed), "llm_d_image_pull_secrets": ["pull"]})["services"][0]["servers"]
+    for pod in [part for each in made for part in (each, each["worker"]) if part]:
+        (container,) = spec(pod)["containers"]
+        rest = {name: value for name, value in spec(pod).items() if name != "containers"}
+        paths = [*leaves({"container": container, "pod": {**rest, "labels": pod["template"]["metadata"]["labels"]}})]
+        assert not [path for path in paths if path != ".container.name" and not any(f"{path}.".startswith(f".{name}.") for name in GOVERNED)]
+
+
+def test_the_options_that_are_named_are_there() -> None:
+    named = {part.removeprefix("an option of ") for rule in GOVERNED.values() for part in re.split(", or |, | or ", rule.option) if part}
+    for name in named:
+        first, _dot, rest = name.partition(".")
+        field = VARIABLES.get(first) or (SERVICE.options or {})[first]
+        assert not rest or rest in (field.options or {}), name
+
+
+def test_those_who_read_pods_see_what_is_added() -> None:
+    side = {"name": "side", "image": "example.com/side:1", "resources": {"requests": {"cpu": "3"}}}
+    added = {"pod": {"containers": [side], "nodeSelector": {"zone": "a"}, "tolerations": [{"key": "t", "operator": "Exists"}]}}
+    planned = plan(file_of(**added))
+    assert "example.com/side:1" in needed(planned)["images"]
+    pod = next(each for each in planned["preflight"]["pods"] if each["server"])
+    assert pod["labels"] == {"zone": "a"} and pod["tolerations"] == added["pod"]["tolerations"]
+    assert {"name": "a-decode/side", "sums": True, "requests": {"cpu": "3"}, "limits": {}} in pod["containers"]
+    assert not sidecars(planned["services"][0]["server"])

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fields of pods, and how patches are merged. That the real API server merges alike: tests/contract/test_pod_patches.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.pod_fields import FIELDS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import REDACTED, complete
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.pods import POD, TEMPLATE, Type, container_field, merged, missing, pod_field, types
+from hypothesis import given
+from hypothesis import strategies as st
+from property_tests import examples
+
+FIELD, CONTAINER = pod_field("of tests"), container_field("of tests")
+SPEC = Type(POD)
+
+
+def wrong(value: t.Any, field: t.Any = FIELD) -> list[str]:
+    return [str(problem) for problem in complete(value, field, "pod")[1]]
+
+
+def test_types_are_those_of_kubernetes() -> None:
+    spec, container = types(POD), types("Container")
+    assert spec["volumes"] == Type("list", "Volume", "name") and spec["tolerations"] == Type("list", "Toleration")
+    assert spec["nodeSelector"] == Type("map", "string") and spec["hostNetwork"] == Type("boolean")
+    assert container["ports"] == Type("list", "ContainerPort", "containerPort") and container["name"] == Type("string", required=True)
+    assert types("ResourceRequirements")["limits"] == Type("map", "quantity") and types("string") == {}
+
+
+def test_every_type_is_known() -> None:
+    known = {"string", "integer", "boolean", "quantity", "int-or-string", "object", *FIELDS}
+    used = {part for name in FIELDS for kind in types(name).values() for part in ([kind.of] if kind.of else [kind.name])}
+    assert used <= known and FIELDS.keys() - used == {TEMPLATE}
+
+
+WHOLE: dict[str, t.Any] = {
+    "labels": {"example.com/team": "a"},
+    "annotations": {"k8s.v1.cni.cncf.io/networks": "roce-a", "removed": None},
+    "runtimeClassName": "nvidia",
+    "securityContext": None,
+    "nodeSelector": {"zone": None},
+    "volumes": [{"name": "a", "configMap": {"name": "b", "defaultMode": 420}}, {"name": "c", "$patch": "delete"}],
+    "containers": [{"name": "side", "resources": {"limits": {"cpu": "2"}}, "ports": [{"containerPort": 1}], "livenessProbe": {"httpGet": {"port": "x"}}}],
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}, {"name": "old", "source": {"resourceClaimName": "x"}}],
+}
+
+
+def test_what_is_written_is_kept_and_nothing_else() -> None:
+    assert complete(WHOLE, FIELD, "pod") == (WHOLE, [])
+    assert complete({}, FIELD, "pod") == ({}, []) and complete(None, FIELD, "pod") == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"runtimeClass": "x"}, "pod.runtimeClass: there is no such option. Did you mean 'runtimeClassName'?"),
+        ({"runtime_class_name": "x"}, "pod.runtime_class_name: there is no such option. Did you mean 'runtimeClassName'?"),
+        ({"volumeMounts": []}, "pod.volumeMounts: there is no such option in this block. Write it under container."),
+        ({"spec": {}}, "pod.spec: there is no such option in this block. Write what is in it here, without it."),
+        ({"runAsUser": 5}, "pod.runAsUser: there is no such option. Write it under securityContext."),
+        ({"priority": "high"}, "pod.priority: 'high' is a string, not a whole number. Write a whole number."),
+        ({"volumes": {"name": "a"}}, 'pod.volumes: {"name": "a"} is a mapping (key: value), not a list. Put \'- \' in front of each element.'),
+        ({"volumes": [{"name": "a", "secret": {"name": "b"}}]}, "pod.volumes[0].secret.name: there is no such option. Allowed here: $patch, defaultMode, "),
+        ({"annotations": {"a": True}}, 'pod.annotations.a: true is true/false, not a string. Write it in quotes, such as "true": '),
+        ({"labels": {"a b": "c"}}, "pod.labels.a b: the key 'a b' is not a Kubernetes label key."),
+        ({"overhead": {"cpu": "much"}}, "pod.overhead.cpu: 'much' is not a Kubernetes quantity"),
+        ({"volumes": [{"$patch": "remove"}]}, "pod.volumes[0].$patch: 'remove' is not known here. "),
+        ({"containers": ["x"]}, "pod.containers[0]: "),
+        ("x", "pod: 'x' is a string, not a mapping (key: value). "),
+    ],
+)
+def test_what_kubernetes_does_not_have_is_refused(value: t.Any, says: str) -> None:
+    (found,) = wrong(value)
+    assert found.startswith(says)
+
+
+def test_a_container_has_the_fields_of_a_container() -> None:
+    assert wrong({"runtimeClassName": "x"}, CONTAINER) == ["pod.runtimeClassName: there is no such option in this block. Write it under pod."]
+    (named,) = wrong({"name": "x"}, CONTAINER)
+    assert "Write another one under pod.containers." in named
+
+
+def test_values_of_variables_are_not_shown() -> None:
+    (found,) = complete({"env": [{"name": "A", "value": 4711}]}, CONTAINER, "container")[1]
+    assert found.value == REDACTED and "4711" not in str(found)
+
+
+OURS: dict[str, t.Any] = {
+    "securityContext": {"runAsNonRoot": True, "runAsUser": 1},
+    "nodeSelector": {"zone": "a"},
+    "tolerations": [{"key": "ours"}],
+    "volumes": [{"name": "one", "emptyDir": {}}, {"name": "two", "emptyDir": {}}],
+    "containers": [{"name": "server", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "args": ["x"]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("patch", "changed"),
+    [
+        ({}, {}),
+        ({"runtimeClassName": "x"}, {"runtimeClassName": "x"}),
+        ({"securityContext": {"runAsUser": 2}}, {"securityContext": {"runAsNonRoot": True, "runAsUser": 2}}),
+        ({"securityContext": {"runAsUser": None}}, {"securityContext": {"runAsNonRoot": True}}),
+        ({"securityContext": {"$patch": "replace", "fsGroup": 3}}, {"securityContext": {"fsGroup": 3}}),
+        ({"securityContext": {"$patch": "delete"}}, {"securityContext": {}}),
+        ({"nodeSelector": {"disk": "ssd"}}, {"nodeSelector": {"zone": "a", "disk": "ssd"}}),
+        ({"tolerations": [{"key": "theirs"}]}, {"tolerations": [{"key": "theirs"}]}),
+        ({"volumes": [{"name": "three", "secret": {"secretName": "s"}}]}, {"volumes": [*OURS["volumes"], {"name": "three", "secret": {"secretName": "s"}}]}),
+        ({"volumes": [{"name": "one", "$patch": "delete"}]}, {"volumes": [OURS["volumes"][1]]}),
+        ({"volumes": [{"$patch": "replace"}, {"name": "x"}]}, {"volumes": [{"name": "x"}]}),
+        (
+            {"containers": [{"name": "server", "env": [{"name": "B", "value": "3"}, {"name": "C", "value": "4"}], "args": ["y"]}]},
+            {"containers": [{"name": "server", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}, {"name": "C", "value": "4"}], "args": ["y"]}]},
+        ),
+    ],
+)
+def test_patches(patch: t.Any, changed: t.Any) -> None:
+    before = repr(OURS)
+    assert merged(OURS, patch, SPEC) == {**OURS, **changed}
+    assert repr(OURS) == before, "what is patched stays as it was"
+
+
+def test_null_removes_and_stays_in_a_patch() -> None:
+    assert "tolerations" not in merged(OURS, {"tolerations": None}, SPEC)
+    assert merged({"hostname": "a"}, {"hostname": None}, SPEC, patch=True) == {"hostname": None}
+
+
+def test_what_is_required_is_named() -> None:
+    assert [*missing(OURS, SPEC)] == []
+    lacking = {**OURS, "volumes": [{"name": "a", "secret": {"items": [{"key": "k"}]}}], "topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}
+    assert [*missing(lacking, SPEC)] == [
+        ("volumes", ("name", "a"), "secret", "items", 0, "path"),
+        ("topologySpreadConstraints", ("topologyKey", "z"), "whenUnsatisfiable"),
+    ]
+
+
+VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+KEYS = st.sampled_from(["volumes", "name", "env", "nodeSelector", "securityContext", "containers", "$patch", "x"])
+ANYTHING = st.recursive(VALUES, lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3), max_leaves=12)
+
+
+@given(st.dictionaries(KEYS, ANYTHING, max_size=4), st.dictionaries(KEYS, ANYTHING, max_size=4))
+@examples(200)
+def test_anything_can_be_written(value: t.Any, other: t.Any) -> None:
+    """A profile is merged before it is checked, and neither raises."""
+    complete(merged(value, other, SPEC, patch=True), FIELD, "pod")

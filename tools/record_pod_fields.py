@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Records the fields of pod templates in the oldest and the newest supported version of Kubernetes, in plugins/module_utils/releases/pod_fields.py.
+
+    python tools/record_pod_fields.py 1.29.6 1.37.2
+
+downloads the Go module of each version (about 15 MB), whose API description names the merge key of each list. Nothing is built or run.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import textwrap
+import typing as t
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parent.parent / "plugins/module_utils/releases/pod_fields.py"
+DESCRIPTION, ROOT = "api/openapi-spec/swagger.json", "io.k8s.api.core.v1.PodTemplateSpec"
+# Definitions without fields.
+SCALARS = {"Quantity": "quantity", "IntOrString": "int-or-string", "Time": "string", "FieldsV1": "object"}
+WIDTH = 152
+Facts = dict[str, t.Any]
+Fields = dict[str, dict[str, str]]  # definition, field, type
+
+
+def main() -> int:
+    oldest, newest = sys.argv[1:]
+    old, new = (recorded(description(version)) for version in (oldest, newest))
+    DATA.write_text(data_file({oldest: old, newest: new}), encoding="utf-8")
+    print("\n".join(f"{version}: {sum(map(len, found.values()))} fields" for version, found in ((oldest, old), (newest, new))))
+    return 0
+
+
+def description(version: str) -> Facts:
+    """The definitions of the API of a version."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["go", "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"]
+        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    found: Facts = json.loads((Path(json.loads(done.stdout)["Dir"]) / DESCRIPTION).read_text(encoding="utf-8"))["definitions"]
+    return found
+
+
+def recorded(definitions: Facts) -> Fields:
+    """The fields of a pod template and of all that it holds."""
+    found: Fields = {}
+    left = [ROOT]
+    while left:
+        name = left.pop()
+        if short(name) in found or short(name) in SCALARS:
+            continue
+        required = definitions[name].get("required", [])
+        fields = definitions[name]["properties"]
+        found[short(name)] = {key: kind(field) + ("!" if key in required else "") for key, field in fields.items()}
+        left += [
+            place["$ref"] for field in fields.values() for place in (field, field.get("items", {}), field.get("additionalProperties", {})) if "$ref" in place
+        ]
+        left = [place.rpartition("/")[2] for place in left]
+    return found
+
+
+def kind(field: Facts) -> str:
+    """The type of a field, as the docstring of the data file has it."""
+    if "$ref" in field:
+        name = short(field["$ref"])
+        return SCALARS.get(name, name)
+    if field["type"] == "array":
+        return f"[{kind(field['items'])}]{field.get('x-kubernetes-patch-merge-key', '')}"
+    if field["type"] == "object" and "additionalProperties" in field:
+        return f"{{{kind(field['additionalProperties'])}}}"
+    return str(field["type"])
+
+
+def short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def data_file(versions: dict[str, Fields]) -> str:
+    """The text of the data file, for the oldest and the newest version."""
+    (oldest, old), (newest, new) = versions.items()
+    lines = []
+    for name in sorted({*old, *new}):
+        fields = {**old.get(name, {}), **new.get(name, {})}
+        ages = {key: "" if name not in old or name not in new or key in old[name] and key in new[name] else "<" if key in old[name] else ">" for key in fields}
+        text = " ".join(f"{key}={fields[key]}{ages[key]}" for key in sorted(fields))
+        lines.append(f'    "{name}": """\n' + "\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False, break_long_words=False)) + '\n""",')
+    return HEAD.format(oldest=oldest, newest=newest) + "\n".join(lines) + "\n}\n"
+
+
+HEAD = '''# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fields of a pod template, and of all that it holds, in Kubernetes {oldest} and {newest}. Data only; written by tools/record_pod_fields.py, not by hand.
+
+FIELD=TYPE: `[TYPE]` a list that a patch replaces, `[TYPE]KEY` one that it merges by this key of its elements, `{{TYPE}}` a mapping with keys of the
+user. Then `!` where it is required, `<` where only the older version has it, `>` where only the newer one has it.
+"""
+
+from __future__ import annotations
+
+OLDEST, NEWEST = "{oldest}", "{newest}"
+FIELDS = {{
+'''
+
+
+if __name__ == "__main__":
+    sys.exit(main())
