@@ -145,7 +145,7 @@ def missing(value: t.Any, kind: Type) -> c.Iterator[tuple[t.Any, ...]]:
     """Where a value of a type lacks what Kubernetes requires. A step is a key, the number of an element, or (key, value) of an element of a merged list."""
     known = types(kind.name)
     if isinstance(value, dict):
-        yield from ((name,) for name, each in known.items() if each.required and value.get(name) is None)
+        yield from ((name,) for name, each in known.items() if each.required and name not in value)
         for key, item in value.items():
             yield from ((key, *steps) for steps in missing(item, known.get(key, Type(kind.of))))
     elif isinstance(value, list):

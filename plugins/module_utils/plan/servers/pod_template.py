@@ -61,9 +61,8 @@ def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[
     """What the user adds to servers and is decided by other options, or is incomplete. path: of the service in the user's file."""
     found: dict[str, Problem] = {}
     for each in servers:
-        added = overlays(service, each["role"], path)
-        templates = [pod["ours"] for pod in (each, each["worker"]) if pod and added]
-        found |= {problem.path: problem for template in templates for problem in overlay_problems(template, added, CONTAINER, GOVERNED)}
+        added = overlays(service, each["role"], path)  # workers have nothing that leaders have not
+        found |= {problem.path: problem for problem in overlay_problems(each["ours"], added, CONTAINER, GOVERNED)}
     return [*found.values()]
 
 

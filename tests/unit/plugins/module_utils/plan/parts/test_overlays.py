@@ -37,8 +37,8 @@ def servers(service: Facts = VLLM, **more: t.Any) -> list[Facts]:
 
 def told(service: Facts = VLLM, **more: t.Any) -> dict[str, str]:
     """{path within the service: the rest of the message} of all mistakes."""
-    found = [str(problem).removeprefix("llm_d_model_services[0].").split(": ", 1) for problem in problems(file_of(service, **more))]
-    return {path: rest for path, rest in found}
+    found = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(service, **more)))
+    return {path: rest for path, _colon, rest in found}
 
 
 @pytest.mark.parametrize("service", [VLLM, SPLIT, GROUPS], ids=["alone", "split", "groups"])
@@ -66,10 +66,17 @@ def test_prefill_servers_have_it_and_their_own() -> None:
 
 
 def test_a_profile_has_some_of_it() -> None:
-    house = {"pod": {"volumes": [{"name": "a", "emptyDir": {}}], "tolerations": [{"key": "a"}], "hostname": "x"}, "container": {"env": [{"name": "A"}]}}
-    own = {"pod": {"volumes": [{"name": "b", "emptyDir": {}}], "tolerations": [], "hostname": None}, "container": {"env": [{"name": "B", "value": "b"}]}}
+    house = {
+        "pod": {"volumes": [{"name": "a", "emptyDir": {}}], "tolerations": [{"key": "a"}], "securityContext": {"fsGroup": 5}},
+        "container": {"env": [{"name": "A"}]},
+    }
+    own = {"pod": {"volumes": [{"name": "b", "emptyDir": {}}], "tolerations": [], "securityContext": None}, "container": {"env": [{"name": "B", "value": "b"}]}}
     (server,) = plan({**file_of(profile="house", **own), "llm_d_profiles": {"house": house}})["services"][0]["servers"]
-    assert [volume["name"] for volume in spec(server)["volumes"]][-2:] == ["a", "b"] and spec(server)["tolerations"] == [] and "hostname" not in spec(server)
+    assert (
+        [volume["name"] for volume in spec(server)["volumes"]][-2:] == ["a", "b"]
+        and spec(server)["tolerations"] == []
+        and "securityContext" not in spec(server)
+    )
     assert main(server)["env"][-2:] == [{"name": "A"}, {"name": "B", "value": "b"}]
 
 
@@ -122,8 +129,10 @@ def test_what_other_options_decide_is_refused_with_the_option(more: Facts, path:
     assert {other.startswith(path.rpartition(".")[0]) for other in found} == {True}
 
 
-def test_all_that_is_ours_is_told_once() -> None:
+def test_all_that_is_ours_is_told_once_and_where_it_is_written() -> None:
     assert list(told(pod={"$patch": "replace"})) == ["pod"]
+    tolerated = {"tolerations": [{"key": "a", "operator": "Exists"}]}
+    assert list(told(SPLIT, pod={"tolerations": []}, prefill={"pod": {"hostname": "x"}}, **tolerated)) == ["pod.tolerations"]
 
 
 def test_a_label_of_ours_is_nobodys() -> None:
@@ -138,6 +147,9 @@ def test_what_kubernetes_requires_is_named_where_it_is_written() -> None:
     assert list(told(SPLIT, prefill={"pod": {"topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}})) == [
         "prefill.pod.topologySpreadConstraints[0].whenUnsatisfiable"
     ]
+    first, second = {"key": "a", "path": "a"}, {"key": "b"}
+    whole, lacking = ({"volumes": [{"name": "v", "secret": {"secretName": "s", "items": items}}]} for items in ([first], [first, second]))
+    assert list(told(SPLIT, pod=whole, prefill={"pod": lacking})) == ["prefill.pod.volumes[0].secret.items[1].path"]
 
 
 def test_the_same_as_ours_and_what_is_free_may_be_written() -> None:
