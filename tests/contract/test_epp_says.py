@@ -12,6 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp import observe
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from planned_pods import main
 
 from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
 
@@ -67,7 +68,7 @@ def test_it_says_that_it_sends_spans(line: str, tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
     (tmp_path / "config.yaml").write_text(picker["config"], encoding="utf-8")
     flags = [flag for flag in picker["args"] if not flag.startswith(("--config-file", "--metrics-port", "--grpc"))]
-    variables = {item["name"]: item["value"] for item in picker["env"] if "value" in item}
+    variables = {item["name"]: item["value"] for item in main(picker)["env"] if "value" in item}
     environment = {**variables, "KUBECONFIG": f"{tmp_path}/kubeconfig", "PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
     command = [binary(line), f"--config-file={tmp_path}/config.yaml", "--metrics-port=0", "--grpc-port=0", "--grpc-health-port=0", *flags]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)

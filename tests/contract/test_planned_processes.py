@@ -118,7 +118,7 @@ def test_a_prefill_server_prefills_for_a_decode_server_behind_its_sidecar(tmp_pa
 def test_a_simulator_and_its_tokenizer_take_what_precise_prefix_requires(tmp_path: Path) -> None:
     port, health = port_for_a_program(), port_for_a_program()
     service = planned("precise_prefix", port)
-    container, server = service["scheduler"]["init_containers"][0], service["server"]
+    container, server = sidecars(service["scheduler"])[0], service["server"]
     arguments = moved(moved(container["args"], "--socket", tmp_path / "tokenizer.socket"), "--health", f"127.0.0.1:{health}")
     env = {"SERVER_IP": "127.0.0.1", "POD_IP": f"127.0.0.1:{port}", "POD_NAME": "sim", "POD_NAMESPACE": "x"}
     with socket.create_server(("127.0.0.1", 0)) as picker, contextlib.ExitStack() as stack:

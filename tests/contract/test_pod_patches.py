@@ -38,15 +38,20 @@ BASE: Facts = {
 
 
 def deployment(name: str, template: Facts) -> Facts:
-    labels = template["metadata"]["labels"]
-    spec = {"replicas": 0, "selector": {"matchLabels": {"llm-d.ai/role": labels["llm-d.ai/role"]}}, "template": template}
+    spec = {"replicas": 0, "selector": {"matchLabels": template["metadata"]["labels"]}, "template": template}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
-def templates(file: Facts) -> list[tuple[Facts, Facts]]:
-    """(as we have it, with what is added) of all model servers."""
-    planned = plan({"llm_d_charts": CHARTS, **file})
-    return [(server["ours"], server["template"]) for service in planned["services"] for server in service["servers"]]
+def pods(file: Facts) -> dict[str, Facts]:
+    """The planned pods of the one service: of each role, and those of the endpoint picker."""
+    (service,) = plan({"llm_d_charts": CHARTS, **file})["services"]
+    return {"scheduler": service["scheduler"], **{server["role"]: server for server in service["servers"]}}
+
+
+def ours() -> Facts:
+    """The pod template of a model server, to which nothing is added."""
+    found: Facts = pods({"llm_d_model_services": [BASE]})["decode"]["ours"]
+    return found
 
 
 def ordered(value: t.Any, kind: Type) -> t.Any:
@@ -119,16 +124,15 @@ PATCHES: list[Facts] = [
 
 @pytest.mark.parametrize("patch", PATCHES, ids=range(len(PATCHES)))
 def test_the_api_server_merges_as_we_do(server: ApiServer, patch: Facts) -> None:
-    ((ours, _added),) = templates({"llm_d_model_services": [BASE]})
-    before = json.dumps(ours)
+    base, before = ours(), json.dumps(ours())
     path, kind = "/apis/apps/v1/namespaces/default/deployments", {"content_type": "application/strategic-merge-patch+json"}
-    server.cluster.request("POST", path, body=deployment("a", ours))
+    server.cluster.request("POST", path, body=deployment("a", base))
     try:
         theirs = server.cluster.request("PATCH", f"{path}/a", {"dryRun": "All"}, {"spec": {"template": patch}}, **kind)["spec"]["template"]
     finally:
         server.cluster.request("DELETE", f"{path}/a")
-    made = dry(server, deployment("a", merged(ours, patch, Type(TEMPLATE))))
-    assert ordered(made, Type(TEMPLATE)) == ordered(theirs, Type(TEMPLATE)) and json.dumps(ours) == before
+    made = dry(server, deployment("a", merged(base, patch, Type(TEMPLATE))))
+    assert ordered(made, Type(TEMPLATE)) == ordered(theirs, Type(TEMPLATE)) and json.dumps(base) == before
 
 
 def test_there_are_ten_recipes() -> None:
@@ -140,15 +144,17 @@ def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -
     file = RECIPES[title]
     (element,) = file["llm_d_model_services"]
     whole = {**file.get("llm_d_profiles", {}).get(element.get("profile"), {}), **element}
-    decode, *prefill = templates(file)
-    written = [(decode, whole), *((pod, block) for pod in prefill for block in (whole, whole["prefill"]))]
-    for (ours, added), block in written:
-        overlays = [Overlay("", block[name], container) for name, container in (("pod", ""), ("container", "server")) if name in block]
-        assert overlays and added != ours and overlaid(added, overlays) == added, "all of it is there"
-        assert dry(server, deployment("recipe", added)) and not others.problems(grouped(added))
+    planned, added = pods(file), set[str]()
+    for role, pod in planned.items():
+        blocks = [whole.get("scheduler", {})] if role == "scheduler" else [whole, *([whole["prefill"]] if role == "prefill" else [])]
+        names = {"pod": "", "container": "epp" if role == "scheduler" else "server"}
+        for overlay in [Overlay("", block[name], container) for block in blocks for name, container in names.items() if name in block]:
+            assert pod["template"] != pod["ours"] and overlaid(pod["template"], [overlay]) == pod["template"], "all of it is there"
+            added.add(role)
+        assert dry(server, deployment("recipe", pod["template"])) and not others.problems(grouped(pod["template"]))
+    assert added
 
 
 def test_a_field_that_no_version_has_is_refused_by_the_api_server_too(server: ApiServer) -> None:
-    ((ours, _added),) = templates({"llm_d_model_services": [BASE]})
     with pytest.raises(ClusterError, match="runtimeClass"):
-        dry(server, deployment("a", {**ours, "spec": {**ours["spec"], "runtimeClass": "x"}}))
+        dry(server, deployment("a", {**ours(), "spec": {**ours()["spec"], "runtimeClass": "x"}}))

@@ -22,6 +22,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from local_servers import port_for_a_program
+from planned_pods import main
 from waiting import until
 
 from contract.test_epp_accepts import BINARIES, binary
@@ -120,7 +121,7 @@ def running(api: t.Any, line: str, tracing: Facts, folder: Path) -> c.Iterator[T
     own = [f"--grpc-port={grpc}", f"--grpc-health-port={port_for_a_program()}", f"--metrics-port={port_for_a_program()}", f"--config-file={folder}/config.yaml"]
     own += ["--pool-name=chat", f"--pool-namespace={namespace}"]
     flags = [flag for flag in picker["args"] if not flag.startswith(("--grpc", "--metrics-port", "--config-file", "--pool-n", "--endpoint-"))]
-    variables = {item["name"]: item["value"] for item in picker["env"] if "value" in item}
+    variables = {item["name"]: item["value"] for item in main(picker)["env"] if "value" in item}
     variables |= {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{otlp}", "KUBECONFIG": str(api.kubeconfig), "TMPDIR": str(folder)}
     options = ["-c", f"{folder}/envoy.json", "--use-dynamic-base-id", "--concurrency", "1", "--disable-hot-restart"]
     program = own_api_server.program

@@ -39,6 +39,7 @@ from .gateways.endpoint_picker import configuration, pool, scheduler
 from .gateways.gateway import default_name, listened_hosts, routes_suffix
 from .gateways.gateway import gateway as planned_gateway
 from .gateways.gateway_policies import service_policies
+from .gateways.picker_pod import picker_pod_problems
 from .gateways.sharing import by_name, sharing, sharing_problems
 from .gpus.gpus import gpus
 from .gpus.validate_gpus import gpu_problems
@@ -151,7 +152,22 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += leader_worker_problems(user, user[SERVICES])
         found += benchmark_problems(user["llm_d_benchmark"], referable(called, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
-    return user, in_order(found + wrong)
+    return user, in_order(found + wrong or _picker_problems(user))
+
+
+def _picker_problems(user: Facts) -> list[Problem]:
+    """What the user adds to endpoint pickers and may not; their pods depend on the gateway, so that all else has to be right."""
+    added = [(index, service) for index, service in enumerate(user[SERVICES]) if service["scheduler"]["pod"] or service["scheduler"]["container"]]
+    gateway = planned_gateway(user, {}) if added else {}
+    found = []
+    for index, service in added:
+        picker = scheduler(_referring(service, user), user, _release(user), gateway, {}, service["configuration"])
+        found += picker_pod_problems(service["scheduler"], f"{SERVICES}[{index}].scheduler", picker["ours"])
+    return found
+
+
+def _release(user: Facts) -> Facts:
+    return {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
 
 
 def _where_written(problem: Problem, services: t.Sequence[t.Any], profiles: Facts) -> Problem:
@@ -216,7 +232,7 @@ def _derive(given: Facts) -> Facts:
     # With scope prerequisites the plan does not depend on the services.
     services = [] if given["llm_d_scope"] == "prerequisites" else given[SERVICES]
     user = {**given, SERVICES: [_referring(service, given) for service in services], "llm_d_image_pull_secrets": pull_names(given)}
-    release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
+    release = _release(user)
     labels = _owner(user)
     gateway = planned_gateway(user, labels)
     own = secrets(user, labels)
@@ -322,7 +338,7 @@ def _referring(service: Facts, user: Facts) -> Facts:
 
 def _servers(service: Facts, user: Facts, labels: Facts) -> list[Facts]:
     """The servers of a service, those of decode first: every scheduler has them."""
-    release, required = RELEASES[user["llm_d_release"]], service["configuration"].requires
+    release, required = _release(user), service["configuration"].requires
     roles = sorted(required["roles"] or ["decode"])
     return [server(service, user, labels, required, role, _proxy(service, user, release, required, role)) for role in roles]
 

@@ -9,6 +9,7 @@ What differs between release lines is in the catalog of the endpoint picker: plu
 from __future__ import annotations
 
 from .fields import Field
+from .pods import container_field, pod_field
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "sticky", "precise_prefix", "disaggregated", "default")
 
@@ -165,6 +166,8 @@ RUNNING = {
     "tokenizer_resources": Field(
         "dict", "Resources of the tokenizer beside an endpoint picker, for precise prefix matching. If omitted, 2 CPU and 4 GiB of memory.", options=RESOURCES
     ),
+    "pod": pod_field("of the endpoint picker"),
+    "container": container_field("of the endpoint picker"),
 }
 
 SCHEDULER = {**DECIDING, **RUNNING}

@@ -125,7 +125,7 @@ def test_a_file_of_two_lines_has_them() -> None:
     planned = plan({"llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://org/llama"}}]})
     (service,) = planned["services"]
     assert (planned["namespace"], planned["instance"], planned["gateway"]["provider"]) == ("llm-d", "llm-d", "envoy_gateway")
-    for security in (spec(service["server"])["securityContext"], service["scheduler"]["pod_security"]):
+    for security in (spec(service[part])["securityContext"] for part in ("server", "scheduler")):
         assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (65532,) * 3
     assert service["server"]["replicas"] == service["scheduler"]["replicas"] == 1 and service["pool"]["target_ports"] == [8000]
 

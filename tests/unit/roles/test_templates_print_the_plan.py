@@ -31,9 +31,6 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "CronJob": {"apiVersion": {"batch/v1"}},
     "Deployment": {
         "apiVersion": {"apps/v1"},
-        "spec.template.spec.containers[].name": {"epp"},
-        "spec.template.spec.containers[].ports[].name": {"grpc", "grpc-health", "metrics"},
-        "spec.template.spec.enableServiceLinks": {False},
     },
     "EnvoyExtensionPolicy": {
         "apiVersion": {"gateway.envoyproxy.io/v1alpha1"},
@@ -160,7 +157,11 @@ UNPRINTED = {
     "scheduler.config_key": "a key of the ConfigMap",
     "scheduler.decides": "what a run of scorers.yml shows",
     "scheduler.notes": "what a run shows",
+    "scheduler.drain_seconds": "the claims; the template has it",
+    "scheduler.image": "the verdict; the template has it",
     "scheduler.other_pair": "the verdict",
+    "scheduler.ports.health": "the template has it",
+    "scheduler.proxy.checksum": "the template has it",
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",
     "server.args": "the checks of model servers; the template says the same as the file spells it",

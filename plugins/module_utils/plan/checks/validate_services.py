@@ -183,8 +183,8 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
 def _label_problems(service: Facts, path: str) -> list[Problem]:
     """Labels by which pools and Services select: a server with the label of another service would be in two pools."""
     found = []
-    pods = [(f"{path}.pod.labels", service["pod"]), (f"{path}.prefill.pod.labels", service["prefill"]["pod"])]
-    labels = [(f"{path}.labels", service["labels"]), *((place, mapping(mapping(pod).get("labels"))) for place, pod in pods)]
+    blocks = ((path, service), (f"{path}.prefill", service["prefill"]), (f"{path}.scheduler", service["scheduler"]))
+    labels = [(f"{path}.labels", service["labels"]), *((f"{place}.pod.labels", mapping(mapping(block["pod"]).get("labels"))) for place, block in blocks)]
     for place, key, value in ((place, *item) for place, given in labels for item in given.items()):
         if key == SERVICE_LABEL:
             reason = f"is what InferencePools select servers by: these would be in the pool of '{value}' as well."

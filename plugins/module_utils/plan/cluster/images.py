@@ -24,10 +24,9 @@ def needed(plan: Facts) -> Facts:
     images |= {*plan["gpus"]["images"]} | _chart_images(plan["gpus"]["gaudi_policy"])
     images |= {container["image"] for test in plan["gpus"]["checks"]["pods"] for container in test["pod"]["spec"]["containers"]}
     for service in plan["services"]:
-        specs = [server["template"]["spec"] for server in service["servers"]]
-        images |= {container["image"] for spec in specs for container in (*spec["containers"], *spec.get("initContainers", []))}
-        for pod in filter(None, (service["scheduler"], service["cache_server"], service["warmup_job"])):
-            images |= {pod["image"], *(container["image"] for container in pod["init_containers"])}
+        specs = [pod["template"]["spec"] for pod in (*service["servers"], service["scheduler"])]
+        images |= {container.get("image") for spec in specs for container in (*spec["containers"], *spec.get("initContainers", []))}
+        images |= {pod["image"] for pod in (service["cache_server"], service["warmup_job"]) if pod}
     return {
         "images": sorted(name for name in images if name),
         "sources": sorted({source_of(name, plan["image_registry"]) for name in images if name}),

@@ -226,7 +226,7 @@ def _pods(planned: Facts) -> list[Facts]:
         for part, option in parts:
             if not part:
                 continue
-            spec = part["template"]["spec"] if "template" in part else {"containers": [part], "initContainers": part["init_containers"]}
+            spec = part["template"]["spec"] if "template" in part else {"containers": [part]}
             (main, *others), sidecars = spec["containers"], spec.get("initContainers") or []
             beside = [(each, True) for each in others] + [(each, each.get("restartPolicy") == "Always") for each in sidecars]
             found.append(
@@ -289,7 +289,7 @@ def _secrets(planned: Facts, user: Facts) -> list[Facts]:
 
 def _refers(picker: Facts, secret: str) -> bool:
     """Whether a sidecar of an endpoint picker has a value from a Secret."""
-    sources = [item.get("valueFrom", {}) for each in picker["init_containers"] for item in each.get("env", [])]
+    sources = [item.get("valueFrom", {}) for each in picker["template"]["spec"].get("initContainers", []) for item in each.get("env", [])]
     return secret in [source.get("secretKeyRef", {}).get("name") for source in sources]
 
 

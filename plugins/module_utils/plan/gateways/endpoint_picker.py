@@ -27,9 +27,11 @@ from ..engines.server_arguments import served_arguments
 from ..engines.sidecars import picker_sidecars
 from ..engines.weights import model_uri, served_name
 from ..parts.names import picker_name, scheduler_namespace
+from ..parts.overlays import overlaid, overlays_of
 from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from ..parts.references import image
 from ..parts.tracing import picker_environment, picker_flag
+from .picker_pod import CONTAINER, pod_template
 from .standalone import sidecar
 
 CONFIG_DIR = "/config"
@@ -117,24 +119,39 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     own_labels = {**labels_in(namespace, user["llm_d_namespace"], labels), **selector}
     proxy = sidecar(service, user, gateway, own_labels, selector, settings["grpc_port"])
     pair = other_pair(service, user, release, gateway)
-    return {
-        "name": name,
-        "namespace": namespace,
+    draining = picker_drain(service)
+    checksum = hashlib.sha256(built.text.encode()).hexdigest()
+    pod = {
         "service_account": name,
-        "replicas": settings["replicas"],
-        "selector": selector,
         "labels": own_labels,
-        # Of the Role and its binding, which are where the servers are.
-        "role_labels": {**labels, **selector},
+        "checksums": {"llm-d.ai/config-checksum": checksum, **({"llm-d.ai/proxy-checksum": proxy["checksum"]} if proxy else {})},
         "image": settings["image"] or image(user, "epp", release["epp_image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "args": _arguments(service, user, release, gateway, required["args"]),
         "env": _environment(service, picker_environment(user, release, name) + required["env"]),
+        "container_ports": {"grpc": settings["grpc_port"], "grpc-health": PORTS["health"], "metrics": PORTS["metrics"]},
+        "event_ports": list(required["ports"]),
         "init_containers": sidecars + ([proxy["container"]] if proxy else []),
-        "proxy": proxy,
         "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes, *([proxy["volume"]] if proxy else [])],
         "volume_mounts": [config, *mounts],
-        "event_ports": list(required["ports"]),
+        "probes": _probes(),
+        "resources": {part: amounts for part, amounts in (settings["resources"] or release["resources"]).items() if amounts},
+        "pod_security": pod_security(user),
+        "container_security": container_security(read_only=True),
+        **draining,
+    }
+    ours = pod_template(pod)
+    return {
+        "name": name,
+        "namespace": namespace,
+        "replicas": settings["replicas"],
+        "selector": selector,
+        # Of the Role and its binding, which are where the servers are.
+        "role_labels": {**labels, **selector},
+        **{kept: pod[kept] for kept in ("service_account", "labels", "image", "args", "event_ports", "drain_seconds")},
+        "ours": ours,
+        "template": overlaid(ours, overlays_of(settings, "", CONTAINER)),
+        "proxy": proxy,
         "events_service": events_service(service),
         "publish_not_ready": required["publish_not_ready"],
         "config": built.text,
@@ -142,15 +159,9 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "config_dir": CONFIG_DIR,
         "config_key": CONFIG_KEY,
         "config_file": f"{CONFIG_DIR}/{CONFIG_KEY}",
-        "checksum": hashlib.sha256(built.text.encode()).hexdigest(),
         "ports": {"grpc": settings["grpc_port"], **PORTS},
-        "probes": _probes(),
         "rules": _rules(release, gateway),
-        "resources": {part: amounts for part, amounts in (settings["resources"] or release["resources"]).items() if amounts},
-        "pod_security": pod_security(user),
-        "container_security": container_security(read_only=True),
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-        **picker_drain(service),
         # Metrics that every server has to export for the configured decisions.
         "signals": [
             *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),

@@ -10,7 +10,7 @@ import typing as t
 
 from ...common.objects import Facts
 from ...schema.fields import REDACTED, Problem
-from ...schema.pods import TEMPLATE, Type, merged, missing, types
+from ...schema.pods import CONTAINER, TEMPLATE, Type, merged, missing, types
 
 _METADATA = ("labels", "annotations")
 Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or (key, value) of an element of a list that is merged by this key
@@ -33,6 +33,11 @@ class Governed(t.NamedTuple):
 
 
 Table = t.Mapping[str, Governed]  # by path, `pod.volumes` or `container.args`
+
+
+def overlays_of(block: Facts, path: str, container: str) -> list[Overlay]:
+    """What a block of the user's file adds to its pods, and to their container of this name."""
+    return [Overlay(f"{path}.{name}", block[name], of) for name, of in (("pod", ""), ("container", container)) if block[name]]
 
 
 def overlaid(template: Facts, overlays: c.Iterable[Overlay]) -> Facts:
@@ -70,7 +75,7 @@ def _patch(overlay: Overlay) -> Facts:
 
 
 def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps, bool]]:
-    """(where two values of a type differ, whether there was something before)."""
+    """(where two values of a type differ, whether it was something, or is within an element of a list, that was there before)."""
     if isinstance(before, dict) or isinstance(after, dict):
         one, other, known = before or {}, after or {}, types(kind.name)
         for key in [*one, *(key for key in other if key not in one)]:
@@ -79,7 +84,8 @@ def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps,
     elif kind.by:
         one, other = ({item.get(kind.by): item for item in each or []} for each in (before, after))
         for key in [*one, *(key for key in other if key not in one)]:
-            yield from ((((kind.by, key), *steps), ours) for steps, ours in _changes(one.get(key), other.get(key), Type(kind.of)))
+            whole = key in one and kind.of != CONTAINER  # a variable, a port, a volume of ours
+            yield from ((((kind.by, key), *steps), ours or whole) for steps, ours in _changes(one.get(key), other.get(key), Type(kind.of)))
     elif before != after and (before or after):
         yield (), before not in (None, [])
 

@@ -11,6 +11,8 @@ import typing as t
 from ...common.objects import Facts
 from ...epp.catalog.presets import SERVER_OPTIONS
 from ...schema.fields import Problem, show, suggest
+from ...schema.pods import BLOCKS, Type
+from ...schema.pods import merged as patched
 from ...schema.scheduler import RUNNING
 
 VARIABLE = "llm_d_scheduler_overrides"
@@ -41,7 +43,8 @@ def merged_scheduler(own: Facts, block: Facts) -> Facts:
     merged = {**own, **block}
     if isinstance(own.get("scorers"), dict) and isinstance(block.get("scorers"), dict):
         merged["scorers"] = {**own["scorers"], **block["scorers"]}
-    return merged
+    pods = {name: patched(own[name], block[name], Type(kind), patch=True) for name, kind in BLOCKS.items() if own.get(name) and block.get(name)}
+    return {**merged, **pods}
 
 
 def relocated(problem: Problem, path: str, place: str, overrides: t.Any) -> Problem:

@@ -26,7 +26,7 @@ def server_url(service: Facts, scheme: str) -> str:
 
 
 def cache_server(service: Facts, user: Facts, labels: Facts) -> Facts | None:
-    """{name, image, replicas, init_containers, resources, claim, objects: [{api_version, kind, name, labels, spec}]}; None where we deploy none."""
+    """{name, image, replicas, resources, claim, objects: [{api_version, kind, name, labels, spec}]}; None where we deploy none."""
     shared = (service["cache"] or {}).get("shared")
     if not shared or not shared["server"]:
         return None
@@ -42,7 +42,7 @@ def cache_server(service: Facts, user: Facts, labels: Facts) -> Facts | None:
         (("apps/v1", "Deployment"), {"replicas": 1, "strategy": strategy, "selector": {"matchLabels": selector}, "template": pod}),
     ]
     objects = [{"api_version": version, "kind": kind, "name": name, "labels": {**labels, **selector}, "spec": spec} for (version, kind), spec in kinds]
-    return {"name": name, "replicas": 1, "init_containers": [], **planned, "objects": objects}
+    return {"name": name, "replicas": 1, **planned, "objects": objects}
 
 
 def arguments(settings: Facts, data: str = _DATA, password: str = f"$({_PASSWORD})") -> list[str]:

@@ -9,7 +9,7 @@ import typing as t
 
 from ...common.objects import Facts
 from ...schema.fields import Problem
-from ..parts.overlays import Governed, Overlay, overlay_problems
+from ..parts.overlays import Governed, Overlay, overlay_problems, overlays_of
 
 CONTAINER = "server"
 GOVERNED = {
@@ -49,12 +49,7 @@ GOVERNED = {
 def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
     """What the user adds to the servers of a role: to those of all roles, then to this one. path: of the service in the user's file."""
     blocks = [(path, service), *([(f"{path}.{role}", service[role])] if role != "decode" else [])]
-    return [
-        Overlay(f"{place}.{name}", block[name], container)
-        for place, block in blocks
-        for name, container in (("pod", ""), ("container", CONTAINER))
-        if block[name]
-    ]
+    return [overlay for place, block in blocks for overlay in overlays_of(block, place, CONTAINER)]
 
 
 def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:

@@ -37,7 +37,7 @@ _START_WITHIN, _END_WITHIN = 300, 3600
 
 
 def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[Facts]) -> Facts | None:
-    """{name, image, replicas, resources, init_containers, program, options, rules, prompts: of the Secret, spec: of the CronJob}; None without a schedule."""
+    """{name, image, replicas, resources, program, options, rules, prompts: of the Secret, spec: of the CronJob}; None without a schedule."""
     wanted = service["warmup"]
     if not wanted or not wanted["schedule"]:
         return None
@@ -47,7 +47,6 @@ def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[F
         "image": image(user, "python", PYTHON_IMAGE),
         "replicas": 1,
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
-        "init_containers": [],
         "labels": labels,
         "program": PROGRAM,
         "options": _options(service, user, servers),

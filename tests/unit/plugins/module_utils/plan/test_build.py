@@ -114,7 +114,7 @@ def agree(planned: Facts, service: Facts) -> None:
     for name, port in (("--grpc-port", "grpc"), ("--grpc-health-port", "health"), ("--metrics-port", "metrics")):
         assert int(flag(picker["args"], name)) == picker["ports"][port]
     assert picker["config"].startswith(f"apiVersion: {planned['release']['config_api_version']}\n")
-    assert picker["termination_grace"] > picker["drain_seconds"]
+    assert spec(picker)["terminationGracePeriodSeconds"] > picker["drain_seconds"]
 
 
 def agree_on_events(service: Facts) -> None:
@@ -122,7 +122,7 @@ def agree_on_events(service: Facts) -> None:
     picker, server = service["scheduler"], service["server"]
     precise = next((item["parameters"] for item in yaml.safe_load(picker["config"])["plugins"] if item["type"].startswith("precise-prefix")), None)
     if precise is None:
-        assert not picker["event_ports"] and not picker["init_containers"]
+        assert not picker["event_ports"] and not sidecars(picker)
         return
     env = {item["name"]: item.get("value") for item in main(server)["env"]}
     assert int(flag(server["args"], "--block-size")) == precise["tokenProcessorConfig"].get("blockSize", precise["tokenProcessorConfig"].get("blockSizeTokens"))
@@ -139,7 +139,7 @@ def agree_on_events(service: Facts) -> None:
     tokenizer = precise["indexerConfig"].get("tokenizersPoolConfig")
     if tokenizer:
         folder = tokenizer["uds"]["socketFile"].rpartition("/")[0]
-        assert [mount["mountPath"] for mount in picker["volume_mounts"]][-1] == picker["init_containers"][0]["volumeMounts"][0]["mountPath"] == folder
+        assert [mount["mountPath"] for mount in main(picker)["volumeMounts"]][-1] == sidecars(picker)[0]["volumeMounts"][0]["mountPath"] == folder
 
 
 @examples(60)
@@ -271,9 +271,10 @@ def test_a_registry_goes_in_front_of_every_image_but_the_users_own() -> None:
 
 def test_a_changed_scorer_changes_the_checksum_and_nothing_else() -> None:
     first, second = (plan(user({**SIMULATOR, "scheduler": {"preset": "balanced", "scorers": {"queue": weight}}}))["services"][0] for weight in (1, 2))
-    assert first["scheduler"]["checksum"] != second["scheduler"]["checksum"]
+    checksums = [service["scheduler"]["template"]["metadata"].pop("annotations")["llm-d.ai/config-checksum"] for service in (first, second)]
+    assert checksums[0] != checksums[1]
     for service in (first, second):
-        service["scheduler"] = {key: value for key, value in service["scheduler"].items() if key not in ("checksum", "config", "decides", "notes")}
+        service["scheduler"] = {key: value for key, value in service["scheduler"].items() if key not in ("config", "decides", "notes")}
     assert first == second
 
 
@@ -499,7 +500,7 @@ def test_images_of_sidecars_can_be_replaced() -> None:
         )
     )["services"]
     assert sidecars(services[0]["server"])[0]["image"] == "mine/sidecar:v1"
-    assert services[1]["scheduler"]["init_containers"][0]["image"] == "mine/tokenizer:v1"
+    assert sidecars(services[1]["scheduler"])[0]["image"] == "mine/tokenizer:v1"
 
 
 def test_the_seed_of_the_environment_is_that_of_the_scheduler() -> None:
@@ -854,9 +855,9 @@ def test_a_route_matches_the_headers_of_the_file() -> None:
 def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
     picker = plan(user({**SIMULATOR, "scheduler": {"drain_seconds": 45, "args": ["--tracing=true"], "env": {"A": "b"}}}))["services"][0]["scheduler"]
     assert picker["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
-    assert picker["drain_seconds"] == 45 and picker["termination_grace"] > 45
+    assert picker["drain_seconds"] == 45 and spec(picker)["terminationGracePeriodSeconds"] > 45
     assert flag(picker["args"], "--tracing") == "true"
-    assert {"name": "A", "value": "b"} in picker["env"]
+    assert {"name": "A", "value": "b"} in main(picker)["env"]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_the_endpoint_picker_has_no_less_than_its_servers(service: Facts) -> Non
     found = planned(service, llm_d_gateway={"drain_seconds": 900})
     picker, own = found["scheduler"], 120 if "scheduler" in service else 30
     assert picker["drain_seconds"] >= 30 and picker["drain_seconds"] + own >= found["server"]["drain_seconds"]
-    assert picker["termination_grace"] == picker["drain_seconds"] + own + 10
+    assert spec(picker)["terminationGracePeriodSeconds"] == picker["drain_seconds"] + own + 10
 
 
 def test_the_proxies_of_envoy_gateway_have_no_less_either() -> None:

@@ -10,6 +10,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.engines.sidec
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import SERVICE, VARIABLES
+from planned_pods import sidecars, spec
 
 ON_SERVERS = {"on": "decode", "kind": "proxy", "name": "routing-proxy", "port": 8000, "args": []}
 ON_THE_PICKER = {"on": "epp", "kind": "uds", "name": "tokenizer", "shared_dir": "/tmp/tokenizer"}
@@ -49,14 +50,14 @@ def test_a_tokenizer_is_loaded_from_where_the_weights_are_and_events_name_what_c
     images = {"llm_d_images": {"tokenizer": "acme/tokenizer:v1"}}
     old, new = (plan(precise(release, uri, **images))["services"][0] for release in ("scheduler-0.7", "router-0.10"))
     assert f"modelName: {model}" in old["scheduler"]["config"] and f"modelName: {model}" in new["scheduler"]["config"]
-    (render,) = new["scheduler"]["init_containers"]
+    (render,) = sidecars(new["scheduler"])
     assert render["args"][0] == model
     for service in (old, new):
         (events,) = [argument for argument in service["server"]["args"] if argument.startswith("--kv-events-config=")]
         assert '"topic":"kv@$(POD_IP):8000@short"' in events
-        mounts = {mount["name"]: mount for mount in service["scheduler"]["init_containers"][0]["volumeMounts"]}
+        mounts = {mount["name"]: mount for mount in sidecars(service["scheduler"])[0]["volumeMounts"]}
         assert ("models" in mounts) == uri.startswith("pvc"), "the tokenizer reads its files from the claim of the weights"
-        claims = [volume["persistentVolumeClaim"]["claimName"] for volume in service["scheduler"]["volumes"] if "persistentVolumeClaim" in volume]
+        claims = [volume["persistentVolumeClaim"]["claimName"] for volume in spec(service["scheduler"])["volumes"] if "persistentVolumeClaim" in volume]
         assert claims == (["claim"] if uri.startswith("pvc") else [])
 
 
@@ -71,5 +72,5 @@ def test_a_tokenizer_that_only_the_engines_image_has_is_asked_for() -> None:
 def test_a_tokenizer_takes_the_resources_that_the_user_gives_it(release: str) -> None:
     usual, small = precise(release, "hf://org/m"), precise(release, "hf://org/m")
     small["llm_d_model_services"][0]["scheduler"]["tokenizer_resources"] = {"requests": {"cpu": "50m"}}
-    found = [plan(made)["services"][0]["scheduler"]["init_containers"][0]["resources"] for made in (usual, small)]
+    found = [sidecars(plan(made)["services"][0]["scheduler"])[0]["resources"] for made in (usual, small)]
     assert found == [{"requests": {"cpu": "2", "memory": "4Gi"}}, {"requests": {"cpu": "50m"}}]

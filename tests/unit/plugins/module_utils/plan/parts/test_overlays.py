@@ -11,7 +11,8 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.pod_template import GOVERNED
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateways import picker_pod
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers import pod_template
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import SERVICE, VARIABLES
 from planned_pods import main, sidecars, spec
 
@@ -70,13 +71,13 @@ def test_a_profile_has_some_of_it() -> None:
         "pod": {"volumes": [{"name": "a", "emptyDir": {}}], "tolerations": [{"key": "a"}], "securityContext": {"fsGroup": 5}},
         "container": {"env": [{"name": "A"}]},
     }
-    own = {"pod": {"volumes": [{"name": "b", "emptyDir": {}}], "tolerations": [], "securityContext": None}, "container": {"env": [{"name": "B", "value": "b"}]}}
+    own = {
+        "pod": {"volumes": [{"name": "b", "emptyDir": {}}], "tolerations": [], "securityContext": None},
+        "container": {"env": [{"name": "B", "value": "b"}]},
+    }
     (server,) = plan({**file_of(profile="house", **own), "llm_d_profiles": {"house": house}})["services"][0]["servers"]
-    assert (
-        [volume["name"] for volume in spec(server)["volumes"]][-2:] == ["a", "b"]
-        and spec(server)["tolerations"] == []
-        and "securityContext" not in spec(server)
-    )
+    assert [volume["name"] for volume in spec(server)["volumes"]][-2:] == ["a", "b"]
+    assert spec(server)["tolerations"] == [] and "securityContext" not in spec(server)
     assert main(server)["env"][-2:] == [{"name": "A"}, {"name": "B", "value": "b"}]
 
 
@@ -92,6 +93,17 @@ PROBE = {"httpGet": {"port": 1}}
         ({"container": {"imagePullPolicy": "Always"}}, "container.imagePullPolicy", "llm_d_image_pull_policy"),
         ({"container": {"env": [{"name": "A"}, {"name": "HF_HOME", "value": "x"}]}}, "container.env[1].value", "engine.env"),
         ({"container": {"ports": [{"containerPort": 8000, "name": "x"}]}}, "container.ports[0].name", "engine.port"),
+        (
+            {"container": {"env": [{"name": "HF_HOME", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]}},
+            "container.env[0].valueFrom.fieldRef.fieldPath",
+            "engine.env",
+        ),
+        ({"container": {"ports": [{"containerPort": 8000, "hostPort": 80}]}}, "container.ports[0].hostPort", "engine.port"),
+        (
+            {"pod": {"volumes": [{"name": "model-cache", "emptyDir": None, "hostPath": {"path": "/x"}}]}},
+            "pod.volumes[0].hostPath.path",
+            "model, storage or cache",
+        ),
         ({"container": {"readinessProbe": {"$patch": "delete"}}}, "container.readinessProbe", "engine.startup_timeout"),
         ({"container": {"livenessProbe": None}}, "container.livenessProbe", "engine.startup_timeout"),
         ({"container": {"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}}}, "container.lifecycle.preStop.sleep.seconds", "engine.drain_seconds"),
@@ -129,6 +141,52 @@ def test_what_other_options_decide_is_refused_with_the_option(more: Facts, path:
     assert {other.startswith(path.rpartition(".")[0]) for other in found} == {True}
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "path", "instead"),
+    [
+        ({"container": {"args": ["--v=9"]}}, "container.args", "scheduler.args, or an option of scheduler"),
+        ({"container": {"env": [{"name": "POD_NAME", "value": "x"}]}}, "container.env[0].value", "scheduler.env"),
+        ({"container": {"image": "a/b:1"}}, "container.image", "scheduler.image"),
+        ({"container": {"ports": [{"containerPort": 9003, "name": "x"}]}}, "container.ports[0].name", "scheduler.grpc_port"),
+        ({"container": {"resources": {"limits": {"cpu": "9"}}}}, "container.resources.limits.cpu", "scheduler.resources"),
+        ({"container": {"livenessProbe": None}}, "container.livenessProbe", ""),
+        ({"pod": {"annotations": {"llm-d.ai/config-checksum": "x"}}}, "pod.annotations.llm-d.ai/config-checksum", ""),
+        ({"pod": {"terminationGracePeriodSeconds": 5}}, "pod.terminationGracePeriodSeconds", "scheduler.drain_seconds"),
+        ({"pod": {"serviceAccountName": "x"}}, "pod.serviceAccountName", ""),
+        ({"pod": {"volumes": [{"name": "config", "$patch": "delete"}]}}, "pod.volumes[0].name", ""),
+        ({"pod": {"containers": [{"name": "epp", "command": ["x"]}]}}, "pod.containers[0].command", ""),
+    ],
+)
+def test_of_an_endpoint_picker_too(scheduler: Facts, path: str, instead: str) -> None:
+    fix = f"Take it out, and write {instead}." if instead else "Take it out."
+    assert told(scheduler={"preset": "queue", **scheduler})[f"scheduler.{path}"] == f"is decided by other options of your file. {fix}"
+
+
+def test_an_endpoint_picker_has_what_is_added() -> None:
+    added = {
+        "pod": {"priorityClassName": "high", "volumes": [{"name": "a", "emptyDir": {}}]},
+        "container": {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},
+    }
+    before, after = (plan(file_of(scheduler={"preset": "queue", **more}))["services"][0] for more in ({}, added))
+    assert spec(after["scheduler"])["priorityClassName"] == "high" and after["server"] == before["server"]
+    assert spec(after["scheduler"])["volumes"] == [*spec(before["scheduler"])["volumes"], {"name": "a", "emptyDir": {}}]
+    assert main(after["scheduler"])["volumeMounts"][-1] == {"name": "a", "mountPath": "/a"}
+    assert after["scheduler"]["ours"] == before["scheduler"]["template"]
+
+
+def test_another_preset_keeps_what_is_added_and_adds_to_it() -> None:
+    file = file_of(scheduler={"preset": "queue", "pod": {"priorityClassName": "high", "volumes": [{"name": "a", "emptyDir": {}}]}})
+    override = {"*": {"preset": "balanced", "pod": {"volumes": [{"name": "b", "emptyDir": {}}]}}}
+    picker = spec(plan({**file, "llm_d_scheduler_overrides": override})["services"][0]["scheduler"])
+    assert picker["priorityClassName"] == "high" and [volume["name"] for volume in picker["volumes"]][-2:] == ["a", "b"]
+
+
+def test_what_an_endpoint_picker_lacks_is_told_once_all_else_is_right() -> None:
+    lacking = {"preset": "queue", "pod": {"volumes": [{"emptyDir": {}}], "initContainers": [{"image": "x"}]}}
+    assert list(told(scheduler=lacking)) == ["scheduler.pod.initContainers[0].name", "scheduler.pod.volumes[0].name"]
+    assert list(told(scheduler=lacking, container={"args": ["x"]})) == ["container.args"]
+
+
 def test_all_that_is_ours_is_told_once_and_where_it_is_written() -> None:
     assert list(told(pod={"$patch": "replace"})) == ["pod"]
     tolerated = {"tolerations": [{"key": "a", "operator": "Exists"}]}
@@ -136,8 +194,9 @@ def test_all_that_is_ours_is_told_once_and_where_it_is_written() -> None:
 
 
 def test_a_label_of_ours_is_nobodys() -> None:
-    found = told(SPLIT, pod={"labels": {"llm-d.ai/role": "x"}}, prefill={"pod": {"labels": {"app.kubernetes.io/name": "x"}}})
-    assert list(found) == ["pod.labels.llm-d.ai/role", "prefill.pod.labels.app.kubernetes.io/name"]
+    picker = {**SPLIT["scheduler"], "pod": {"labels": {"llm-d.ai/x": "y"}}}
+    found = told(VLLM, pod={"labels": {"llm-d.ai/role": "x"}}, prefill={"pod": {"labels": {"app.kubernetes.io/name": "x"}}}, scheduler=picker)
+    assert list(found) == ["pod.labels.llm-d.ai/role", "prefill.pod.labels.app.kubernetes.io/name", "scheduler.pod.labels.llm-d.ai/x"]
 
 
 def test_what_kubernetes_requires_is_named_where_it_is_written() -> None:
@@ -157,6 +216,8 @@ def test_the_same_as_ours_and_what_is_free_may_be_written() -> None:
         told(pod={"terminationGracePeriodSeconds": spec(servers()[0])["terminationGracePeriodSeconds"]}, container={"image": main(servers()[0])["image"]}) == {}
     )
     free = {"pod": {"securityContext": None, "automountServiceAccountToken": True}, "container": {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}}
+    routed = {"pod": {"initContainers": [{"name": "routing-proxy", "resources": {"limits": {"cpu": "1"}}}]}}
+    assert sidecars(servers(SPLIT, **routed)[0])[0]["resources"]["limits"] == {"cpu": "1"}, "of a sidecar, what it has not"
     (server,) = servers(**free)
     assert "securityContext" not in spec(server) and spec(server)["automountServiceAccountToken"] is True
     assert main(server)["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
@@ -178,15 +239,27 @@ def test_every_field_of_ours_has_an_option(service: Facts) -> None:
     placed = {"node_selector": {"a": "b"}, "tolerations": [{"key": "a", "operator": "Exists"}], "service_account": "x"}
     placed |= {"storage": {"claim": True, "size": "9Gi", "access_mode": "ReadWriteMany"}}
     made = plan({**file_of(service, **placed), "llm_d_image_pull_secrets": ["pull"]})["services"][0]["servers"]
-    for pod in [part for each in made for part in (each, each["worker"]) if part]:
-        (container,) = spec(pod)["containers"]
-        rest = {name: value for name, value in spec(pod).items() if name != "containers"}
-        paths = [*leaves({"container": container, "pod": {**rest, "labels": pod["template"]["metadata"]["labels"]}})]
-        assert not [path for path in paths if path != ".container.name" and not any(f"{path}.".startswith(f".{name}.") for name in GOVERNED)]
+    assert not [path for each in made for pod in (each, each["worker"]) if pod for path in ungoverned(pod, pod_template.GOVERNED)]
+
+
+@pytest.mark.parametrize("provider", ["envoy_gateway", "standalone"])
+@pytest.mark.parametrize("preset", ["precise_prefix", "queue"])
+def test_every_field_of_an_endpoint_picker_has_an_option(provider: str, preset: str) -> None:
+    made = plan({**file_of(scheduler={"preset": preset}), "llm_d_gateway": {"provider": provider}})["services"][0]["scheduler"]
+    assert not ungoverned(made, picker_pod.GOVERNED)
+
+
+def ungoverned(pod: Facts, table: Facts) -> list[str]:
+    """The paths of a pod template that a table does not have."""
+    (container,) = spec(pod)["containers"]
+    rest = {name: value for name, value in spec(pod).items() if name != "containers"}
+    paths = leaves({"container": container, "pod": {**rest, **pod["template"]["metadata"]}})
+    return [path for path in paths if path != ".container.name" and not any(f"{path}.".startswith(f".{name}.") for name in table)]
 
 
 def test_the_options_that_are_named_are_there() -> None:
-    named = {part.removeprefix("an option of ") for rule in GOVERNED.values() for part in re.split(", or |, | or ", rule.option) if part}
+    rules = [*pod_template.GOVERNED.values(), *picker_pod.GOVERNED.values()]
+    named = {part.removeprefix("an option of ") for rule in rules for part in re.split(", or |, | or ", rule.option) if part}
     for name in named:
         first, _dot, rest = name.partition(".")
         field = VARIABLES.get(first) or (SERVICE.options or {})[first]

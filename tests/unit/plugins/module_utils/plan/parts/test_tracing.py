@@ -44,7 +44,7 @@ def test_each_component_is_told_where_the_collector_is(line: str, endpoint: str)
     found = planned(VLLM, endpoint=endpoint, llm_d_release=line)
     (service,) = found["services"]
     assert flags_of(service["scheduler"]["args"])["tracing"] == "true"
-    assert environment(service["scheduler"]) == {"OTEL_TRACES_EXPORTER": "otlp", **traced("chat-epp")}
+    assert environment(main(service["scheduler"])) == {"OTEL_TRACES_EXPORTER": "otlp", **traced("chat-epp")}
     assert flags_of(service["server"]["args"])["otlp-traces-endpoint"] == f"http://{COLLECTOR}"
     assert environment(main(service["server"])) == traced("chat-decode")
     assert found["gateway"]["tracing"] == {"host": "otel-collector.monitoring", "port": 4317, "numerator": 2500, "denominator": 10000}
@@ -56,7 +56,7 @@ def test_nothing_is_traced_unless_it_is_asked_for(line: str) -> None:
     (service,) = found["services"]
     assert flags_of(service["scheduler"]["args"])["tracing"] == "false"
     # Those of the scheduler lines send without being asked, unless they are to send nothing of all.
-    assert environment(service["scheduler"]) == ({"OTEL_TRACES_SAMPLER_ARG": "0"} if line.startswith("scheduler-") else {})
+    assert environment(main(service["scheduler"])) == ({"OTEL_TRACES_SAMPLER_ARG": "0"} if line.startswith("scheduler-") else {})
     assert "otlp-traces-endpoint" not in flags_of(service["server"]["args"]) and environment(main(service["server"])) == {}
     assert found["gateway"]["tracing"] is None and not [text for text in found["gateway"]["warnings"] if "llm_d_tracing" in text]
 
@@ -76,7 +76,7 @@ def test_a_routing_sidecar_sends_as_its_endpoint_picker_does(line: str, endpoint
 def test_what_the_user_sets_wins() -> None:
     own = {"env": {"OTEL_SERVICE_NAME": "mine"}, "args": ["--tracing=false"]}
     (service,) = planned({**VLLM, "scheduler": own, "engine": {"env": {"OTEL_TRACES_SAMPLER_ARG": "1"}}})["services"]
-    assert environment(service["scheduler"])["OTEL_SERVICE_NAME"] == "mine" and flags_of(service["scheduler"]["args"])["tracing"] == "false"
+    assert environment(main(service["scheduler"]))["OTEL_SERVICE_NAME"] == "mine" and flags_of(service["scheduler"]["args"])["tracing"] == "false"
     assert environment(main(service["server"]))["OTEL_TRACES_SAMPLER_ARG"] == "1"
 
 
