@@ -28,6 +28,8 @@ Fields = dict[str, dict[str, str]]  # definition, field, type
 
 
 def main() -> int:
+    if len(sys.argv) != 3:
+        raise SystemExit("name the oldest and the newest version, such as 1.29.6 and 1.37.2")
     oldest, newest = sys.argv[1:]
     old, new = (recorded(description(version)) for version in (oldest, newest))
     DATA.write_text(data_file({oldest: old, newest: new}), encoding="utf-8")
@@ -55,10 +57,8 @@ def recorded(definitions: Facts) -> Fields:
         required = definitions[name].get("required", [])
         fields = definitions[name]["properties"]
         found[short(name)] = {key: kind(field) + ("!" if key in required else "") for key, field in fields.items()}
-        left += [
-            place["$ref"] for field in fields.values() for place in (field, field.get("items", {}), field.get("additionalProperties", {})) if "$ref" in place
-        ]
-        left = [place.rpartition("/")[2] for place in left]
+        places = [place for field in fields.values() for place in (field, field.get("items", {}), field.get("additionalProperties", {}))]
+        left += [place["$ref"].rpartition("/")[2] for place in places if "$ref" in place]
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import json
 import re
+import runpy
 import typing as t
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.overlays import Overlay, overlaid
+from ansible_collections.llm_d.inference.plugins.module_utils.releases import pod_fields
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import MINIMUM
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.pods import TEMPLATE, Type, merged, types
 from own_api_server import ApiServer, api_server
 
@@ -24,7 +27,9 @@ from .gateway_cases import CHARTS
 from .test_pods import grouped
 
 Facts = dict[str, t.Any]
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs/pods.md"
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCUMENT = REPOSITORY / "docs/pods.md"
+TOOL = runpy.run_path(str(REPOSITORY / "tools/record_pod_fields.py"))
 RECIPES: dict[str, Facts] = {
     title.split(",")[0]: yaml.safe_load(block)
     for title, block in re.findall(r"\n\n((?:.+\n)*.+):\n\n```yaml\n((?:.*\n)*?)```", DOCUMENT.read_text(encoding="utf-8"))
@@ -158,3 +163,41 @@ def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -
 def test_a_field_that_no_version_has_is_refused_by_the_api_server_too(server: ApiServer) -> None:
     with pytest.raises(ClusterError, match="runtimeClass"):
         dry(server, deployment("a", {**ours(), "spec": {**ours()["spec"], "runtimeClass": "x"}}))
+
+
+def test_the_oldest_version_is_the_one_that_is_asked_for() -> None:
+    assert pod_fields.OLDEST.rpartition(".")[0] == MINIMUM["kubernetes"]
+    assert f"Kubernetes {MINIMUM['kubernetes']} and {pod_fields.NEWEST.rpartition('.')[0]}" in DOCUMENT.read_text(encoding="utf-8")
+
+
+def test_definitions_are_read() -> None:
+    def reference(name: str) -> Facts:
+        return {"$ref": f"#/definitions/io.k8s.{name}"}
+
+    old: Facts = {
+        TOOL["ROOT"]: {"properties": {"spec": reference("Spec")}},
+        "io.k8s.Spec": {
+            "required": ["parts"],
+            "properties": {
+                "parts": {"type": "array", "items": reference("Part"), "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge"},
+                "limits": {"type": "object", "additionalProperties": reference("resource.Quantity")},
+                "port": reference("intstr.IntOrString"),
+                "gone": {"type": "array", "items": {"type": "string"}},
+            },
+        },
+        "io.k8s.Part": {"properties": {"name": {"type": "string"}, "of": {"type": "object"}}},
+    }
+    new = json.loads(json.dumps(old))
+    del new["io.k8s.Spec"]["properties"]["gone"]
+    new["io.k8s.Part"]["properties"]["added"] = {"type": "boolean"}
+    text = TOOL["data_file"]({version: TOOL["recorded"](definitions) for version, definitions in (("1", old), ("2", new))})
+    assert 'OLDEST, NEWEST = "1", "2"' in text
+    assert '"Spec": """\ngone=[string]< limits={quantity} parts=[Part]name! port=int-or-string\n"""' in text
+    assert '"Part": """\nadded=boolean> name=string of=object\n"""' in text and '"PodTemplateSpec": """\nspec=Spec\n"""' in text
+
+
+@pytest.mark.rest  # downloads two versions of Kubernetes
+@pytest.mark.timeout(600)
+def test_what_is_recorded_is_what_the_versions_have() -> None:
+    found = {version: TOOL["recorded"](TOOL["description"](version)) for version in (pod_fields.OLDEST, pod_fields.NEWEST)}
+    assert TOOL["data_file"](found) == Path(pod_fields.__file__).read_text(encoding="utf-8")

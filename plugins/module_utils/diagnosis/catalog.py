@@ -376,7 +376,7 @@ _ALL = (
             "V7",
             "no accelerator in the container, or too few",
             "log: Failed to infer device type, No HIP GPUs are available, invalid device ordinal, Device acquire failed",
-            "request the accelerators that the server needs; check the device plugin and the runtime class",
+            "request the accelerators that the server needs; check the device plugin and the runtime class (pod.runtimeClassName)",
         ),
         (
             "gpu_held",

@@ -16,7 +16,7 @@ _FAULT = (
 _HELD = "another process holds the accelerator: end it, or look for pods that use it without requesting it; then restart the device plugin of the node"
 _KIND = "the image has no code for this accelerator: use an image that is built for it (a newer one for a newer accelerator), or another kind of node"
 _OLD = "the node's driver is too old for the image's CUDA: install a newer driver, or use an image of an older CUDA"
-_NONE = "request the accelerator in the pod's resources; check device plugin and runtime class"
+_NONE = "request the accelerator in the pod's resources; check device plugin and runtime class (pod.runtimeClassName)"
 # What the codes of CUDA mean for a pod, and of HIP, which has the same: number, words, names, code, remedy.
 # https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
 _CUDA = (
@@ -25,7 +25,7 @@ _CUDA = (
         r"CUDA driver is a stub library",
         r"cudaErrorStubLibrary|CUDA_ERROR_STUB_LIBRARY",
         "V6",
-        "the image's CUDA libraries hold a stub in place of the node's driver: take the stubs folder out of LD_LIBRARY_PATH, and check the runtime class",
+        "the image's CUDA libraries hold a stub in place of the node's driver: take the stubs folder out of LD_LIBRARY_PATH, and check pod.runtimeClassName",
     ),
     (
         35,
