@@ -26,17 +26,17 @@ MOUNTED: Facts = {
 }
 
 
-def file_of(service: Facts = VLLM, **more: t.Any) -> Facts:
-    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [{**service, **more}]}
+def file_of(service: Facts | None = None, **more: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [{**(service or VLLM), **more}]}
 
 
-def servers(service: Facts = VLLM, **more: t.Any) -> list[Facts]:
+def servers(service: Facts | None = None, **more: t.Any) -> list[Facts]:
     """All pods of model servers: of each role, and workers."""
     found = plan(file_of(service, **more))["services"][0]["servers"]
     return [pod for each in found for pod in (each, each["worker"]) if pod]
 
 
-def told(service: Facts = VLLM, **more: t.Any) -> dict[str, str]:
+def told(service: Facts | None = None, **more: t.Any) -> dict[str, str]:
     """{path within the service: the rest of the message} of all mistakes."""
     found = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(service, **more)))
     return {path: rest for path, _colon, rest in found}
