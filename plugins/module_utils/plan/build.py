@@ -14,6 +14,7 @@ from ..common.text import redact
 from ..k8s.sanitize import REMOVED, hide_environment, redact_part
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, empty_name, unknown_key
+from ..schema.pods import BLOCKS
 from ..schema.variables import SERVICE, VARIABLES
 from .checks.validate_benchmark import benchmark_problems
 from .checks.validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
@@ -155,9 +156,15 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
     return user, in_order(found + wrong or _picker_problems(user))
 
 
+def _server_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """What the user adds to model servers and may not."""
+    added = any(block[name] for block in (service, service["prefill"]) for name in BLOCKS)
+    return pod_problems(service, path, _servers(_referring(service, user), user, {})) if added else []
+
+
 def _picker_problems(user: Facts) -> list[Problem]:
     """What the user adds to endpoint pickers and may not; their pods depend on the gateway, so that all else has to be right."""
-    added = [(index, service) for index, service in enumerate(user[SERVICES]) if service["scheduler"]["pod"] or service["scheduler"]["container"]]
+    added = [(index, service) for index, service in enumerate(user[SERVICES]) if any(service["scheduler"][name] for name in BLOCKS)]
     gateway = planned_gateway(user, {}) if added else {}
     found = []
     for index, service in added:
@@ -204,7 +211,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if not wrong:
             right.append((path, service))
             if scalars_right:
-                wrong = service_problems(service, path, user) or pod_problems(service, path, _servers(_referring(service, user), user, {}))
+                wrong = service_problems(service, path, user) or _server_problems(service, path, user)
         found += [relocated(problem, path, place, overrides) for problem in wrong]
     unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address

@@ -205,12 +205,12 @@ def _autoscaling(planned: Facts) -> Facts:
 
 
 def _labels(spec: Facts) -> Facts:
-    """Node labels that a pod needs: its node selector, and the product of its affinity."""
+    """Node labels that a pod needs: its node selector, and what its affinity asks for without an alternative, such as the product."""
     labels = dict(spec.get("nodeSelector") or {})
     node = mapping(get_path(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"))
-    for term in node.get("nodeSelectorTerms") or []:
-        labels.update({match["key"]: match["values"][0] for match in term.get("matchExpressions") or [] if match.get("operator") == "In"})
-    return labels
+    terms = node.get("nodeSelectorTerms") or []
+    matches = terms[0].get("matchExpressions") or [] if len(terms) == 1 else []
+    return labels | {match["key"]: match["values"][0] for match in matches if match["operator"] == "In" and len(match.get("values") or []) == 1}
 
 
 def _pods(planned: Facts) -> list[Facts]:

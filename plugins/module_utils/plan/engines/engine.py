@@ -161,7 +161,7 @@ def engine_warnings(service: Facts, roles: t.Collection[str]) -> list[str]:
     scaled = service["autoscaling"] or (service["prefill"] or {}).get("autoscaling")
     if service["model"]["adapters_at_runtime"] and scaled and not (service["warmup"] or {}).get("schedule"):
         said.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
-    if "prefill" not in roles and (service["prefill"]["replicas"] is not None or service["prefill"]["autoscaling"]):
+    if "prefill" not in roles and any(value is not None for value in service["prefill"].values()):
         settings = service["scheduler"]
         own = any(settings[option] for option in ("scorers", "filters", "picker", "disaggregation", "plugins", "profiles", "document"))
         which = "your scheduler" if own and not settings["preset"] else f"scheduler preset {settings['preset'] or 'default'}"

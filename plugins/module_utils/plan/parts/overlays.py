@@ -91,7 +91,7 @@ def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps,
 
 
 def _path(steps: Steps, main: str) -> str:
-    """The path of steps as table have it: that of the main container begins with `container`, every other one with `pod`; without elements of lists."""
+    """The path of steps as a table has it: that of the main container begins with `container`, every other one with `pod`; without elements of lists."""
     inside = ("spec", "containers", ("name", main))
     block, rest = ("container", steps[3:]) if steps[:3] == inside else ("pod", steps[1:])
     return ".".join([block, *(step for step in rest if isinstance(step, str))])

@@ -275,3 +275,23 @@ def test_those_who_read_pods_see_what_is_added() -> None:
     assert pod["labels"] == {"zone": "a"} and pod["tolerations"] == added["pod"]["tolerations"]
     assert {"name": "a-decode/side", "sums": True, "requests": {"cpu": "3"}, "limits": {}} in pod["containers"]
     assert not sidecars(planned["services"][0]["server"])
+
+
+@pytest.mark.parametrize(
+    ("terms", "labels"),
+    [
+        ([{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}], {"zone": "a"}),
+        ([{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}], {}),
+        ([{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}, {"matchFields": []}], {}),
+        ([{"matchExpressions": [{"key": "zone", "operator": "Exists"}, {"key": "b", "operator": "In"}]}], {}),
+        ([{}], {}),
+    ],
+)
+def test_the_preflight_asks_for_labels_without_an_alternative(terms: list[Facts], labels: Facts) -> None:
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    assert next(pod["labels"] for pod in plan(file_of(pod={"affinity": affinity}))["preflight"]["pods"] if pod["server"]) == labels
+
+
+def test_what_is_added_to_prefill_servers_that_are_not_there_is_said() -> None:
+    (service,) = plan(file_of(prefill={"pod": {"hostname": "x"}}, scheduler={"preset": "queue"}))["services"]
+    assert any("prefill is not used" in note for note in service["scheduler"]["notes"])
