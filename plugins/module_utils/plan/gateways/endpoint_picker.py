@@ -120,6 +120,8 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     proxy = sidecar(service, user, gateway, own_labels, selector, settings["grpc_port"])
     pair = other_pair(service, user, release, gateway)
     draining = picker_drain(service)
+    ports = {"grpc": settings["grpc_port"], "grpc-health": PORTS["health"], "metrics": PORTS["metrics"]}
+    ports |= {port["name"]: port["port"] for port in required["ports"]}
     checksum = hashlib.sha256(built.text.encode()).hexdigest()
     pod = {
         "service_account": name,
@@ -129,7 +131,8 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "args": _arguments(service, user, release, gateway, required["args"]),
         "env": _environment(service, picker_environment(user, release, name) + required["env"]),
-        "container_ports": {"grpc": settings["grpc_port"], "grpc-health": PORTS["health"], "metrics": PORTS["metrics"]},
+        "command": None,
+        "container_ports": [{"name": port, "containerPort": number} for port, number in ports.items()],
         "event_ports": list(required["ports"]),
         "init_containers": sidecars + ([proxy["container"]] if proxy else []),
         "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes, *([proxy["volume"]] if proxy else [])],
@@ -138,6 +141,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "resources": {part: amounts for part, amounts in (settings["resources"] or release["resources"]).items() if amounts},
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=True),
+        "pause": draining["drain_seconds"],
         **draining,
     }
     ours = pod_template(pod)

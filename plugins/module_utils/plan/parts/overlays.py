@@ -33,6 +33,16 @@ class Governed(t.NamedTuple):
 
 
 Table = t.Mapping[str, Governed]  # by path, `pod.volumes` or `container.args`
+# Of all pods.
+ALIKE = {
+    "container.imagePullPolicy": Governed("llm_d_image_pull_policy"),
+    "container.restartPolicy": Governed(whole=True),
+    "container.securityContext": Governed(free=True),
+    "pod.enableServiceLinks": Governed(free=True),
+    "pod.imagePullSecrets": Governed("llm_d_image_pull_secrets", whole=True),
+    "pod.restartPolicy": Governed(whole=True),
+    "pod.securityContext": Governed(free=True),
+}
 
 
 def overlays_of(block: Facts, path: str, container: str) -> list[Overlay]:

@@ -34,6 +34,36 @@ def container_security(read_only: bool) -> Facts:
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": read_only}
 
 
+def template_of(container: str, pod: Facts, metadata: Facts, placed: Facts) -> Facts:
+    """The pod template of a Deployment of ours with one container of this name. placed: fields of the spec that not all of them have."""
+    main = {
+        "name": container,
+        "image": pod["image"],
+        "imagePullPolicy": pod["image_pull_policy"],
+        **({"command": pod["command"]} if pod["command"] else {}),
+        "args": pod["args"],
+        "env": pod["env"],
+        "ports": pod["container_ports"],
+        **{f"{name}Probe": probe for name, probe in pod["probes"].items()},
+        "lifecycle": {"preStop": {"sleep": {"seconds": pod["pause"]}}},
+        "resources": pod["resources"],
+        "securityContext": pod["container_security"],
+        "volumeMounts": pod["volume_mounts"],
+    }
+    spec = {
+        "serviceAccountName": pod["service_account"],
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": pod["termination_grace"],
+        "securityContext": pod["pod_security"],
+        **placed,
+        # Native sidecars: started before the container, stopped after it.
+        **({"initContainers": pod["init_containers"]} if pod["init_containers"] else {}),
+        "containers": [main],
+        "volumes": pod["volumes"],
+    }
+    return {"metadata": metadata, "spec": spec}
+
+
 def pool_selector(service: Facts) -> Facts:
     """Labels of all servers of a service, whatever their role."""
     return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}

@@ -9,15 +9,16 @@ import typing as t
 
 from ...common.objects import Facts
 from ...schema.fields import Problem
-from ..parts.overlays import Governed, Overlay, overlay_problems, overlays_of
+from ..parts.overlays import ALIKE, Governed, Overlay, overlay_problems, overlays_of
+from ..parts.pod_spec import template_of
 
 CONTAINER = "server"
 GOVERNED = {
+    **ALIKE,
     "container.args": Governed("engine.args, or an option of engine", whole=True),
     "container.command": Governed("engine.args", whole=True),
     "container.env": Governed("engine.env"),
     "container.image": Governed("engine.image"),
-    "container.imagePullPolicy": Governed("llm_d_image_pull_policy"),
     "container.lifecycle.preStop": Governed("engine.drain_seconds"),
     "container.lifecycle.stopSignal": Governed("engine.drain_seconds", whole=True),
     "container.livenessProbe": Governed("engine.startup_timeout", whole=True),
@@ -25,19 +26,13 @@ GOVERNED = {
     "container.readinessProbe": Governed("engine.startup_timeout", whole=True),
     "container.resources.limits": Governed("resources, or accelerator", whole=True),
     "container.resources.requests": Governed("resources, or accelerator", whole=True),
-    "container.restartPolicy": Governed(whole=True),
-    "container.securityContext": Governed(free=True),
     "container.startupProbe": Governed("engine.startup_timeout", whole=True),
     "container.volumeMounts": Governed("model, storage or cache"),
     "pod.affinity": Governed("accelerator.product"),
     "pod.automountServiceAccountToken": Governed(free=True),
-    "pod.enableServiceLinks": Governed(free=True),
-    "pod.imagePullSecrets": Governed("llm_d_image_pull_secrets", whole=True),
     "pod.initContainers": Governed("scheduler"),
     "pod.labels": Governed("labels"),
     "pod.nodeSelector": Governed("node_selector"),
-    "pod.restartPolicy": Governed(whole=True),
-    "pod.securityContext": Governed(free=True),
     "pod.serviceAccount": Governed("service_account", whole=True),
     "pod.serviceAccountName": Governed("service_account"),
     "pod.terminationGracePeriodSeconds": Governed("engine.drain_seconds"),
@@ -63,34 +58,11 @@ def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[
 
 def pod_template(pod: Facts) -> Facts:
     """The template of a model server, a leader, or a worker, which receives no requests."""
-    probes = {f"{name}Probe": probe for name, probe in pod["probes"].items()}
-    container = {
-        "name": CONTAINER,
-        "image": pod["image"],
-        "imagePullPolicy": pod["image_pull_policy"],
-        **({"command": pod["command"]} if pod["command"] else {}),
-        "args": pod["written_args"],
-        "env": pod["env"],
-        "ports": pod["container_ports"],
-        **probes,
-        "lifecycle": {"preStop": {"sleep": {"seconds": pod["pause"]}}},
-        "resources": pod["resources"],
-        "securityContext": pod["container_security"],
-        "volumeMounts": pod["volume_mounts"],
-    }
-    spec = {
-        "serviceAccountName": pod["service_account"],
+    placed = {
         **({"imagePullSecrets": pod["image_pull_secrets"]} if pod["image_pull_secrets"] else {}),
-        "enableServiceLinks": False,
         "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": pod["termination_grace"],
-        "securityContext": pod["pod_security"],
         "nodeSelector": pod["node_selector"],
         "affinity": pod["affinity"],
         "tolerations": pod["tolerations"],
-        # Native sidecars: started before the server, stopped after it.
-        **({"initContainers": pod["init_containers"]} if pod["init_containers"] else {}),
-        "containers": [container],
-        "volumes": pod["volumes"],
     }
-    return {"metadata": {"labels": pod["labels"]}, "spec": spec}
+    return template_of(CONTAINER, pod, {"labels": pod["labels"]}, placed)

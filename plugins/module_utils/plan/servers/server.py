@@ -141,7 +141,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
 
 def _pod(service: Facts, role: str, pod: Facts) -> Facts:
     """{selector, labels, args, image, ours: the pod template as the plan has it, template: with what the user adds}."""
-    ours = pod_template({**pod, "written_args": as_written(service, pod["args"])})
+    ours = pod_template({**pod, "args": as_written(service, pod["args"])})
     kept = {name: pod[name] for name in ("selector", "labels", "args", "image")}
     return {**kept, "ours": ours, "template": overlaid(ours, overlays(service, role, ""))}
 
