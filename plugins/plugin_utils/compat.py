@@ -20,7 +20,7 @@ from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
 from ..module_utils.k8s.errors import ClusterError, explain, refusal
-from ..module_utils.k8s.patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, only_asks
+from ..module_utils.k8s.patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, credentials_of, only_asks
 
 # Versions that the tests of plugin_utils passed with; plugins/module_utils/k8s/compat.py has those of kubernetes.core and the client library.
 TRIED = {"ansible-core": ("2.20.10", "2.21.5", "2.22.0rc1")}
@@ -94,7 +94,7 @@ def patient_client() -> t.Iterator[None]:
     def request(client: t.Any, method: str, path: str, body: t.Any = None, **options: t.Any) -> t.Any:
         server = client.configuration.host
         if server not in known:
-            known[server] = Patience(server)
+            known[server] = Patience(server, credentials=credentials_of(client.configuration))
         query = options.get("query_params") or []
 
         def ask() -> t.Any:

@@ -29,7 +29,7 @@ from ..common.masking import REGISTERS
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
 from .errors import ClusterError, UnendingError, explain, no_token, not_an_api_server, refusal, unusable
-from .patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, only_asks
+from .patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, credentials_of, only_asks
 
 try:
     import kubernetes
@@ -134,7 +134,7 @@ class Cluster:
         self._headers = {"Accept": "application/json", "User-Agent": FIELD_MANAGER}
         self._headers.update({name: ",".join(value) if isinstance(value, list) else value for name, value in headers.items()})
         self._apis: dict[str, dict[str, Facts]] = {}
-        self._patience = Patience(self.server, clock)
+        self._patience = Patience(self.server, clock, credentials_of(configuration))
         self._date = ""
 
     @property
@@ -179,7 +179,7 @@ class Cluster:
     def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
-            raise refusal(answer.status, answer.data, self.server, f"{method} {path}", answer.headers.get("Retry-After", ""), self._patience.accepted)
+            raise refusal(answer.status, answer.data, self.server, f"{method} {path}", answer.headers.get("Retry-After", ""), self._patience.credentials_accepted)
         data: bytes = answer.data
         return data
 

@@ -136,7 +136,7 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
 def refusal(status: int, body: bytes | str, where: str, action: str, retry_after: str = "", accepted: bool = False) -> ApiError:
     """The error for an HTTP status other than 2xx. action: such as `PATCH /api/v1/namespaces/x`.
 
-    retry_after: the header of that name; accepted: whether the API server has accepted a request in this run.
+    retry_after: the header of that name; accepted: whether the API server has accepted these credentials in this run.
     """
     reason, message = _status(body)
     detail = one_line(message) if message else one_line(_printable(body), 160)

@@ -40,15 +40,16 @@ def _itself(exc: Exception) -> ClusterError | None:
 
 
 class Patience:
-    """The patience with one API server. Thread-safe. url: its own, or that of a request to it."""
+    """The patience with one API server. Thread-safe. url: its own, or that of a request to it; credentials: see `credentials_of`."""
 
-    def __init__(self, url: str, clock: Clock = SYSTEM) -> None:
+    def __init__(self, url: str, clock: Clock = SYSTEM, credentials: str = "") -> None:
         self._server = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self._clock = clock
         self._until = 0.0
         self._spent = False
-        self._mark = _mark(self._server)
+        self._mark, self._credentials_mark = _mark(self._server), _mark(self._server, credentials)
         self.accepted = bool(self._mark and self._mark.exists())
+        self.credentials_accepted = bool(self._credentials_mark and self._credentials_mark.exists())
         self.reached = self.accepted
 
     def be_patient(self, seconds: float) -> None:
@@ -106,9 +107,10 @@ class Patience:
         self.reached = True
         if not self.accepted:
             self.accepted = True
-            if self._mark:
-                with contextlib.suppress(OSError):
-                    self._mark.touch(mode=0o600)
+            _touch(self._mark)
+        if not self.credentials_accepted:
+            self.credentials_accepted = True
+            _touch(self._credentials_mark)
 
     def _give_up(self) -> None:
         """Later requests, such as those that look for the cause, do not wait anew."""
@@ -123,6 +125,21 @@ def only_asks(method: str, path: str, query: t.Mapping[str, object] | None) -> b
     return method != "POST" or path.startswith(_REVIEWS) or "dryRun" in (query or {})
 
 
-def _mark(server: str) -> Path | None:
+def credentials_of(configuration: t.Any) -> str:
+    """What tells the credentials of a client's configuration from others. Secret."""
+    certificate = b""
+    with contextlib.suppress(OSError, TypeError):
+        certificate = Path(configuration.cert_file).read_bytes()  # the client writes it to another file in each process
+    return repr((configuration.api_key, configuration.username, configuration.password, certificate))
+
+
+def _mark(*of: str) -> Path | None:
+    """Its name discloses nothing to those who do not know the folder of the run, which is new in each."""
     folder = os.environ.get(FOLDER)
-    return Path(folder) / f"llm_d-accepted-{hashlib.sha256(server.encode()).hexdigest()[:16]}" if folder else None
+    return Path(folder) / f"llm_d-accepted-{hashlib.sha256(repr((folder, of)).encode()).hexdigest()[:16]}" if folder else None
+
+
+def _touch(mark: Path | None) -> None:
+    if mark:
+        with contextlib.suppress(OSError):
+            mark.touch(mode=0o600)

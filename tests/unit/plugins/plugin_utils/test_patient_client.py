@@ -11,6 +11,8 @@ import kubernetes
 import pytest
 import urllib3
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import patience
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from ansible_collections.llm_d.inference.plugins.plugin_utils import compat
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
@@ -78,6 +80,20 @@ def test_an_answer_that_never_comes_is_not_waited_for_for_ever(monkeypatch):
             client(url).request("patch", "/x", body={})
         finally:
             over.set()
+
+
+def test_credentials_that_it_has_used_are_known_to_our_modules(monkeypatch, tmp_path):
+    monkeypatch.setenv(patience.FOLDER, str(tmp_path))
+    statuses = [200, 401, 401]
+    with serve(lambda *_request: (statuses.pop(0), {"Content-Type": JSON}, '{"kind": "X", "apiVersion": "v1"}')) as url:
+        used, other = client(url).configuration, client(url).configuration
+        used.api_key = {"authorization": "Bearer of-the-run"}
+        with compat.patient_client():
+            DynamicClient(kubernetes.client.ApiClient(used), discoverer=NoDiscovery).request("get", "/version")
+        with pytest.raises(ApiError, match="no longer accepts"):
+            Cluster(used, {}).get("/version")
+        with pytest.raises(ApiError, match="does not accept"):
+            Cluster(other, {}).get("/version")
 
 
 def test_the_library_is_as_it_was_afterwards():

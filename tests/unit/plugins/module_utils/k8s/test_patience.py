@@ -174,9 +174,11 @@ def test_another_exception_is_raised_at_once():
 # through the client
 
 
-def cluster(url):
+def cluster(url, **credentials):
     configuration = kubernetes.client.Configuration()
     configuration.host = url
+    for name, value in credentials.items():
+        setattr(configuration, name, value)
     return client.Cluster(configuration, {}, clock=FakeClock())
 
 
@@ -218,6 +220,30 @@ def test_credentials_that_expire_in_the_middle_are_told_from_wrong_ones():
     assert "does not accept the credentials (401): the token or certificate is wrong or has expired" in said[0]
     assert "no longer accepts the credentials (401), which it accepted earlier in this run" in said[1] and "run the same again" in said[1]
     assert not made.clock.sleeps
+
+
+def test_credentials_that_were_never_accepted_are_wrong_ones_though_others_of_the_server_were(monkeypatch, tmp_path):
+    """Several hosts of an inventory, each with an account of its own on one server."""
+    monkeypatch.setenv(patience.FOLDER, str(tmp_path))
+    (tmp_path / "one.crt").write_text("one", encoding="utf-8")
+    (tmp_path / "of-a-later-process.crt").write_text("one", encoding="utf-8")
+    (tmp_path / "other.crt").write_text("other", encoding="utf-8")
+    accounts = [
+        ({"api_key": {"authorization": "Bearer one"}}, {"api_key": {"authorization": "Bearer one"}}, {"api_key": {"authorization": "Bearer two"}}),
+        ({"username": "ada", "password": "one"}, {"username": "ada", "password": "one"}, {"username": "ada", "password": "two"}),
+        ({"cert_file": str(tmp_path / "one.crt")}, {"cert_file": str(tmp_path / "of-a-later-process.crt")}, {"cert_file": str(tmp_path / "other.crt")}),
+    ]  # fmt: skip
+    statuses = []
+    with serve(lambda *_request: (statuses.pop(0), {"Content-Type": JSON}, "{}")) as url:
+        for first, same, other in accounts:
+            statuses += [200, 401, 401, 503, 200]
+            cluster(url, **first).get("/version")
+            with pytest.raises(ApiError, match="no longer accepts the credentials"):
+                cluster(url, **same).get("/version")
+            with pytest.raises(ApiError, match="does not accept the credentials"):
+                cluster(url, **other).get("/version")
+            cluster(url, **other).get("/version")  # the patience is with the server
+    assert not statuses
 
 
 def test_retry_after_reaches_the_pause():
