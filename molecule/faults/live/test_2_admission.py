@@ -30,18 +30,20 @@ def webhook(port: int) -> Object:
     return {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "faults-closed"}, "webhooks": [hook]}
 
 
-POLICY: list[Object] = [
-    {
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "faults-freeze"},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"namespaceSelector": HERE, "resourceRules": RULES},
-            "validations": [{"expression": "false", "message": "nothing changes on a Friday"}],
-        },
-    },
-    {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "faults-freeze"}, "spec": {"policyName": "faults-freeze", "validationActions": ["Deny"]}},
-]
+def policy(name: str, rules: list[Object], message: str) -> list[Object]:
+    """One that refuses everything, and its binding."""
+    constraints = {"namespaceSelector": HERE, "resourceRules": rules}
+    spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": [{"expression": "false", "message": message}]}
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    return [
+        {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec},
+        {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": bound},
+    ]
+
+
+POLICY = policy("faults-freeze", RULES, "nothing changes on a Friday")
+NO_PODS = policy("faults-no-pods", [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}], "no further pod")
+TRIES = 14  # after which a ReplicaSet waits for more than a minute
 
 
 @pytest.fixture(name="refusing")
@@ -84,6 +86,28 @@ def test_a_policy_that_refuses(stack: Stack, refusing: t.Callable[[list[Object]]
     status, out = stack.play()
     assert status != 0
     tells(out, "Deployment llm-d/sim-epp", "nothing changes on a Friday", "a policy of this cluster refuses it")
+
+
+def test_pods_that_are_refused_and_the_same_again_once_the_cause_is_gone(stack: Stack) -> None:
+    """The Deployment still says that they are refused when the second run looks, since its controller tries again ever more seldom."""
+    paths = [stack.create("admissionregistration.k8s.io/v1", item) for item in NO_PODS]
+    wanted: t.Any = {"llm_d_model_services": [{**SIM, "replicas": 2}]}
+    try:
+        status, out = stack.play(**wanted)
+        assert status != 0
+        tells(out, "Deployment llm-d/sim-decode: 1/2 ready", "no further pod", "waiting longer will not help")
+        until(lambda: tries(stack) >= TRIES, 240, f"{TRIES} tries")
+    finally:
+        for path in reversed(paths):
+            stack.delete(path)
+    out = stack.converges(**wanted)
+    assert "no further pod" in out and "not tried again yet" in out, "shown while it waits"
+
+
+def tries(stack: Stack) -> int:
+    """How often the further pod was refused."""
+    events = stack.cluster.get(f"/api/v1/namespaces/{NAMESPACE}/events", {"fieldSelector": "reason=FailedCreate"})["items"]
+    return sum(int(event.get("count") or 1) for event in events if "no further pod" in event["message"])
 
 
 def test_when_nobody_refuses_any_more_the_next_run_converges(stack: Stack) -> None:

@@ -179,7 +179,9 @@ class Cluster:
     def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
-            raise refusal(answer.status, answer.data, self.server, f"{method} {path}", answer.headers.get("Retry-After", ""), self._patience.credentials_accepted)
+            raise refusal(
+                answer.status, answer.data, self.server, f"{method} {path}", answer.headers.get("Retry-After", ""), self._patience.credentials_accepted
+            )
         data: bytes = answer.data
         return data
 

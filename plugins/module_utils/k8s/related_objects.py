@@ -205,6 +205,18 @@ class Observer:
             return []
         return dicts(mapping(found).get("items"))
 
+    def creations(self, obj: Facts) -> list[Facts]:
+        """Events FailedCreate of a Deployment's ReplicaSets, oldest first."""
+        namespace, name = (text(get_path(obj, "metadata", key)) for key in ("namespace", "name"))
+        if obj.get("kind") != "Deployment":
+            return []
+        try:
+            query = {"fieldSelector": "reason=FailedCreate,involvedObject.kind=ReplicaSet", "limit": "100"}
+            found = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/events", query)).get("items"))
+        except ApiError:
+            return []
+        return [event for event in found if text(get_path(event, "involvedObject", "name")).rpartition("-")[0] == name]
+
     def log(self, pod: Facts, container: str, lines: int, previous: bool = False, stamps: bool = False) -> str:
         """The last lines of a container's log, with secrets; empty when it cannot be read. stamps: a time before each line."""
         name, namespace = text(get_path(pod, "metadata", "name")), text(get_path(pod, "metadata", "namespace"))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..common.objects import Context, Facts, Verdict, condition, generation, get_path, mapping, number, text
@@ -21,6 +21,7 @@ from .readiness.judge import judge, leaving
 from .related_objects import LOG_LINES, Observer, Ref
 from .sanitize import scraping_fields
 from .surroundings import Surroundings
+from .tries import Try, latest_try
 
 # Seconds: how often pods are read, how often progress is reported.
 PODS, BEAT = 1.0, 10.0
@@ -54,6 +55,7 @@ class Wait:
         self._ends: dict[str, End] = {}
         self._again: dict[str, str] = {}
         self._terminal: dict[Ref, float] = {}
+        self._tries: dict[Ref, Try | None] = {}
         self._surroundings = None if patient or state == "absent" else Surroundings(self.observer)
         self._around: dict[Ref, tuple[float, Around]] = {}
         self._hold: dict[Ref, float] = {}
@@ -93,8 +95,10 @@ class Wait:
 
     def _final(self, ref: Ref, verdict: Verdict) -> Verdict:
         """The verdict, which is terminal with its cause where a wait that is not patient cannot hope for the object."""
-        if verdict.ready or self._surroundings is None:
+        if verdict.ready:
             return verdict
+        if self._surroundings is None:
+            return replace(verdict, reason=f"{verdict.reason}, not tried again yet", terminal=False) if self._untried(ref, verdict) else verdict
         obj = self._culprits[ref] if self.objects.get(ref) else None
         found = prospect(obj, verdict, self._view(ref, obj) if obj else Around(0.0))
         if found is None:
@@ -103,6 +107,18 @@ class Wait:
         count, _what, _rest = verdict.reason.partition(" (")
         counted = f"{count} ({found.what})" if _COUNT.match(count) else f"{verdict.reason}: {found.what}"
         return Verdict(False, verdict.reason if found.what in verdict.reason else counted, found.remedy or verdict.remedy, True)
+
+    def _untried(self, ref: Ref, verdict: Verdict) -> bool:
+        """Whether a failure was there when the wait began, and has not been tried again since. See tries."""
+        first, obj = not self.verdicts, self._culprits.get(ref)
+        if not verdict.terminal or obj is None:
+            self._tries[ref] = None
+            return False
+        pods = self._contexts.get(ref, (0.0, Context()))[1].pods[:DETAIL]
+        events = [event for found in (self.observer.creations(obj), *map(self.observer.events, pods)) for event in found]
+        seen, known = latest_try(obj, pods, events), self._tries.get(ref)
+        self._tries[ref] = seen if first or (seen and seen == known and self.elapsed < seen.within) else None
+        return self._tries[ref] is not None
 
     def _view(self, ref: Ref, obj: Facts) -> Around:
         """What is around an object, read once in PODS seconds."""

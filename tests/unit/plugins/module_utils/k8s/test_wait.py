@@ -713,6 +713,66 @@ def test_a_quota_that_pods_that_leave_still_use_up(patient):
     assert verdict(api, seconds=20, patient=patient)[1] == 3
 
 
+# failures from before the wait
+
+EVENTS = "/api/v1/namespaces/objects-try/events"
+NOT_FOUND = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "x": ErrImagePull: x: not found'}
+NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "hf" not found'}
+
+
+def refused_creation():
+    api = Api()
+    deployment = recorded("deployment_crash")
+    deployment["status"]["conditions"].append({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA})
+    api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"] = deployment
+    return api, {"reason": "FailedCreate", "involvedObject": {"name": "crash-6f7c9"}}
+
+
+def backing_off(state):
+    api = in_state({"waiting": state})
+    return api, {"reason": "Pulling", "involvedObject": {"uid": pod_of(api)["metadata"]["uid"]}}
+
+
+@pytest.mark.parametrize(
+    ("made", "longest"),
+    [(refused_creation, 313), (lambda: backing_off(NOT_FOUND), 313), (lambda: backing_off(NO_SECRET), 33)],
+    ids=["creation", "pull", "secret"],
+)
+def test_a_failure_from_before_the_wait_ends_it_once_it_was_tried_again(made, longest):
+    api, event = made()
+    counts = [1] * 8
+    api.table[EVENTS] = lambda: {"items": [{**event, "metadata": {"uid": "e"}, "count": counts.pop() if counts else 2}]}
+    done, waited, said = verdict(api, seconds=400, patient=True)
+    assert not done and 10 > waited > 3 and "waiting longer will not help" in said and "not tried again" not in said
+    api.table[EVENTS] = {"items": [{**event, "metadata": {"uid": "e"}, "count": 1}]}
+    assert verdict(api, seconds=400, patient=True)[1] == longest
+    done, waited, said = verdict(api, seconds=20, patient=True)
+    assert waited == 20 and ", not tried again yet" in said and "waiting longer" not in said
+    assert verdict(api, seconds=20)[1] == 3, "a wait for a verdict says what is"
+
+
+def test_a_failure_that_begins_during_the_wait_ends_it():
+    api = in_state({"running": {"startedAt": ago(0)}})
+    calm, failed = pod_of(api), json.loads(json.dumps(pod_of(api)))
+    failed["status"]["containerStatuses"][0]["state"] = {"waiting": NOT_FOUND}
+    looks = iter([calm] * 3)
+    path = "/api/v1/namespaces/objects-try/pods"
+    stray = api.table[path]["items"][0]
+    api.table[path] = lambda: {"items": [stray, next(looks, failed)]}
+    assert verdict(api, seconds=60, patient=True)[1] < 10
+
+
+def test_a_pull_that_is_seen_to_fail_is_a_try():
+    api = in_state({"waiting": NOT_FOUND})
+    fresh = json.loads(json.dumps(pod_of(api)))
+    fresh["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ErrImagePull", "message": "x: not found"}}
+    path = "/api/v1/namespaces/objects-try/pods"
+    stray, old = api.table[path]["items"]
+    looks = iter([old] * 5 + [fresh])
+    api.table[path] = lambda: {"items": [stray, next(looks, old)]}
+    assert 4 <= verdict(api, seconds=60, patient=True)[1] < 12
+
+
 @pytest.mark.usefixtures("server_clock")
 def test_devices_that_pods_that_leave_still_hold():
     api = in_state({"waiting": {"reason": "ContainerCreating"}}, born=60)
