@@ -57,7 +57,13 @@ def runner(folder: Path, playbook: str, variables: c.Mapping[str, t.Any], host: 
 
 
 def found_in(folder: Path, given: c.Container[Path], values: c.Mapping[str, str] = PLANTED) -> list[tuple[str, str]]:
-    """(file, name of the value) of each value, plain or in base64, in the files of a folder but the `given` ones. Links are not followed."""
-    forms = [(name, form.encode()) for name, value in values.items() for form in (value, base64.b64encode(value.encode()).decode().rstrip("="))]
+    """(file, name of the value) of each value, plain or within base64, in the files of a folder but the `given` ones. Links are not followed."""
+    forms = [(name, form) for name, value in values.items() for form in (value.encode(), *(in_base64(value.encode(), before) for before in range(3)))]
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path not in given]
     return [(str(path.relative_to(folder)), name) for path in files for name, form in forms if form in path.read_bytes()]
+
+
+def in_base64(value: bytes, before: int) -> bytes:
+    """What is alike in the base64 of all texts with the value, with so many bytes before it, or three more, six more and so on."""
+    whole = base64.b64encode(b"x" * before + value)
+    return whole[-(-before * 8 // 6) : (before + len(value)) * 8 // 6]

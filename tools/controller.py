@@ -77,7 +77,9 @@ def _option(name: str) -> str:
     variable = f"configure_awx_{name}"
     default = "" if OPTIONS[variable].default is None else OPTIONS[variable].default
     if OPTIONS[variable].type == "list":  # or the names in one text
-        return f'[{variable} | default({json.dumps(",".join(default))}, true)] | flatten | join(",") | split(",") | map("trim") | list'
+        # An empty text is left out, an empty list is none.
+        names = f'[{json.dumps(",".join(default))} if {variable} | default("") == "" else {variable}] | flatten | join(",")'
+        return f'{names} | split(",") | map("trim") | select | list'
     return variable if OPTIONS[variable].required else f"{variable} | default({json.dumps(default)}, true)"
 
 

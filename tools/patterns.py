@@ -195,7 +195,8 @@ def readme(name: str, pattern: Facts, questions: Facts) -> str:
         "## How to use it",
         "",
         "1. Give the inventory one host for each cluster, with the variables of [your file](../../../docs/user-file.md).",
-        "2. Launch the job template with that inventory and a credential of the type OpenShift or Kubernetes API Bearer Token.",
+        "2. Launch the job template with that inventory and a credential of the type OpenShift or Kubernetes API Bearer Token, or the one with a kubeconfig"
+        " that `playbooks/configure_awx.yml` creates.",
         "3. Answer the survey. An empty answer keeps what the inventory has.",
         "",
         "| question | required | answer | sets |",

@@ -30,9 +30,9 @@ def webhook(port: int) -> Object:
     return {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "faults-closed"}, "webhooks": [hook]}
 
 
-def policy(name: str, rules: list[Object], message: str) -> list[Object]:
-    """One that refuses everything, and its binding."""
-    constraints = {"namespaceSelector": HERE, "resourceRules": rules}
+def policy(name: str, rules: list[Object], message: str, labels: t.Mapping[str, str] | None = None) -> list[Object]:
+    """One that refuses everything with these labels, and its binding."""
+    constraints = {"namespaceSelector": HERE, "resourceRules": rules, "objectSelector": {"matchLabels": labels or {}}}
     spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": [{"expression": "false", "message": message}]}
     bound = {"policyName": name, "validationActions": ["Deny"]}
     return [
@@ -42,7 +42,8 @@ def policy(name: str, rules: list[Object], message: str) -> list[Object]:
 
 
 POLICY = policy("faults-freeze", RULES, "nothing changes on a Friday")
-NO_PODS = policy("faults-no-pods", [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}], "no further pod")
+PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+NO_SERVERS = policy("faults-no-servers", PODS, "no further server", {"llm-d.ai/role": "decode"})
 TRIES = 14  # after which a ReplicaSet waits for more than a minute
 
 
@@ -90,24 +91,24 @@ def test_a_policy_that_refuses(stack: Stack, refusing: t.Callable[[list[Object]]
 
 def test_pods_that_are_refused_and_the_same_again_once_the_cause_is_gone(stack: Stack) -> None:
     """The Deployment still says that they are refused when the second run looks, since its controller tries again ever more seldom."""
-    paths = [stack.create("admissionregistration.k8s.io/v1", item) for item in NO_PODS]
+    paths = [stack.create("admissionregistration.k8s.io/v1", item) for item in NO_SERVERS]
     wanted: t.Any = {"llm_d_model_services": [{**SIM, "replicas": 2}]}
     try:
         status, out = stack.play(**wanted)
         assert status != 0
-        tells(out, "Deployment llm-d/sim-decode: 1/2 ready", "no further pod", "waiting longer will not help")
+        tells(out, "Deployment llm-d/sim-decode: 0/2 ready", "no further server", "waiting longer will not help")
         until(lambda: tries(stack) >= TRIES, 240, f"{TRIES} tries")
     finally:
         for path in reversed(paths):
             stack.delete(path)
     out = stack.converges(**wanted)
-    assert "no further pod" in out and "not tried again yet" in out, "shown while it waits"
+    assert "no further server" in out and "not tried again yet" in out, "shown while it waits"
 
 
 def tries(stack: Stack) -> int:
-    """How often the further pod was refused."""
+    """How often the further server was refused."""
     events = stack.cluster.get(f"/api/v1/namespaces/{NAMESPACE}/events", {"fieldSelector": "reason=FailedCreate"})["items"]
-    return sum(int(event.get("count") or 1) for event in events if "no further pod" in event["message"])
+    return sum(int(event.get("count") or 1) for event in events if "no further server" in event["message"])
 
 
 def test_when_nobody_refuses_any_more_the_next_run_converges(stack: Stack) -> None:

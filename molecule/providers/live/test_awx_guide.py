@@ -36,6 +36,7 @@ def _guide(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterat
 
 def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> None:
     guide.run("git clone")
+    guide.shell("! grep -r llm_d_kubeconfig inventories")  # a path of this host, which no job has
     local = user_file("local")
     guide.file({**{name: local[name] for name in HERE}, "llm_d_benchmark": {"rates": [2], "seconds": 5}})
     guide.run("export CONTROLLER_HOST")

@@ -7,12 +7,14 @@ what AWX gives and takes: `ansible-runner transmit`, `worker` and `process`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import tempfile
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import execution_environment as environment
@@ -20,6 +22,7 @@ import plays
 import pytest
 import yaml
 from kubernetes import client, config
+from live_stack import until
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 KUBECTL = os.environ.get("LLM_D_KUBECTL", "/var/lib/llm-d-local/bin/kubectl")
@@ -80,19 +83,10 @@ class Controller:
     def __init__(self, folder: Path, image: str) -> None:
         self.folder, self.image = folder, image
 
-    def run(self, number: int, playbook: str, mounted: bool = True) -> Job:
-        """A job, from its project to what is left of it when its pod is gone."""
-        name = f"automation-job-{number}"
-        here = self.folder / name
-        for part in ("env", "inventory", "project"):
-            (here / part).mkdir(parents=True)
-        given = {**FILE, "llm_d_scope": "namespace", "llm_d_artifacts": {"config_map": True}}
-        (here / "inventory/hosts").write_text("cluster ansible_connection=local\n", encoding="utf-8")
-        (here / "env/extravars").write_text(json.dumps(given), encoding="utf-8")
-        (here / f"project/{playbook}.yml").write_text(f"---\n- import_playbook: llm_d.inference.{playbook}\n", encoding="utf-8")
-        (here / "project/ansible.cfg").write_text("[defaults]\ncallbacks_enabled = llm_d.inference.summary\n", encoding="utf-8")
-        sent = self._runner("transmit", here, "--playbook", f"{playbook}.yml").stdout
-        done = self._runner("process", here, input=self._worker(pod(name, self.image, mounted), sent))
+    def run(self, number: int, playbook: str, mounted: bool = True, **more: t.Any) -> Job:
+        """A job, from its project to what is left of it when its pod is gone. more: for its file."""
+        here, sent = self._sent(number, playbook, more)
+        done = self._runner("process", here, input=self._worker(pod(here.name, self.image, mounted), sent))
         kept = here / "artifacts"
         events = [json.loads(path.read_text(encoding="utf-8")) for path in (kept / "job_events").glob("*.json")]
         statistics = [each["event_data"] for each in events if each["event"] == "playbook_on_stats"]
@@ -100,6 +94,31 @@ class Controller:
         assert statistics, output
         (last,) = statistics
         return Job((kept / "status").read_text(encoding="utf-8"), output, sum(last["changed"].values()), last.get("artifact_data") or {})
+
+    def cancel(self, number: int, playbook: str, when: t.Callable[[], object]) -> None:
+        """A job that AWX cancels once this is true: its pod is deleted."""
+        here, sent = self._sent(number, playbook, {})
+        with ThreadPoolExecutor() as beside:
+            job = beside.submit(self._worker, pod(here.name, self.image, True), sent)
+            until(when, SECONDS, "the job comes that far")
+            assert not job.done()
+            client.CoreV1Api().delete_namespaced_pod(here.name, JOBS, grace_period_seconds=0)
+
+    def _sent(self, number: int, playbook: str, more: dict[str, t.Any]) -> tuple[Path, bytes]:
+        """(the folder of a job, what its worker reads). The project is a checkout, as AWX has it, or only names a playbook of the collection in the image."""
+        here = self.folder / f"automation-job-{number}"
+        for part in ("env", "inventory"):
+            (here / part).mkdir(parents=True)
+        given = {**FILE, "llm_d_scope": "namespace", "llm_d_artifacts": {"config_map": True}, **more}
+        (here / "inventory/hosts").write_text("cluster ansible_connection=local\n", encoding="utf-8")
+        (here / "env/extravars").write_text(json.dumps(given), encoding="utf-8")
+        if playbook.endswith(".yml"):
+            plays.copied(plays.ROOT, here / "project")
+            return here, self._runner("transmit", here, "--playbook", playbook).stdout
+        (here / "project").mkdir()
+        (here / f"project/{playbook}.yml").write_text(f"---\n- import_playbook: llm_d.inference.{playbook}\n", encoding="utf-8")
+        (here / "project/ansible.cfg").write_text("[defaults]\ncallbacks_enabled = llm_d.inference.summary\n", encoding="utf-8")
+        return here, self._runner("transmit", here, "--playbook", f"{playbook}.yml").stdout
 
     def _runner(self, command: str, folder: Path, *arguments: str, **options: t.Any) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run([environment.BIN / "ansible-runner", command, folder, *arguments], capture_output=True, check=False, **options)
@@ -113,7 +132,8 @@ class Controller:
             assert done.returncode == 0, kubectl("describe", "pod", name, "-n", JOBS).stdout.decode()
             return kubectl("attach", "-i", name, "-n", JOBS, "--quiet", input=sent, timeout=SECONDS).stdout
         finally:
-            api.delete_namespaced_pod(name, JOBS, grace_period_seconds=0)
+            with contextlib.suppress(client.ApiException):  # of a job that was cancelled
+                api.delete_namespaced_pod(name, JOBS, grace_period_seconds=0)
 
 
 @pytest.fixture(name="controller", scope="module")
@@ -141,22 +161,36 @@ def test_the_specification_that_awx_has_by_default_gives_no_credentials(controll
     assert job.status == "failed" and "this pod has no token of an account; set automountServiceAccountToken: true" in " ".join(job.output.split())
 
 
+def test_the_context_of_a_kubeconfig_that_the_pod_has_not_is_named(controller: Controller) -> None:
+    job = controller.run(1, "preflight", llm_d_context="prod")
+    assert job.status == "failed" and "leave llm_d_context (or K8S_AUTH_CONTEXT) out" in " ".join(job.output.split())
+
+
+def test_a_job_that_is_cancelled_takes_its_lease_along(controller: Controller) -> None:
+    """Its pod ends with all that would give the Lease back: test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict has to wait for it."""
+    leases = client.CoordinationV1Api()
+    controller.cancel(2, "site", lambda: leases.list_namespaced_lease(HOME).items)
+    assert leases.list_namespaced_lease(HOME).items
+
+
 def test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict(controller: Controller) -> None:
-    job = controller.run(1, "site")
+    job = controller.run(3, "site")
     assert job.status == "successful" and job.changed, job.output[-6000:]
+    assert re.search(r"waiting 0 s for another run on the instance llm-d-job", job.output) and "nothing keeps two runs" not in job.output
     verdict = job.given["inference_stacks"]["cluster"]["verdict"]
+    assert verdict["endpoint"].startswith("http://") and {"collection", "release", "kubernetes", "gateway"} <= set(verdict["versions"]), verdict
     assert verdict["ok"] and verdict["reports"]["config_map"] == f"{HOME}/{HOME}-report-verdict", verdict
     kept = client.CoreV1Api().read_namespaced_config_map(f"{HOME}-report-verdict", HOME).data
     assert json.loads(kept["verdict.json"])["ok"] and "<html" in kept["report.html"]
     assert "Traceback" not in job.output
 
 
-def test_the_same_job_again_changes_nothing(controller: Controller) -> None:
-    job = controller.run(2, "site")
+def test_the_same_job_again_changes_nothing_from_a_checkout(controller: Controller) -> None:
+    job = controller.run(4, "site.yml")
     assert job.status == "successful" and not job.changed, job.output[-6000:]
 
 
 def test_a_job_in_a_pod_removes_the_stack(controller: Controller) -> None:
-    job = controller.run(3, "teardown")
+    job = controller.run(5, "teardown")
     assert job.status == "successful", job.output[-6000:]
     assert not client.AppsV1Api().list_namespaced_deployment(HOME).items

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 
 from ..common import clock
 from ..common.text import one_line
@@ -43,6 +44,7 @@ class CutError(UnreachableError):
 
 # The kinds of an ExchangeError for a request through the API server that it refuses itself: waiting heals neither.
 REFUSED_KINDS = {401: "unauthorized", 403: "forbidden"}
+POD_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # of the account of a pod
 GRANT = "grant get and create on "  # how the remedy begins where the API server does not let this account reach a pod
 
 
@@ -232,7 +234,13 @@ def _config_error(exc: BaseException, source: str) -> ClusterError:
             return ClusterError(f"{place}: there is no such file, or it is empty; correct llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG)")
         absent = "no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this"
         ways = "llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
+        if "KUBERNETES_SERVICE_HOST" in os.environ and POD_TOKEN.exists():
+            other = "leave llm_d_context (or K8S_AUTH_CONTEXT) out, so that the account of the pod is used, or set llm_d_kubeconfig"
+            return ClusterError(f"no cluster to talk to: a context is one of a kubeconfig, of which this pod has none; {other}")
         if "KUBERNETES_SERVICE_HOST" in os.environ:
+            if Path(POD_TOKEN).exists():
+                other = "leave llm_d_context (or K8S_AUTH_CONTEXT) out, so that the account of the pod is used"
+                return ClusterError(f"no cluster to talk to: a context is one of a kubeconfig, and this pod has none; {other}, or set llm_d_kubeconfig")
             mount = "set automountServiceAccountToken: true in its specification (in AWX, that of the container group), or set"
             return ClusterError(f"{absent} pod has no token of an account; {mount} {ways}")
         return ClusterError(f"{absent} is no pod; set {ways}")

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.common import masking
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client as module
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import errors
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, explain, refusal
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -385,6 +386,13 @@ def test_a_pod_without_a_token_as_awx_specifies_it(monkeypatch):
     assert (
         "no cluster to talk to" in said and "this pod has no token of an account; set automountServiceAccountToken: true" in said and "llm_d_kubeconfig" in said
     )
+
+
+def test_a_pod_with_a_token_and_the_context_of_a_kubeconfig_that_it_has_not(monkeypatch, tmp_path):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setattr(errors, "POD_TOKEN", tmp_path)
+    said = trouble(context="prod")
+    assert "this pod has none; leave llm_d_context (or K8S_AUTH_CONTEXT) out, so that the account of the pod is used" in said
 
 
 def test_the_environment_counts(monkeypatch, tmp_path):

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which playbooks wait for another run on the instance, and change nothing before. How the Lease is taken: test_run_lease.py."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from reporting_job import FILE, Facts, Job
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/llm-d/leases"
+SPEC = {"holderIdentity": "job 7 (Deploy) of jane on host-1", "leaseDurationSeconds": 30, "acquireTime": "2026-11-30T06:00:00.000000Z"}
+OTHERS = {"kind": "Lease", "metadata": {"name": "llm-d-record", "resourceVersion": "1"}, "spec": {**SPEC, "renewTime": "2999-01-01T00:00:00.000000Z"}}
+SIM: Facts = FILE["llm_d_model_services"][0]
+SHARED: Facts = {
+    "llm_d_gateway": {"provider": "istio"},
+    "llm_d_model_services": [{**SIM, "route": {"weights": {"sim": 100, "next": 0}}}, {**SIM, "name": "next", "route": {"path": "/next"}}],
+}
+
+
+class Busy(Job):
+    """A cluster on whose instance another run works. asked: the requests about its Lease; written: those that change something."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.asked: list[str] = []
+        self.written: list[str] = []
+        found = self.cluster.found
+
+        def busy(method: str, path: str, query: str, body: bytes) -> tuple[int, t.Any]:
+            if path.startswith(LEASES):
+                self.asked.append(method)
+                return 200, OTHERS
+            if method != "GET" and "dryRun" not in query and not path.endswith("reviews"):
+                self.written.append(f"{method} {path}")
+            return found(method, path, query, body)
+
+        self.cluster.found = busy
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    ("playbook", "given"),
+    [
+        ("../site", {}),
+        ("scorers", {}),
+        ("prerequisites", {}),
+        ("teardown", {"llm_d_confirm": True}),
+        ("compare_scorers", {"compare_presets": ["queue"]}),
+        ("canary", {"canary_service": "sim", "canary_to": "next", **SHARED}),
+    ],
+)
+def test_what_changes_an_instance_waits_for_the_run_that_has_it(tmp_path: Path, playbook: str, given: Facts) -> None:
+    job = Busy(tmp_path)
+    _statistics, lines = job.run(playbook, llm_d_wait_timeout=1, **given)
+    said = " ".join(" ".join(lines).split())
+    assert "another run works on the instance llm-d in the namespace llm-d: job 7 (Deploy) of jane on host-1, since 2026-11-30T06:00:00Z" in said, said[-3000:]
+    assert job.written == []
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(("playbook", "arguments"), [("../site", ["--check"]), ("diff", []), ("validate", []), ("diagnose", [])])
+def test_what_changes_nothing_does_not(tmp_path: Path, playbook: str, arguments: list[str]) -> None:
+    job = Busy(tmp_path)
+    job.run(playbook, *arguments, llm_d_wait_timeout=1)
+    assert job.asked == []
