@@ -17,9 +17,11 @@ from ..plugin_utils import supported
 supported.check()  # before what an older ansible-core, or its Python, cannot load
 
 from ..module_utils.common.commands import spelled
+from ..module_utils.common.objects import get_path
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, in_order, plan, redacted
 from ..module_utils.plan.build import problems as problems_of
 from ..module_utils.schema.fields import Problem
+from ..module_utils.schema.variables import VARIABLES
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
 from ..plugin_utils.results import without_credentials
@@ -34,6 +36,14 @@ NO_PAGE = (
 STATE, OURS = "llm_d_state", "llm_d.inference."
 CREATED = ("prerequisites", "gpu_operator", "record", "gateway_provider", "gaie_scheduler", "model_service")  # by these roles, in this order
 display = Display()
+
+
+def _bucket(user: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Where reports are kept, for the page of all clusters; empty without a bucket, and where it is a mistake."""
+    bucket, known = get_path(user, "llm_d_artifacts", "s3"), VARIABLES["llm_d_artifacts"].options["s3"].options
+    if not isinstance(bucket, dict) or not isinstance(bucket.get("bucket"), str):
+        return {}
+    return {name: bucket.get(name) or field.default for name, field in known.items()}
 
 
 class ActionModule(ActionBase):
@@ -54,7 +64,7 @@ class ActionModule(ActionBase):
         if len(fleet(variables)) > 1 and CALLBACK not in (constants.CALLBACKS_ENABLED or []):
             display.warning(NO_PAGE)
         user, untemplated = read(variables, self._templar.template)
-        result.update(artifacts_dir=user["llm_d_artifacts_dir"], fleet_dir=fleet_folder(variables, user))
+        result.update(artifacts_dir=user["llm_d_artifacts_dir"], fleet_dir=fleet_folder(variables, user), artifacts_s3=_bucket(user))
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]

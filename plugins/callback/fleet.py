@@ -15,6 +15,7 @@ description:
   - Where the inventory has more than one host, each a cluster, ends a run of a playbook of this collection with a table that has one line for each cluster.
   - After a run that validates, writes the same as C(fleet/index.html) and C(fleet/fleet.json) into the folder of artifacts,
     also where clusters failed, were refused or could not be reached. A cluster that had no part in the run keeps the row of its last one.
+  - Where the file of a cluster has C(llm_d_artifacts.s3), the page is kept there, too, as C(PREFIX/fleet/TIME/index.html).
   - A callback and no play, since Ansible runs no further play once all hosts have failed.
   - Does nothing in an inventory of one host.
 requirements:
@@ -31,12 +32,14 @@ from pathlib import Path
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
 
-from ..module_utils.common.objects import Facts
+from ..module_utils.common.objects import Facts, get_path, text
+from ..module_utils.http import s3
 from ..module_utils.validation import fleet
 from ..plugin_utils.failed_tasks import INPUTS, failed, unreachable
 
 SET_FACT = "ansible.builtin.set_fact"
 VALIDATION = "llm_d.inference.validation"
+STATISTIC = "inference_stacks"
 display = Display()
 
 
@@ -108,11 +111,29 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
             except OSError as error:
                 display.warning(f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check who owns the folder, and what lies there.")
                 page = None
-        for line in fleet.table([rows[host] for host in self.hosts if host in rows], str(page) if page else None):
+        pages = [str(page)] if page else []
+        if page and (bucket := next((seen["inputs"]["artifacts_s3"] for seen in found.values() if seen["inputs"].get("artifacts_s3")), None)):
+            pages.append(_kept(bucket, report, (stats.custom.get("_run") or {}).get(STATISTIC) or {}))
+        for line in fleet.table([rows[host] for host in self.hosts if host in rows], pages):
             display.display(line)
 
     def _of(self, result: t.Any) -> Facts:
         return self.seen.setdefault(result.host.get_name(), {})
+
+
+def _kept(bucket: Facts, report: Facts, stacks: Facts) -> str:
+    """The URL of the page in the bucket, which leads to the reports there, or why it is not there."""
+    prefix = f"{bucket['prefix']}/fleet/{report['time'].replace('-', '').replace(':', '')}"
+    rows = []
+    for row in report["clusters"]:
+        there = text(get_path(stacks, row["host"], "verdict", "reports", "s3"))
+        beside = there.startswith(s3.url_of(bucket, "", ""))
+        rows.append({**row, "page": os.path.relpath(f"{there}/report.html", s3.url_of(bucket, prefix, "")) if beside else None})
+    moved = {**report, "clusters": rows}
+    try:
+        return s3.put(bucket, prefix, {"index.html": fleet.page(moved), "fleet.json": json.dumps(moved, indent=2) + "\n"}, os.environ)[0]
+    except s3.BucketError as error:
+        return f"not in s3: {error}"
 
 
 def _earlier(folder: Path) -> dict[str, Facts]:

@@ -61,58 +61,11 @@ objects:
   sample: [s3://reports/llm-d/prod/verdict.json]
 """
 
-import datetime
-import mimetypes
 import os
-import re
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.common.text import one_line
-from ..module_utils.http.answer import Answer
-from ..module_utils.http.errors import ExchangeError
-from ..module_utils.http.sigv4 import Keys, keys, quoted, signed
-from ..module_utils.http.transport import RetryTransport, UrlTransport
-
-SECONDS = 60.0
-RETRIES = 3
-REMEDIES = {
-    "NoSuchBucket": "create it, or correct its name",
-    "AccessDenied": "the account needs s3:PutObject in it",
-    "InvalidAccessKeyId": "AWS_ACCESS_KEY_ID is of another service",
-    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not the one of AWS_ACCESS_KEY_ID",
-    "ExpiredToken": "AWS_SESSION_TOKEN has expired",
-    "RequestTimeTooSkewed": "the clock of the control node is wrong",
-    "PermanentRedirect": "write the region of the bucket",
-    "AuthorizationHeaderMalformed": "write the region of the bucket",
-}
-
-
-class Bucket:
-    """A bucket, addressed by the path. Raises ValueError for an endpoint that is no URL."""
-
-    def __init__(self, options: dict, by: Keys) -> None:
-        self.name, self._by = options["bucket"], by
-        self._region = options["region"] or os.environ.get("AWS_REGION") or "us-east-1"
-        url = options["endpoint"] or f"https://s3.{self._region}.amazonaws.com"
-        inner = UrlTransport(url, ca_path=os.environ.get("AWS_CA_BUNDLE"))
-        self._url, self._transport = inner.url, RetryTransport(inner, RETRIES)
-
-    def put(self, name: str, content: bytes) -> str:
-        """Why an object could not be put; empty where it was. Raises ExchangeError."""
-        path = quoted(f"/{self.name}/{name}")
-        sent = {"Content-Type": f"{mimetypes.guess_type(name)[0] or 'text/plain'}; charset=utf-8"}
-        time = f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
-        answer = self._transport.request("PUT", path, content, signed("PUT", self._url + path, content, sent, self._by, self._region, time), SECONDS)
-        return "" if answer.status == 200 else refusal(answer)
-
-
-def refusal(answer: Answer) -> str:
-    """What an answer says, with what to do about it."""
-    code, message = (re.search(f"<{name}>([^<]{{1,300}})</{name}>", answer.text[:4000]) for name in ("Code", "Message"))
-    said = ", ".join(each[1] for each in (code, message) if each) or "it does not speak the protocol of S3"
-    remedy = REMEDIES.get(code[1]) if code else None
-    return one_line(f"{answer.status}: {said}{f'; {remedy}' if remedy else ''}")
+from ..module_utils.http import s3
 
 
 def main() -> None:
@@ -127,21 +80,13 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    names = {name: f"{options['prefix']}/{name}".lstrip("/") for name in options["files"]}
-    objects = [f"s3://{options['bucket']}/{name}" for name in names.values()]
-    by = keys(os.environ)
-    if by is None:
-        module.fail_json(
-            msg="There are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in AWX by a credential of the type Amazon Web Services."
-        )
     try:
-        bucket = Bucket(options, by)
-        for name, content in options["files"].items() if not module.check_mode else ():
-            why = bucket.put(names[name], str(content).encode())
-            if why:
-                module.fail_json(msg=f"Cannot put s3://{options['bucket']}/{names[name]}: {why}")
-    except (ExchangeError, ValueError) as error:
-        module.fail_json(msg=f"Cannot put {objects[0]}: {error}")
+        if module.check_mode:
+            objects = [s3.url_of(options, options["prefix"], name) for name in options["files"]]
+        else:
+            objects = s3.put(options, options["prefix"], options["files"], os.environ)
+    except s3.BucketError as error:
+        module.fail_json(msg=str(error))
     module.exit_json(changed=bool(objects), objects=objects)
 
 

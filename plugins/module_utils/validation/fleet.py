@@ -94,11 +94,11 @@ def _total(rows: c.Sequence[Facts]) -> str:
     return f"{pluralize(len(rows), 'cluster')}: {', '.join(f'{number} {state}' for state, number in count(rows).items())}"
 
 
-def table(rows: c.Sequence[Facts], page: str | None) -> list[str]:
-    """The lines that end a run, of 80 columns at most, but for the path of the page."""
+def table(rows: c.Sequence[Facts], pages: c.Sequence[str]) -> list[str]:
+    """The lines that end a run, of 80 columns at most, but for the places of the page."""
     wide = min(NAME_WIDTH, max(len(each["host"]) for each in rows))
     lines = [f"{cut(each['host'], wide):{wide}}  {each['state']:11}  {_claims(each):>7}  {_said(each)}".rstrip() for each in rows]
-    return [_total(rows), *(cut(line, WIDTH) for line in lines), *([f"page: {page}"] if page else [])]
+    return [_total(rows), *(cut(line, WIDTH) for line in lines), *(f"page: {page}" for page in pages)]
 
 
 def _claims(entry: Facts) -> str:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import subprocess
 import typing as t
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -76,3 +78,21 @@ def test_credentials_are_asked_for_before_anything_is_done(tmp_path: Path) -> No
     none = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
     statistics, lines = Job(tmp_path).run("validate", environment=none, llm_d_artifacts={"s3": {"bucket": "reports"}})
     assert statistics == {} and any("llm_d_artifacts.s3: needs credentials" in line for line in lines)
+
+
+def test_a_bucket_has_the_page_of_all_clusters(minio: str, tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.cluster.kept.update({"/api/v1/namespaces/oslo": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "oslo"}, "status": {"phase": "Active"}}})
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {paris: {}, oslo: {llm_d_namespace: oslo}}}\n", encoding="utf-8")
+    kept = {"s3": {"bucket": "reports", "endpoint": minio}}
+    _statistics, lines = job.run("validate", "-i", str(tmp_path / "hosts.yml"), environment=ENVIRONMENT, llm_d_artifacts=kept)
+    local, there = [line.removeprefix("page: ") for line in lines if line.startswith("page: ")]
+    assert local == f"{tmp_path}/out/fleet/index.html" and there.startswith("s3://reports/llm-d/fleet/") and there.endswith("Z/index.html")
+    url = f"{minio}/{there.removeprefix('s3://')}"
+    links = re.findall(r'href="([^"]+/report.html)"', got(url))
+    assert len(links) == 2 and all("<html" in got(urllib.parse.urljoin(url, link)) for link in links)
+    _statistics, lines = job.run(
+        "validate", "-i", str(tmp_path / "hosts.yml"), environment=ENVIRONMENT, llm_d_artifacts={"s3": {**kept["s3"], "bucket": "nobodys"}}
+    )
+    last = [line for line in lines if line.startswith("page: ")][-1]
+    assert last.startswith("page: not in s3: Cannot put s3://nobodys/llm-d/fleet/") and "404: NoSuchBucket" in last

@@ -55,7 +55,7 @@ def test_the_state_of_a_cluster(seen: Facts, stopped: bool, state: str, said: st
     found = row(stopped=stopped, **seen)
     claims = {"ok": "1/1", "not ok": "1/2"}.get(state, "1/1" if "verdict" in seen else "")
     assert found["state"] == state and state in fleet.STATES
-    line, whole = fleet.table([found], None)[1], f"paris  {state:11}  {claims:>7}  {said}".rstrip()
+    line, whole = fleet.table([found], [])[1], f"paris  {state:11}  {claims:>7}  {said}".rstrip()
     assert line == whole if len(whole) <= 80 else line == f"{whole[:79]}…"
 
 
@@ -92,10 +92,10 @@ def test_a_host_that_the_run_told_nothing_of_keeps_its_row() -> None:
 
 def test_the_table_has_80_columns_and_names_the_page() -> None:
     rows = [row(name, failure=failure(problems=[PROBLEM])) for name in ("short", "a-cluster-with-a-long-name.example.com")]
-    lines = fleet.table([*rows, row("x", verdict=verdict())], "/a/page/that/is/longer/" + "x" * 80)
+    lines = fleet.table([*rows, row("x", verdict=verdict())], ["/a/page/that/is/longer/" + "x" * 80])
     assert lines[0] == "3 clusters: 1 ok, 2 refused" and lines[-1].startswith("page: /a/page") and lines[-1].endswith("x" * 80)
     assert all(len(line) <= 80 for line in lines[:-1]) and lines[1].endswith("…") and lines[2].startswith("a-cluster-with-a-long-n…  refused")
-    assert fleet.table(rows[:1], None)[0] == "1 cluster: 1 refused"
+    assert fleet.table(rows[:1], [])[0] == "1 cluster: 1 refused"
 
 
 def test_the_page_shows_each_cluster_with_its_link_and_its_reasons() -> None:

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects in a bucket of S3, or of what speaks its protocol."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import datetime
+import mimetypes
+import re
+
+from ..common.objects import Facts
+from ..common.text import one_line
+from .answer import Answer
+from .errors import ExchangeError
+from .sigv4 import keys, quoted, signed
+from .transport import RetryTransport, UrlTransport
+
+SECONDS = 60.0
+RETRIES = 3
+REMEDIES = {
+    "NoSuchBucket": "create it, or correct its name",
+    "AccessDenied": "the account needs s3:PutObject in it",
+    "InvalidAccessKeyId": "AWS_ACCESS_KEY_ID is of another service",
+    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not the one of AWS_ACCESS_KEY_ID",
+    "ExpiredToken": "AWS_SESSION_TOKEN has expired",
+    "RequestTimeTooSkewed": "the clock of the control node is wrong",
+    "PermanentRedirect": "write the region of the bucket",
+    "AuthorizationHeaderMalformed": "write the region of the bucket",
+}
+
+
+class BucketError(Exception):
+    """An object was not put. Its text is one line for the user."""
+
+
+def put(where: Facts, prefix: str, files: c.Mapping[str, str], environment: c.Mapping[str, str]) -> list[str]:
+    """The URLs of the objects, one for each file: what it is called below the prefix, and its content. Raises BucketError.
+
+    where: {bucket, endpoint, region}, the last two as far as they are given; environment: with the credentials, AWS_REGION and AWS_CA_BUNDLE.
+    """
+    urls = {name: url_of(where, prefix, name) for name in files}
+    by = keys(environment)
+    if by is None:
+        raise BucketError("There are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in AWX by a credential of the type Amazon Web Services.")
+    region = where.get("region") or environment.get("AWS_REGION") or "us-east-1"
+    try:
+        inner = UrlTransport(where.get("endpoint") or f"https://s3.{region}.amazonaws.com", ca_path=environment.get("AWS_CA_BUNDLE"))
+        transport = RetryTransport(inner, RETRIES)
+        for name, content in files.items():
+            path, body = quoted(urls[name].removeprefix("s3:/")), str(content).encode()
+            sent = {"Content-Type": f"{mimetypes.guess_type(name)[0] or 'text/plain'}; charset=utf-8"}
+            time = f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
+            answer = transport.request("PUT", path, body, signed("PUT", inner.url + path, body, sent, by, region, time), SECONDS)
+            if answer.status != 200:
+                raise BucketError(f"Cannot put {urls[name]}: {refusal(answer)}")
+    except (ExchangeError, ValueError) as error:
+        raise BucketError(f"Cannot put {next(iter(urls.values()), where['bucket'])}: {error}") from error
+    return list(urls.values())
+
+
+def url_of(where: Facts, prefix: str, name: str) -> str:
+    """The URL of an object, such as s3://reports/llm-d/prod/verdict.json."""
+    return f"s3://{where['bucket']}/{f'{prefix}/{name}'.lstrip('/')}"
+
+
+def refusal(answer: Answer) -> str:
+    """What an answer says, with what to do about it."""
+    code, message = (re.search(f"<{name}>([^<]{{1,300}})</{name}>", answer.text[:4000]) for name in ("Code", "Message"))
+    said = ", ".join(each[1] for each in (code, message) if each) or "it does not speak the protocol of S3"
+    remedy = REMEDIES.get(code[1]) if code else None
+    return one_line(f"{answer.status}: {said}{f'; {remedy}' if remedy else ''}")
