@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from plugins.module_utils.schema.fields import Field
+from plugins.module_utils.schema.fields import FORMATS, Field
 from plugins.module_utils.schema.variables import VARIABLES
 from plugins.plugin_utils.role_options import options_of, owner
 from tools.manifests import BANNER, Dumper
@@ -56,7 +56,9 @@ def question(variable: str, about: Facts, required: bool) -> Facts:
     text = about["text"] if required else f"{about['text']} {_left_out(field)}"
     # AWX has whole numbers for bounds.
     bounds = {"min": one.minimum and math.ceil(one.minimum), "max": one.maximum and math.floor(one.maximum)}
-    limits = {key: bound for key, bound in bounds.items() if bound is not None and kind in ("integer", "float")}
+    if kind not in ("integer", "float"):
+        bounds = {"max": _longest(one) if kind == "text" else None}
+    limits = {key: bound for key, bound in bounds.items() if bound is not None}
     return {
         "type": kind,
         "question_name": about["name"],
@@ -67,6 +69,12 @@ def question(variable: str, about: Facts, required: bool) -> Facts:
         **limits,
         "default": "",
     }
+
+
+def _longest(field: Field) -> int | None:
+    """The length of the longest name that a format takes; None where it takes any, or no plain name."""
+    taken = [length for length in range(1, 300) if field.format and FORMATS[field.format].pattern.match("a" * length)]
+    return taken[-1] if taken and taken[-1] < 299 else None
 
 
 def survey(pattern: Facts, questions: Facts) -> list[Facts]:
@@ -209,6 +217,8 @@ def readme(name: str, pattern: Facts, questions: Facts) -> str:
 def _bounds(asked: Facts) -> str:
     if "choices" in asked and asked["choices"] != _BOOLEANS:
         return (" Any of " if asked["type"] == "multiselect" else " One of ") + ", ".join(f"`{each}`" for each in asked["choices"]) + "."
+    if asked["type"] == "text":
+        return f" At most {asked['max']} characters." if "max" in asked else ""
     if "max" in asked:
         return f" From {asked['min']} to {asked['max']}."
     return f" At least {asked['min']}." if "min" in asked else ""

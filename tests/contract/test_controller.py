@@ -41,7 +41,7 @@ class Configured:
     """A controller, and the playbooks that write to it. folder: for what a run needs."""
 
     def __init__(self, api: Controller, awx: Path, folder: Path) -> None:
-        self.api, self._awx, self._folder = api, awx, folder
+        self.api, self._awx, self._folder, self.said = api, awx, folder, ""
         (folder / "config").write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
 
     def run(self, playbook: str = "configure_awx", *arguments: str, **given: t.Any) -> int:
@@ -50,7 +50,8 @@ class Configured:
         where = {"CONTROLLER_HOST": self.api.url, "CONTROLLER_OAUTH_TOKEN": self.api.token, "CONTROLLER_VERIFY_SSL": "false"}
         paths = {"ANSIBLE_COLLECTIONS_PATH": f"{ROOT}/collections:{self._awx}", "HOME": str(self._folder)}
         done = plays.run(f"playbooks/{playbook}.yml", "-e", json.dumps(options), *arguments, **paths, **where)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+        self.said = done.stdout + done.stderr
+        assert done.returncode == 0, self.said[-4000:]
         return int(re.findall(r"changed=(\d+)", done.stdout)[-1])
 
     def names(self, kind: str) -> set[str]:
@@ -103,6 +104,42 @@ def test_repositories_and_registries_that_are_private_have_credentials_of_their_
             "llm-d": "image_credential",
         }
         assert found.run(**{name: name for name in kinds}) == 0
+
+
+def test_what_can_be_chosen(awx: Path, tmp_path: Path) -> None:
+    """Another organization, schedules that start jobs, a tag of the collection, and credentials that are there, or none."""
+    chosen: dict[str, t.Any] = {"organization": "Ops", "scheduled": "true", "project_branch": "v0.1.0", "inventory_branch": "live", "kubeconfig": ""}
+    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+        assert call(api, "POST", "/api/v2/organizations/", {"name": "Ops"})[0] == 201
+        types = {each["name"]: each["id"] for each in api.objects("credential_types")}
+        body = {"name": "an account", "organization": 1, "credential_type": types["OpenShift or Kubernetes API Bearer Token"], "inputs": {"host": "https://x"}}
+        assert call(api, "POST", "/api/v2/credentials/", body)[0] == 201
+        found = Configured(api, awx, tmp_path)
+        found.run(credentials=[], **chosen)
+        assert {each["scm_branch"] for each in api.objects("projects")} == {"v0.1.0", "live"}
+        assert all(each["enabled"] for each in api.objects("schedules"))
+        assert {each["summary_fields"]["organization"]["name"] for kind in ("projects", "inventories") for each in api.objects(kind)} == {"Ops"}
+        assert of_jobs(api) == {()}
+        (kind,) = [each["id"] for each in api.objects("credential_types") if each["name"] == "llm-d: Model token"]
+        body = {"name": "a model", "organization": 1, "credential_type": kind, "inputs": {"token": "planted-hf"}}
+        assert call(api, "POST", "/api/v2/credentials/", body)[0] == 201
+        found.run(credentials="an account, a model", **chosen)
+        assert of_jobs(api) == {("a model", "an account")}
+        assert found.run(credentials=["an account", "a model"], **chosen) == 0
+
+
+def of_jobs(api: Controller) -> set[tuple[str, ...]]:
+    """The credentials of the job templates, but for the one that only asks for approval."""
+    found = [each for each in api.objects("job_templates") if each["name"] != "llm-d: Ask for approval"]
+    return {tuple(sorted(each["lists"]["credentials"])) for each in found}
+
+
+def test_no_secret_is_shown(awx: Path, tmp_path: Path) -> None:
+    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+        found = Configured(api, awx, tmp_path)
+        (tmp_path / "config").write_text("apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: planted-token-Zq9}}]\n", encoding="utf-8")
+        found.run("configure_awx", "-vvv")
+        assert "Create the credentials" in found.said and not [text for text in (api.token, "planted-token-Zq9") if text in found.said]
 
 
 def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> None:

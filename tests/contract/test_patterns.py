@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
 from plays import ROOT
 
 from tools.patterns import data, field_of
@@ -112,6 +113,8 @@ def test_a_survey_asks_for_nothing_that_is_refused(folder: Path) -> None:
         if each["type"] in ("integer", "float"):
             assert each.get("min", -math.inf) >= (-math.inf if field.minimum is None else field.minimum)
             assert each.get("max", math.inf) <= (math.inf if field.maximum is None else field.maximum)
+        if each["type"] == "text" and "max" in each:
+            assert [bool(complete("a" * length, element, "x")[1]) for length in (each["max"], each["max"] + 1)] == [False, True]
         assert (each["type"] == "password") == field.secret
         assert (each["type"] in ("multiselect", "textarea")) == (field_of(about["sets"]).type == "list")
 

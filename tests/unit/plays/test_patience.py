@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import threading
+import time
 import typing as t
 
 import own_api_server
@@ -91,6 +92,23 @@ def test_each_request_may_fail_once_and_all_is_as_without(tmp_path, how):
         gone = run(tmp_path, url, "absent")
         assert gone.returncode == 0 and "changed=1 " in gone.stdout, gone.stdout
         assert not [path for path in api.cluster.kept if "/configmaps/" in path]
+
+
+@pytest.mark.rest
+def test_an_answer_that_takes_half_a_minute_is_waited_for(tmp_path):
+    cluster, first = KeepingApi(), threading.Event()
+    cluster.kept.update(PREPARED)
+
+    def api(handler: t.Any, method: str, url: str, body: bytes) -> Answer:
+        if method == "PATCH" and not first.is_set():
+            first.set()
+            time.sleep(31)
+        return cluster.answer(handler, method, url, body)
+
+    with serve(api) as url:
+        done = run(tmp_path, url, "apply")
+    assert done.returncode == 0 and "changed=1 " in done.stdout, done.stdout
+    assert {f"{SPACE}/configmaps/{name}" for name in NAMES} < set(cluster.kept)
 
 
 @pytest.mark.parametrize("tasks", ["apply", "judged"])
