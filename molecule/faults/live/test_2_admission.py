@@ -44,7 +44,7 @@ def policy(name: str, rules: list[Object], message: str, labels: t.Mapping[str, 
 POLICY = policy("faults-freeze", RULES, "nothing changes on a Friday")
 PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
 NO_SERVERS = policy("faults-no-servers", PODS, "no further server", {"llm-d.ai/role": "decode"})
-TRIES = 14  # after which a ReplicaSet waits for more than a minute
+TRIES = 15  # after which a ReplicaSet waits for more than a minute
 
 
 @pytest.fixture(name="refusing")
@@ -97,7 +97,7 @@ def test_pods_that_are_refused_and_the_same_again_once_the_cause_is_gone(stack: 
         status, out = stack.play(**wanted)
         assert status != 0
         tells(out, "Deployment llm-d/sim-decode: 0/2 ready", "no further server", "waiting longer will not help")
-        until(lambda: tries(stack) >= TRIES, 240, f"{TRIES} tries")
+        until(lambda: tries(stack) >= TRIES, 300, f"{TRIES} tries")
     finally:
         for path in reversed(paths):
             stack.delete(path)
