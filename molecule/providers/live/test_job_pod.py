@@ -21,6 +21,7 @@ import execution_environment as environment
 import plays
 import pytest
 import yaml
+from job_output import plain, wide
 from kubernetes import client, config
 from live_stack import until
 
@@ -90,7 +91,8 @@ class Controller:
         kept = here / "artifacts"
         events = [json.loads(path.read_text(encoding="utf-8")) for path in (kept / "job_events").glob("*.json")]
         statistics = [each["event_data"] for each in events if each["event"] == "playbook_on_stats"]
-        output = (kept / "stdout").read_text(encoding="utf-8") + done.stderr.decode()
+        # A pseudo-terminal ends lines like this.
+        output = (kept / "stdout").read_text(encoding="utf-8").replace("\r\n", "\n") + done.stderr.decode()
         assert statistics, output
         (last,) = statistics
         return Job((kept / "status").read_text(encoding="utf-8"), output, sum(last["changed"].values()), last.get("artifact_data") or {})
@@ -182,7 +184,7 @@ def test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict(controller: Con
     assert verdict["ok"] and verdict["reports"]["config_map"] == f"{HOME}/{HOME}-report-verdict", verdict
     kept = client.CoreV1Api().read_namespaced_config_map(f"{HOME}-report-verdict", HOME).data
     assert json.loads(kept["verdict.json"])["ok"] and "<html" in kept["report.html"]
-    assert "Traceback" not in job.output
+    assert "Traceback" not in job.output and wide(plain(job.output)) == []
 
 
 def test_the_same_job_again_changes_nothing_from_a_checkout(controller: Controller) -> None:
@@ -192,5 +194,5 @@ def test_the_same_job_again_changes_nothing_from_a_checkout(controller: Controll
 
 def test_a_job_in_a_pod_removes_the_stack(controller: Controller) -> None:
     job = controller.run(5, "teardown")
-    assert job.status == "successful", job.output[-6000:]
+    assert job.status == "successful" and wide(plain(job.output)) == [], job.output[-6000:]
     assert not client.AppsV1Api().list_namespaced_deployment(HOME).items

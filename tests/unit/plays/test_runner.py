@@ -15,6 +15,7 @@ from pathlib import Path
 
 import plays
 import pytest
+from job_output import plain, wide
 from keeping_api_server import PREPARED, KeepingApi
 from local_servers import serve
 from reporting_job import FILE
@@ -23,9 +24,6 @@ pytestmark = pytest.mark.rest
 USER = 1000640000
 # The mounts are of the first namespace, the user of the second one: it may not change them.
 JAIL = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0" && exec unshare --user --map-user="$1" --map-group=0 "${@:2}"'
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-# Lines of Ansible's own: heads, warnings, where a task stands, the recap.
-OTHERS = re.compile(r"(TASK|PLAY|\[WARNING\]|\[ERROR\]|included|Origin|[0-9]+ )|\w+ +: ok=")
 
 
 @pytest.fixture(name="project", scope="module")
@@ -67,11 +65,6 @@ def run(project: Path, folder: Path, playbook: str, *options: str, hosts: t.Sequ
         return Job((kept / "status").read_text(encoding="utf-8"), lines, last["event_data"].get("artifact_data") or {}, left)
 
 
-def wide(lines: list[str]) -> list[str]:
-    """The lines of ours with more than 80 columns, paths and addresses aside, which are to be copied."""
-    return [line for line in lines if len(line) > 80 and not OTHERS.match(line) and not any("/" in word and len(word) > 30 for word in line.split())]
-
-
 @pytest.mark.parametrize(
     ("playbook", "status", "name"),
     [("validate", "failed", "verdict"), ("diff", "failed", "drift"), ("diagnose", "successful", "diagnosis"), ("list_images", "successful", None)],
@@ -80,9 +73,7 @@ def test_a_job_needs_no_home_no_known_user_and_nothing_to_write_to(project: Path
     job = run(project, tmp_path, playbook)
     whole = "\n".join(job.lines)
     assert job.status == status and "Traceback" not in whole, whole
-    plain = COLOURS.sub("", whole)
-    assert not [char for char in plain if not (char.isprintable() or char == "\n")], "a control character"
-    assert wide(plain.split("\n")) == []
+    assert wide(plain(whole)) == []
     if name:
         assert job.given["inference_stacks"]["paris"][name]["ok"] is (status == "successful" and name != "diagnosis")
         assert any(line.startswith(f"{name} ") for line in job.lines[-11:]), whole[-2000:]
