@@ -57,6 +57,8 @@ from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster.oci_image import Image, Registry
 from ..module_utils.local_cluster.options import OCI_IMAGES
 
+STARTS = 60.0  # seconds in which a registry answers that has just been started, and whose program is read from a slow disk
+
 
 def resolved(files: dict) -> dict:
     """The files with patterns replaced by the file they match; a pattern without a match stays, to be reported."""
@@ -67,7 +69,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec(OCI_IMAGES), supports_check_mode=True)
     options = module.params
     images = [Image(**{**each, "files": resolved(each["files"]), "python": each["python"] or "", "base": each["base"] or ""}) for each in options["images"]]
-    registry = Registry(options["registry"], options["crane"], options["blobs"], options["stamps"])
+    registry = Registry(options["registry"], options["crane"], options["blobs"], options["stamps"], 0.0 if module.check_mode else STARTS)
     stale: list[Image] = []
     try:
         for each in images:

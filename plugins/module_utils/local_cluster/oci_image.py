@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..common import programs
+from ..common.clock import SYSTEM, Clock
 
 # The user and group that the upstream images run as.
 NOBODY = 65532
@@ -96,13 +97,17 @@ class Image:
 
 
 class Registry:
-    """A registry on this host with plain HTTP. blobs: the folder on its disk; stamps: the folder that records from which inputs an image was pushed."""
+    """A registry on this host with plain HTTP.
 
-    def __init__(self, address: str, crane: str, blobs: str, stamps: str) -> None:
+    blobs: the folder on its disk; stamps: the folder that records from which inputs an image was pushed; starts: seconds in which it starts to answer.
+    """
+
+    def __init__(self, address: str, crane: str, blobs: str, stamps: str, starts: float = 0.0, clock: Clock = SYSTEM) -> None:
         self.address = address
         self.crane = crane
         self.blobs = Path(blobs)
         self.stamps = Path(stamps)
+        self._clock, self._started = clock, clock.now() + starts
 
     def holds(self, image: Image) -> bool:
         """Whether the registry has this image, made from the current inputs."""
@@ -183,6 +188,7 @@ class Registry:
         repository, _colon, tag = name.rpartition(":")
         connection = http.client.HTTPConnection(self.address, timeout=10)
         try:
+            self._connect(connection)
             path = f"/v2/{repository}/{what or f'manifests/{tag}'}"
             headers = {"Accept": MANIFESTS, **({"Content-Type": kind} if kind else {}), **({} if size is None else {"Content-Length": str(size)})}
             connection.request(method, path, body or None, headers)
@@ -190,6 +196,16 @@ class Registry:
             return answer.status, answer.getheader(header, ""), answer.read()
         finally:
             connection.close()
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        """Connect, once the registry has started. Raises OSError."""
+        while True:
+            try:
+                return connection.connect()
+            except ConnectionRefusedError:
+                if self._clock.now() >= self._started:
+                    raise
+            self._clock.sleep(0.2)
 
     def _manifest(self, name: str) -> Path:
         return self.stamps.parent / "manifests" / _file_name(name)

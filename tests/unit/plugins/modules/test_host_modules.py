@@ -188,7 +188,8 @@ def test_certificates_are_issued_once(call, tmp_path):
     assert not call(local_pki, **options)["changed"]
 
 
-def test_images_need_their_files_and_their_registry(call, tmp_path):
+def test_images_need_their_files_and_their_registry(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(oci_images, "STARTS", 0.0)
     (tmp_path / "stamps").mkdir()
     image = {"name": "acme/program:v1", "files": {"/app": str(tmp_path / "prog*")}, "entrypoint": ["/app"]}
     options = {"registry": "127.0.0.1:9", "crane": "/bin/false", "blobs": str(tmp_path), "stamps": str(tmp_path / "stamps/images"), "images": [image]}

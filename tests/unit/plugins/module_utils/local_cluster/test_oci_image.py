@@ -13,10 +13,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import NOBODY, Image, Registry
+from fake_clock import FakeClock
 from local_servers import answers, closed_port, port_for_a_program
 from waiting import until
 
@@ -208,72 +211,30 @@ def _command(process):
     return b""
 
 
-def test_a_registry_that_starts_again_is_told_what_it_has(image, tmp_path):
-    """It keeps blobs on disk and forgets manifests. What an image was made of may be gone by then."""
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree/weights").write_bytes(b"w" * 100)
-    upper = Image("acme/model:v1", {}, ["/app/program"], trees={"/models/m": str(tmp_path / "tree")}, base=image.name)
-    with serving(tmp_path) as first:
-        first.push(image)
-        first.push(upper)
-    shutil.rmtree(tmp_path / "tree")
-    with serving(tmp_path) as second:
-        assert second.holds(image) and second.holds(upper)
-        subprocess.run([second.crane, "config", "--insecure", f"{second.address}/{upper.name}"], check=True, capture_output=True)
-    for blob in (tmp_path / "blobs/sha256").iterdir():
-        os.truncate(blob, 10)
-    with serving(tmp_path) as third:
-        assert not third.holds(image), "a disk that was full has cut a blob off"
-    shutil.rmtree(tmp_path / "blobs")
-    with serving(tmp_path) as fourth:
-        assert not fourth.holds(image), "its blobs are gone"
+def test_a_registry_that_has_just_been_started_is_waited_for(image, tmp_path):
+    stamp = tmp_path / "stamps/images/acme_program_v1"
+    stamp.parent.mkdir(parents=True)
+    stamp.write_text("a b", encoding="utf-8")
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler, bind_and_activate=False) as server:  # whose answer is that it knows no method
+        server.server_bind()
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
+        def held(clock, starts):
+            return Registry(f"127.0.0.1:{server.server_port}", CRANE, str(tmp_path), str(tmp_path / "stamps/images"), starts, clock).holds(image)
 
-def test_a_run_that_was_killed_while_it_pushed_leaves_nothing_that_stops_the_next(image, tmp_path):
-    with serving(tmp_path) as first:
-        first.push(image)
-    (manifest,) = [path for path in (tmp_path / "stamps").rglob("*") if path.is_file() and path.read_bytes().startswith(b"application/")]
-    (tmp_path / "stamps/packing").mkdir()
-    (tmp_path / "stamps/packing/layer.tar.zst").write_bytes(b"half of a layer")
-    for part in (b"", b"application/vnd.oci.image.manifest.v1+json\n{"):
-        manifest.write_bytes(part)
-        with serving(tmp_path) as next_one:
-            assert not next_one.holds(image)
-            next_one.push(image)
-            assert next_one.holds(image)
-    assert not (tmp_path / "stamps/packing").exists(), "gigabytes, for vLLM"
+        def start(now):
+            if now > 1008 and not serving.ident:
+                server.server_activate()
+                serving.start()
 
-
-def test_layers_that_no_image_has_any_more_go(registry, image, tmp_path):
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree/weights").write_bytes(b"w" * 100)
-    upper = Image("acme/model:v1", {}, ["/app/program"], trees={"/models/m": str(tmp_path / "tree")}, base=image.name)
-
-    def layers(name):
-        manifest = subprocess.run([registry.crane, "manifest", "--insecure", f"{registry.address}/{name}"], check=True, capture_output=True).stdout
-        return {layer["digest"].removeprefix("sha256:") for layer in json.loads(manifest)["layers"]}
-
-    registry.push(image)
-    registry.push(upper)
-    before = layers(upper.name)
-    (tmp_path / "program").write_bytes(b"\x7fELF" + b"q" * 4000)
-    registry.push(image)
-    assert before <= {blob.name for blob in (tmp_path / "blobs/sha256").iterdir()}, "the other image is still made of them"
-    registry.push(upper)
-    assert before & {blob.name for blob in (tmp_path / "blobs/sha256").iterdir()} == before & layers(upper.name)
-    assert before - layers(upper.name)
-
-
-def test_a_registry_that_lost_the_image_does_not_hold_it(registry, image, tmp_path):
-    registry.push(image)
-    (stamp,) = (tmp_path / "stamps/images").iterdir()
-    kept = stamp.read_text(encoding="utf-8")
-    stamp.write_text(kept[:20], encoding="utf-8")  # half a stamp, of a run that was cut off
-    assert not registry.holds(image)
-    stamp.write_text(kept, encoding="utf-8")
-    registry.push(Image(image.name, image.files, ["/app/other"]))
-    stamp.write_text(kept, encoding="utf-8")
-    assert not registry.holds(image)
+        for starts in (0.0, 60.0):
+            clock = FakeClock()
+            with pytest.raises(ConnectionRefusedError):
+                held(clock, starts)
+            assert starts <= sum(clock.sleeps) < starts + 1
+        clock = FakeClock(start)
+        assert held(clock, 60.0) is False and 7 < sum(clock.sleeps) < 9
+        server.shutdown()
 
 
 def test_crane_says_why_it_cannot_push(registry, image, tmp_path):
