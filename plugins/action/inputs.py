@@ -22,10 +22,11 @@ from ..module_utils.plan.build import PREFIX, Mistakes, explain, in_order, plan,
 from ..module_utils.plan.build import problems as problems_of
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
+from ..plugin_utils.compared_presets import preset_problems
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
 from ..plugin_utils.results import without_credentials
-from ..plugin_utils.role_options import locked_paths, missing_options, option_problems
+from ..plugin_utils.role_options import given, locked_paths, missing_options, option_problems
 from ..plugin_utils.run_files import remove_orphans
 
 CALLBACK = "llm_d.inference.fleet"
@@ -33,6 +34,7 @@ NO_PAGE = (
     f"There is no page for all clusters of this inventory: write callbacks_enabled = {CALLBACK} into section [defaults] of ansible.cfg,"
     f" or set ANSIBLE_CALLBACKS_ENABLED={CALLBACK}."
 )
+COMPARE = "llm_d.inference.compare"
 STATE, OURS = "llm_d_state", "llm_d.inference."
 CREATED = ("prerequisites", "gpu_operator", "record", "gateway_provider", "gaie_scheduler", "model_service")  # by these roles, in this order
 display = Display()
@@ -70,6 +72,9 @@ class ActionModule(ActionBase):
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
         found += self._options(variables) + self._backwards(user)
         found += without_credentials(user)
+        if COMPARE in [role.get_name() for role in self._roles()]:
+            options, wrong = given("compare", variables, self._templar.template)
+            found += [] if wrong else preset_problems(user, options, found)
         found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
         # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
         found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import collections.abc as c
 import typing as t
 
 from ansible.errors import AnsibleFilterError
@@ -13,6 +12,7 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils.benchmark import comparison as comparisons
 from ..module_utils.benchmark import comparison_page
 from ..module_utils.benchmark import comparison_run as measured
+from ..plugin_utils import compared_presets
 from ..plugin_utils.planning import plain
 
 
@@ -27,13 +27,7 @@ def comparison(runs: t.Any, about: t.Any = None, servers: t.Any = None) -> dict[
 
 def comparison_cases(presets: t.Iterable[t.Any]) -> list[dict[str, t.Any]]:
     """Name and scheduler block of each preset."""
-    return [_case(preset) for preset in presets]
-
-
-def _case(preset: t.Any) -> dict[str, t.Any]:
-    if isinstance(preset, c.Mapping):
-        return {"name": str(preset.get("name", "")), "scheduler": {key: value for key, value in preset.items() if key != "name"}}
-    return {"name": str(preset), "scheduler": {"preset": preset}}
+    return compared_presets.cases(presets)
 
 
 def comparison_load(workload: t.Any, stages: t.Any, warmup: t.Any = None) -> dict[str, t.Any]:

@@ -124,3 +124,17 @@ def test_a_list_is_answered_in_lines(job: Answer) -> None:
     done = job("benchmark", survey_rates="1\nfive\n8", survey_quick="")
     said = done.stdout + done.stderr
     assert done.returncode == 2 and "1 mistake" in said and "llm_d_benchmark.rates[1]: 'five'" in said, said
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(("answer", "status"), [("true", 2), ("false", 0), ("", 0)])
+def test_a_boolean_is_answered_in_words(job: Answer, answer: str, status: int) -> None:
+    """Of a cluster on which there is something to find."""
+    done = job("diagnose", survey_fail=answer, survey_requests="false")
+    assert done.returncode == status and "more findings" in done.stdout, done.stdout
+
+
+def test_several_choices_are_a_list(job: Answer) -> None:
+    done = job("compare_schedulers", survey_compared=["queue", "fastest"])
+    said = done.stdout + done.stderr
+    assert done.returncode == 2 and "1 mistake" in said and "compare_presets[1]: 'fastest'" in said, said
