@@ -108,7 +108,7 @@ def _play(root, tmp_path):
                 "vars": {"objects_artifacts": str(artifacts), "objects_definitions": "{{ facts.objects + facts.servers }}"},
             }
             (tmp_path / "templates").mkdir(exist_ok=True)
-            for role, name in (("gaie_scheduler", "scheduler"), ("gaie_scheduler", "provider_none"), ("model_service", "servers"), ("model_service", "pod")):
+            for role, name in (("gaie_scheduler", "scheduler"), ("gaie_scheduler", "provider_none"), ("model_service", "servers")):
                 text = (root / f"roles/{role}/templates/{name}.yml.j2").read_text(encoding="utf-8")
                 (tmp_path / f"templates/{name}.yml.j2").write_text(text, encoding="utf-8")
             facts = {"role": "x", "definitions": {"objects": "scheduler.yml.j2", "servers": "servers.yml.j2"}}
