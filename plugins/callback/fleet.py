@@ -35,11 +35,10 @@ from ansible.utils.display import Display
 from ..module_utils.common.objects import Facts, get_path, text
 from ..module_utils.http import s3
 from ..module_utils.validation import fleet
-from ..plugin_utils.failed_tasks import INPUTS, failed, unreachable
+from ..plugin_utils.run_facts import INPUTS, failed, stacks, unreachable
 
 SET_FACT = "ansible.builtin.set_fact"
 VALIDATION = "llm_d.inference.validation"
-STATISTIC = "inference_stacks"
 display = Display()
 
 
@@ -113,7 +112,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
                 page = None
         pages = [str(page)] if page else []
         if page and (bucket := next((seen["inputs"]["artifacts_s3"] for seen in found.values() if seen["inputs"].get("artifacts_s3")), None)):
-            pages.append(_kept(bucket, report, (stats.custom.get("_run") or {}).get(STATISTIC) or {}))
+            pages.append(_kept(bucket, report, stacks(stats)))
         for line in fleet.table([rows[host] for host in self.hosts if host in rows], pages):
             display.display(line)
 
@@ -121,12 +120,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         return self.seen.setdefault(result.host.get_name(), {})
 
 
-def _kept(bucket: Facts, report: Facts, stacks: Facts) -> str:
+def _kept(bucket: Facts, report: Facts, reports: Facts) -> str:
     """The URL of the page in the bucket, which leads to the reports there, or why it is not there."""
     prefix = f"{bucket['prefix']}/fleet/{report['time'].replace('-', '').replace(':', '')}"
     rows = []
     for row in report["clusters"]:
-        there = text(get_path(stacks, row["host"], "verdict", "reports", "s3"))
+        there = text(get_path(reports, row["host"], "verdict", "reports", "s3"))
         beside = there.startswith(s3.url_of(bucket, "", ""))
         rows.append({**row, "page": os.path.relpath(f"{there}/report.html", s3.url_of(bucket, prefix, "")) if beside else None})
     moved = {**report, "clusters": rows}

@@ -28,9 +28,8 @@ from ansible.utils.display import Display
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.validation import summary
-from ..plugin_utils.failed_tasks import failed, unreachable
+from ..plugin_utils.run_facts import failed, stacks, unreachable
 
-STATISTIC = "inference_stacks"
 display = Display()
 
 
@@ -68,7 +67,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
             return
         if self.empty and not stats.processed:
             display.display("nothing was done: the inventory has no hosts")
-        found = stats.custom.get("_run", {}).get(STATISTIC, {})
+        found = stacks(stats)
         for host in sorted(stats.processed):
             told = stats.summarize(host)
             failure = self.failures.get(host) if told["failures"] or told["unreachable"] else None

@@ -170,7 +170,7 @@ def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configu
     (approval,) = made.api.objects("workflow_approval_templates")
     assert approval["name"] == "llm-d: Approve the change"
     head, now, changes, *lines = approval["description"].splitlines()
-    assert head == "paris" and re.fullmatch(r"  Verdict by this file, before the change: NOT OK: \d+ of \d+ claims hold, not .*sim/picker.*\\.", now), now
+    assert head == "paris" and re.fullmatch(r"  Verdict by this file, before the change: NOT OK: \d+ of \d+ claims hold, not .*sim/picker.*\.", now), now
     assert changes == f"  Changes: {len(lines) - 1} differences." and "  - Deployment llm-d/sim-epp-solo: not there." in lines
     assert lines[-1] == "  Deletes: nothing."
     assert made.run() == 0  # the text stays

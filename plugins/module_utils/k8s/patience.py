@@ -47,10 +47,18 @@ class Patience:
         self._clock = clock
         self._until = 0.0
         self._spent = False
-        self._mark, self._credentials_mark = _mark(self._server), _mark(self._server, credentials)
-        self.accepted = bool(self._mark and self._mark.exists())
-        self.credentials_accepted = bool(self._credentials_mark and self._credentials_mark.exists())
+        self._server_mark, self._credentials_mark = _Mark(self._server), _Mark(self._server, credentials)
         self.reached = self.accepted
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the API server has accepted a request in this run."""
+        return self._server_mark.made
+
+    @property
+    def credentials_accepted(self) -> bool:
+        """The same of a request with these credentials."""
+        return self._credentials_mark.made
 
     def be_patient(self, seconds: float) -> None:
         """From now on, for so long, a request is repeated for up to SILENCE seconds, though none was accepted before, and not beyond. For modules that wait."""
@@ -105,19 +113,13 @@ class Patience:
 
     def _accept(self) -> None:
         self.reached = True
-        if not self.accepted:
-            self.accepted = True
-            _touch(self._mark)
-        if not self.credentials_accepted:
-            self.credentials_accepted = True
-            _touch(self._credentials_mark)
+        self._server_mark.make()
+        self._credentials_mark.make()
 
     def _give_up(self) -> None:
         """Later requests, such as those that look for the cause, do not wait anew."""
         self._spent = True
-        if self._mark:
-            with contextlib.suppress(OSError):
-                self._mark.unlink(missing_ok=True)
+        self._server_mark.take_back()
 
 
 def only_asks(method: str, path: str, query: t.Mapping[str, object] | None) -> bool:
@@ -133,13 +135,26 @@ def credentials_of(configuration: t.Any) -> str:
     return repr((configuration.api_key, configuration.username, configuration.password, certificate))
 
 
-def _mark(*of: str) -> Path | None:
-    """Its name discloses nothing to those who do not know the folder of the run, which is new in each."""
-    folder = os.environ.get(FOLDER)
-    return Path(folder) / f"llm_d-accepted-{hashlib.sha256(repr((folder, of)).encode()).hexdigest()[:16]}" if folder else None
+class _Mark:
+    """What a module of the run leaves for the later ones: an empty file, where the run has a folder. made: by this module, or by an earlier one.
 
+    Its name discloses nothing to those who do not know the folder of the run, which is new in each.
+    """
 
-def _touch(mark: Path | None) -> None:
-    if mark:
-        with contextlib.suppress(OSError):
-            mark.touch(mode=0o600)
+    def __init__(self, *of: str) -> None:
+        folder = os.environ.get(FOLDER)
+        self._path = Path(folder) / f"llm_d-accepted-{hashlib.sha256(repr((folder, of)).encode()).hexdigest()[:16]}" if folder else None
+        self.made = bool(self._path and self._path.exists())
+
+    def make(self) -> None:
+        """Make it once."""
+        if self._path and not self.made:
+            with contextlib.suppress(OSError):
+                self._path.touch(mode=0o600)
+        self.made = True
+
+    def take_back(self) -> None:
+        """Take it from later modules; for this one it stays made."""
+        if self._path:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)

@@ -23,6 +23,7 @@ GATEWAY_PODS = (
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 LOG_LINES = 400  # lines of a log that hold the cause: vLLM writes some 150 after it, of every process
 CREATORS = 3
+EVENTS = "100"  # of one question
 REVISION = "deployment.kubernetes.io/revision"
 # Labels that LeaderWorkerSet sets on everything it creates.
 
@@ -145,7 +146,7 @@ class Observer:
             return self._group_pods(obj, namespace)
         if (text(obj.get("apiVersion")).partition("/")[0], kind) in OPERATED:
             namespace = OPERATED[text(obj.get("apiVersion")).partition("/")[0], kind] or namespace
-            return [pod for pod in self._list(f"/api/v1/namespaces/{namespace}/pods", "") if _of_daemon_set(pod)]
+            return [pod for pod in self._list(f"/api/v1/namespaces/{namespace}/pods") if _of_daemon_set(pod)]
         selector = selector_text(mapping(get_path(obj, "spec", "selector")))
         if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
             return []
@@ -198,23 +199,14 @@ class Observer:
     def events(self, obj: Facts) -> list[Facts]:
         """Events of one object, oldest first."""
         namespace = text(get_path(obj, "metadata", "namespace")) or "default"
-        fields = f"involvedObject.uid={text(get_path(obj, 'metadata', 'uid'))}"
-        try:
-            found = self.cluster.find(f"/api/v1/namespaces/{namespace}/events", {"fieldSelector": fields, "limit": "100"})
-        except ApiError:
-            return []
-        return dicts(mapping(found).get("items"))
+        return self._list(f"/api/v1/namespaces/{namespace}/events", fields=f"involvedObject.uid={text(get_path(obj, 'metadata', 'uid'))}")
 
     def creations(self, obj: Facts) -> list[Facts]:
         """Events FailedCreate of a Deployment's ReplicaSets, oldest first."""
         namespace, name = (text(get_path(obj, "metadata", key)) for key in ("namespace", "name"))
         if obj.get("kind") != "Deployment":
             return []
-        try:
-            query = {"fieldSelector": "reason=FailedCreate,involvedObject.kind=ReplicaSet", "limit": "100"}
-            found = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/events", query)).get("items"))
-        except ApiError:
-            return []
+        found = self._list(f"/api/v1/namespaces/{namespace}/events", fields="reason=FailedCreate,involvedObject.kind=ReplicaSet")
         return [event for event in found if text(get_path(event, "involvedObject", "name")).rpartition("-")[0] == name]
 
     def log(self, pod: Facts, container: str, lines: int, previous: bool = False, stamps: bool = False) -> str:
@@ -235,9 +227,11 @@ class Observer:
         parts = [line.partition(" ") for line in self.log(pod, container, lines, previous, stamps=True).rstrip("\n").split("\n")]
         return parts[-1][0], "\n".join(line for _stamp, _space, line in parts)
 
-    def _list(self, path: str, selector: str) -> list[Facts]:
+    def _list(self, path: str, labels: str = "", fields: str = "") -> list[Facts]:
+        """The objects, or EVENTS of the events, that these selectors select."""
+        query = {"fieldSelector": fields, "limit": EVENTS} if fields else {"labelSelector": labels}
         try:
-            return dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
+            return dicts(mapping(self.cluster.find(path, query)).get("items"))
         except ApiError:
             # The object itself was read; related objects only add to messages.
             return []

@@ -55,7 +55,7 @@ class Wait:
         self._ends: dict[str, End] = {}
         self._again: dict[str, str] = {}
         self._terminal: dict[Ref, float] = {}
-        self._tries: dict[Ref, Try | None] = {}
+        self._tries: dict[Ref, Try] = {}
         self._surroundings = None if patient or state == "absent" else Surroundings(self.observer)
         self._around: dict[Ref, tuple[float, Around]] = {}
         self._hold: dict[Ref, float] = {}
@@ -111,14 +111,15 @@ class Wait:
     def _untried(self, ref: Ref, verdict: Verdict) -> bool:
         """Whether a failure was there when the wait began, and has not been tried again since. See tries."""
         first, obj = not self.verdicts, self._culprits.get(ref)
-        if not verdict.terminal or obj is None:
-            self._tries[ref] = None
+        known = self._tries.pop(ref, None)
+        if not verdict.terminal or obj is None or not (first or known):
             return False
         pods = self._contexts.get(ref, (0.0, Context()))[1].pods[:DETAIL]
         events = [event for found in (self.observer.creations(obj), *map(self.observer.events, pods)) for event in found]
-        seen, known = latest_try(obj, pods, events), self._tries.get(ref)
-        self._tries[ref] = seen if first or (seen and seen == known and self.elapsed < seen.within) else None
-        return self._tries[ref] is not None
+        seen = latest_try(obj, pods, events)
+        if seen and (first or seen == known and self.elapsed < seen.within):
+            self._tries[ref] = seen
+        return ref in self._tries
 
     def _view(self, ref: Ref, obj: Facts) -> Around:
         """What is around an object, read once in PODS seconds."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a callback keeps of a task that failed."""
+"""What callbacks keep of a run: a task that failed, what the run says of its stacks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ import typing as t
 from ..module_utils.common.objects import Facts
 
 INPUTS = "llm_d.inference.inputs"
+STATISTIC = "inference_stacks"
+
+
+def stacks(stats: t.Any) -> Facts:
+    """{HOST: {NAME: report}} of the statistics of a run, see role reports; empty where it has none."""
+    return (stats.custom.get("_run") or {}).get(STATISTIC) or {}
 
 
 def failed(result: t.Any) -> Facts:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a callback keeps of a task that failed."""
+"""What callbacks keep of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import types
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.plugin_utils.failed_tasks import INPUTS, failed, unreachable
+from ansible_collections.llm_d.inference.plugins.plugin_utils.run_facts import INPUTS, failed, stacks, unreachable
 
 
 def result(action: str = "ansible.builtin.fail", **said: t.Any) -> t.Any:
@@ -37,3 +37,10 @@ def test_mistakes_are_those_of_the_users_file() -> None:
 
 def test_a_host_that_is_not_reached() -> None:
     assert unreachable(result(msg="no route")) == {"task": "role : present | Apply", "msg": "no route", "reached": False}
+
+
+@pytest.mark.parametrize(
+    ("custom", "found"), [({}, {}), ({"_run": {}}, {}), ({"paris": {"inference_stacks": {"x": 1}}}, {}), ({"_run": {"inference_stacks": {"x": 1}}}, {"x": 1})]
+)
+def test_the_stacks_of_a_run(custom: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    assert stacks(types.SimpleNamespace(custom=custom)) == found
