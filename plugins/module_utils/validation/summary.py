@@ -28,13 +28,14 @@ def lines(reports: c.Mapping[str, Facts], failure: Facts | None) -> list[str]:
     ends = [("endpoint", each["endpoint"]) for each in reports.values() if each.get("endpoint")]
     ends += [("versions", _versions(each["versions"])) for each in reports.values() if each.get("versions")]
     ends += [("reports", place) for place in dict.fromkeys(place for each in reports.values() for place in _places(each["reports"]))]
-    ends = ends[: LINES - len(rows)]
     wide = max((len(name) for name, _said in [*rows, *ends]), default=0)
+    last = [line for name, said in ends for line in (_wrapped(name, said, wide, 2) if name == "versions" else [f"{name:{wide}}  {one_line(str(said))}"])]
+    last = last[: LINES - len(rows)]
     shown: list[str] = []
     for number, (name, said) in enumerate(rows):  # what a short one leaves is for the next ones
-        room = LINES - len(ends) - len(shown)
+        room = LINES - len(last) - len(shown)
         shown += _wrapped(name, said, wide, max(1, room // (len(rows) - number)))
-    return [*shown, *(f"{name:{wide}}  {one_line(str(said))}" for name, said in ends)]
+    return [*shown, *last]
 
 
 def _wrapped(name: str, said: str, wide: int, most: int) -> list[str]:

@@ -15,6 +15,7 @@ import time
 
 import plays
 import pytest
+from job_output import plain, wide
 from local_servers import serve
 from teardown_api import KINDS, NAMESPACES, ROOT, Api, labels
 
@@ -155,8 +156,11 @@ def test_tags_do_not_leave_out_the_question(tmp_path, api):
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):
-    done = subprocess.run(command(tmp_path), cwd=plays.ROOT, env=plays.environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
+    """As in AWX, which shows results as JSON, in 80 columns."""
+    given = {"cwd": plays.ROOT, "env": plays.environment(ANSIBLE_CALLBACK_RESULT_FORMAT="json"), "stdin": subprocess.DEVNULL}
+    done = subprocess.run(command(tmp_path, llm_d_namespace="llm-d-of-a-team"), capture_output=True, check=False, timeout=120, **given)
     assert BEGUN in done.stdout and ASKS not in done.stdout + done.stderr
+    assert b"of-a-team" in done.stdout and wide(plain(done.stdout.decode())) == []
 
 
 def test_nobody_is_asked_by_awx(tmp_path, api):

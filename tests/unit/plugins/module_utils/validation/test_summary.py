@@ -29,6 +29,14 @@ def test_a_verdict_says_where_the_stack_answers_and_where_the_reports_are() -> N
     ]
 
 
+def test_versions_take_a_second_line_where_they_have_to() -> None:
+    long = {**VERSIONS, "gateway": {"provider": "envoy_ai_gateway", "version": "1.10.3"}}
+    assert lines({"verdict": report(endpoint="http://10.0.0.7", versions=long)}, None)[2:4] == [
+        "versions  scheduler-0.7, envoy_ai_gateway 1.10.3, Kubernetes v1.34.4,",
+        "          llm_d.inference 0.1.0",
+    ]
+
+
 def test_a_failure_is_named_whatever_a_report_says() -> None:
     """It may be another one, such as of a run that has found differences and cannot restore them."""
     failure = {"task": "llm_d.inference.prerequisites : preflight | Fail", "msg": "the cluster has\n\x1b[31mno CRDs"}
