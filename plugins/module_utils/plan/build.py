@@ -137,13 +137,6 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += gateway_problems({**user, SERVICES: services}) + profile_problems(user[PROFILES], names)
         found += suffix_problems(user, default_name(user["llm_d_gateway"]["provider"]))
     user[SERVICES], wrong = _complete_services(services, user, scalars_right)
-    if scalars_right and any(names):
-        told = {problem.path for problem in found}
-        wrong = [_where_written(problem, own[SERVICES], user[PROFILES]) for problem in wrong]
-        # A mistake in a profile is told once, however many services use it.
-        wrong = list(
-            {(problem.path, problem.reason): problem for problem in wrong if not (problem.path.startswith(PROFILES) and problem.path in told)}.values()
-        )
     if own.get(SERVICES) is None and scalars_right:
         # Not said is not none: a play with the wrong inventory must not delete what is there.
         user[PRUNE] = {**user[PRUNE], "services": False}
@@ -153,34 +146,45 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += leader_worker_problems(user, user[SERVICES])
         found += benchmark_problems(user["llm_d_benchmark"], referable(called, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
-    return user, in_order(found + wrong or _picker_problems(user))
+    wrong = wrong if found or wrong else _pod_problems(user)
+    return user, in_order(found + (_written(wrong, own[SERVICES], user, {problem.path for problem in found}) if scalars_right and wrong else wrong))
 
 
-def _server_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """What the user adds to model servers and may not."""
-    added = any(block[name] for block in (service, service["prefill"]) for name in BLOCKS)
-    return pod_problems(service, path, _servers(_referring(service, user), user, {})) if added else []
-
-
-def _picker_problems(user: Facts) -> list[Problem]:
-    """What the user adds to endpoint pickers and may not; their pods depend on the gateway, so that all else has to be right."""
-    added = [(index, service) for index, service in enumerate(user[SERVICES]) if any(service["scheduler"][name] for name in BLOCKS)]
-    gateway = planned_gateway(user, {}) if added else {}
-    found = []
-    for index, service in added:
-        picker = scheduler(_referring(service, user), user, _release(user), gateway, {}, service["configuration"])
-        found += picker_pod_problems(service["scheduler"], f"{SERVICES}[{index}].scheduler", picker["ours"])
+def _pod_problems(user: Facts) -> list[Problem]:
+    """What the user adds to pods and may not; these depend on all else in the file, which has to be right."""
+    found, gateway = [], planned_gateway(user, {})
+    for index, service in enumerate(user[SERVICES]):
+        path, settings, referring = f"{SERVICES}[{index}]", service["scheduler"], _referring(service, user)
+        if any(block[name] for block in (service, service["prefill"]) for name in BLOCKS):
+            found += pod_problems(service, path, _servers(referring, user, {}))
+        if any(settings[name] for name in BLOCKS):
+            picker = scheduler(referring, user, _release(user), gateway, {}, service["configuration"])
+            found += picker_pod_problems(settings, f"{path}.scheduler", picker["ours"])
     return found
+
+
+def _written(found: t.Sequence[Problem], services: t.Any, user: Facts, told: set[str]) -> list[Problem]:
+    """The problems where the user writes what they are of: in an override, a profile, or the element. services: as given; told: paths of other problems.
+
+    A mistake in a profile is told once, however many services use it.
+    """
+    made = {(problem.path, problem.reason): problem for problem in (_where_written(problem, services, user) for problem in found)}
+    return [problem for problem in made.values() if not (problem.path.startswith(PROFILES) and problem.path in told)]
 
 
 def _release(user: Facts) -> Facts:
     return {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
 
 
-def _where_written(problem: Problem, services: t.Sequence[t.Any], profiles: Facts) -> Problem:
-    """The problem in its profile where the value is not in the element."""
+def _where_written(problem: Problem, services: t.Sequence[t.Any], user: Facts) -> Problem:
+    """The problem in its override or profile where the value is not in the element."""
     place = re.match(rf"{SERVICES}\[(\d+)\]", problem.path)
-    return in_profile(problem, place.group(0), services[int(place.group(1))], profiles) if place else problem
+    if not place:
+        return problem
+    path, element = place.group(0), services[int(place.group(1))]
+    _block, override = overriding_scheduler(element, user[OVERRIDES], name_suffix(user))
+    moved = relocated(problem, path, override, user[OVERRIDES])
+    return in_profile(problem, path, element, user[PROFILES]) if moved is problem else moved
 
 
 def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[list[Facts], list[Problem]]:
@@ -193,7 +197,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     overrides, ending = user[OVERRIDES], name_suffix(user) if scalars_right else ""
     for index, element in enumerate(value):
         path = f"{SERVICES}[{index}]"
-        scheduler_block, place = overriding_scheduler(element, overrides, ending)
+        scheduler_block, _place = overriding_scheduler(element, overrides, ending)
         if scheduler_block is not None:
             element = {**element, "scheduler": scheduler_block}
         service, wrong = complete({} if element is None else element, SERVICE, path)
@@ -211,8 +215,8 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if not wrong:
             right.append((path, service))
             if scalars_right:
-                wrong = service_problems(service, path, user) or _server_problems(service, path, user)
-        found += [relocated(problem, path, place, overrides) for problem in wrong]
+                wrong = service_problems(service, path, user)
+        found += wrong
     unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
     names = [service["name"] for _path, service in named]

@@ -16,6 +16,7 @@ from .fields import Field
 
 TEMPLATE, POD, CONTAINER = "PodTemplateSpec", "PodSpec", "Container"
 DIRECTIVE = "$patch"
+_REPLACE, _DELETE = {DIRECTIVE: "replace"}, {DIRECTIVE: "delete"}
 BLOCKS = {"pod": POD, "container": CONTAINER}  # by the name of the option
 _SCALARS = {
     "string": Field("str", "A string."),
@@ -80,10 +81,10 @@ def _value(name: str) -> Field:
 _UNDERSTOOD = f"Fields that Kubernetes {OLDEST.rpartition('.')[0]} or {NEWEST.rpartition('.')[0]} has are understood."
 
 
-def pod_field(of: str, container: str = "container") -> Field:
-    """The option for what is added to the pods `of` something. container: the name of the option beside it for their container."""
+def pod_field(of: str) -> Field:
+    """The option `pod` for what is added to the pods `of` something."""
     fields = {"labels": _LABELS, "annotations": _ANNOTATIONS, **(definition(POD).fields or {})}
-    theirs = dict.fromkeys(types(CONTAINER).keys() - fields.keys(), f"Write it under {container}.")
+    theirs = dict.fromkeys(types(CONTAINER).keys() - fields.keys(), "Write it under container.")
     theirs |= dict.fromkeys(("metadata", "spec"), "Write what is in it here, without it.")
     text = (
         f"What to add to the pods {of}: C(labels), C(annotations) and any field of a PodSpec, in Kubernetes' own words, merged as C(kubectl patch) does. See"
@@ -92,11 +93,11 @@ def pod_field(of: str, container: str = "container") -> Field:
     return Field("dict", text, fields=fields, elsewhere=theirs, example={"runtimeClassName": "nvidia"})
 
 
-def container_field(of: str, pod: str = "pod") -> Field:
-    """The option for what is added to the container `of` something. pod: the name of the option beside it for the whole pod."""
+def container_field(of: str) -> Field:
+    """The option `container` for what is added to the container `of` something."""
     fields = {name: field for name, field in (definition(CONTAINER).fields or {}).items() if name != "name"}
-    theirs = dict.fromkeys(types(POD).keys() - fields.keys(), f"Write it under {pod}.")
-    theirs["name"] = f"Take it out: this is the container that we make. Write another one under {pod}.containers."
+    theirs = dict.fromkeys(types(POD).keys() - fields.keys(), "Write it under pod.")
+    theirs["name"] = "Take it out: this is the container that we make. Write another one under pod.containers."
     text = f"What to add to the container {of}: any field of a container, in Kubernetes' own words, merged as C(kubectl patch) does. See C(docs/pods.md)."
     return Field("dict", text, fields=fields, elsewhere=theirs, example={"workingDir": "/srv"})
 
@@ -104,7 +105,8 @@ def container_field(of: str, pod: str = "pod") -> Field:
 def merged(base: t.Any, over: t.Any, kind: Type, patch: bool = False) -> t.Any:
     """A value of a type with a patch over it, as `kubectl patch` merges (strategic merge), but that new elements of a list come last.
 
-    `null` removes a field, and stays where the value is a patch itself. Source: k8s.io/apimachinery/pkg/util/strategicpatch.
+    patch: the value is a patch itself, and what is returned does what both do one after the other: a `null` and a directive stay in it.
+    Source: k8s.io/apimachinery/pkg/util/strategicpatch.
     """
     if isinstance(over, dict):
         return _merged_mapping(base, over, kind, patch)
@@ -116,28 +118,34 @@ def merged(base: t.Any, over: t.Any, kind: Type, patch: bool = False) -> t.Any:
 
 
 def _merged_mapping(base: t.Any, over: Facts, kind: Type, patch: bool) -> Facts:
-    directive = over.get(DIRECTIVE)
-    found: Facts = dict(base) if isinstance(base, dict) and directive not in ("replace", "delete") else {}
+    directive, known = over.get(DIRECTIVE), types(kind.name)
     if directive == "delete":
-        return {}
-    known = types(kind.name)
+        return dict(_DELETE) if patch else {}
+    found: Facts = dict(base) if isinstance(base, dict) and directive != "replace" else {}
+    if patch and (directive == "replace" or found.get(DIRECTIVE) == "delete"):
+        found = dict(_REPLACE)
     for key, value in over.items():
         if value is None and not patch:
             found.pop(key, None)
         elif key != DIRECTIVE:
-            found[key] = merged(found.get(key), value, known.get(key, Type(kind.of)), patch)
+            gone = patch and key in found and found[key] is None
+            below = ([_REPLACE] if isinstance(value, list) else _REPLACE) if gone else found.get(key)
+            found[key] = merged(below, value, known.get(key, Type(kind.of)), patch)
     return found
 
 
 def _merged_list(base: list[t.Any], over: list[t.Any], kind: Type, patch: bool) -> list[t.Any]:
-    found = [] if {DIRECTIVE: "replace"} in over else list(base)
+    found = list(base) if _REPLACE not in over else [_REPLACE] if patch else []
     for item in over:
-        if item == {DIRECTIVE: "replace"}:
+        if item == _REPLACE:
             continue
         key = mapping(item).get(kind.by)
         place = next((index for index, other in enumerate(found) if key is not None and mapping(other).get(kind.by) == key), len(found))
         before = found[place] if place < len(found) else None
-        found[place : place + 1] = [] if mapping(item).get(DIRECTIVE) == "delete" else [merged(before, item, Type(kind.of), patch)]
+        if mapping(item).get(DIRECTIVE) == "delete":
+            found[place : place + 1] = [item] if patch else []
+        else:
+            found[place : place + 1] = [merged(before, item, Type(kind.of), patch)]
     return found
 
 

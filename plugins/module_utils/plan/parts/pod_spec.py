@@ -40,7 +40,7 @@ def template_of(container: str, pod: Facts, metadata: Facts, placed: Facts) -> F
         "name": container,
         "image": pod["image"],
         "imagePullPolicy": pod["image_pull_policy"],
-        **({"command": pod["command"]} if pod["command"] else {}),
+        **({"command": pod["command"]} if pod.get("command") else {}),
         "args": pod["args"],
         "env": pod["env"],
         "ports": pod["container_ports"],

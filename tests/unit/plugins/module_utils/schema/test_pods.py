@@ -130,6 +130,52 @@ def test_null_removes_and_stays_in_a_patch() -> None:
     assert merged({"hostname": "a"}, {"hostname": None}, SPEC, patch=True) == {"hostname": None}
 
 
+NAMES, WORDS = st.sampled_from(["one", "two", "three"]), st.sampled_from(["x", "y"]) | st.none()
+DIRECTIVES = st.fixed_dictionaries({}, optional={"$patch": st.sampled_from(["delete", "replace", "merge"])})
+
+
+def made_of(directives: t.Any, **fields: t.Any) -> t.Any:
+    """Mappings with some of the fields, and directives where there are any."""
+    whole = st.fixed_dictionaries({}, optional=fields)
+    return st.builds(lambda value, more: {**value, **more}, whole, directives) if directives is not None else whole
+
+
+def named(directives: t.Any, items: t.Any) -> t.Any:
+    """Lists of items that have a name each, and directives where there are any."""
+    found = st.dictionaries(NAMES, items, max_size=3).map(lambda by: [{**item, "name": name} for name, item in by.items()])
+    return (
+        st.builds(lambda listed, replaced: [*([{"$patch": "replace"}] if replaced else []), *listed], found, st.booleans()) if directives is not None else found
+    )
+
+
+def specs(directives: t.Any) -> t.Any:
+    """PodSpecs, or patches of them where there are directives."""
+    nothing = st.none() if directives is not None else st.nothing()
+    volumes = made_of(directives, emptyDir=made_of(directives, medium=WORDS, sizeLimit=WORDS) | nothing, hostPath=made_of(directives, path=WORDS) | nothing)
+    return made_of(
+        directives,
+        hostname=WORDS,
+        nodeSelector=st.dictionaries(NAMES, WORDS) | nothing,
+        securityContext=made_of(directives, fsGroup=WORDS, seLinuxOptions=made_of(directives, level=WORDS, role=WORDS) | nothing) | nothing,
+        tolerations=st.lists(made_of(None, key=WORDS), max_size=2) | nothing,
+        volumes=named(directives, volumes) | nothing,
+    )
+
+
+def without_null(value: t.Any) -> t.Any:
+    """An object as Kubernetes keeps it, without `null`; merged lists by name, since a patch puts an element elsewhere that it takes out and back in."""
+    if isinstance(value, dict):
+        return {key: without_null(item) for key, item in value.items() if item is not None}
+    return sorted((without_null(item) for item in value), key=lambda item: item.get("name", "")) if isinstance(value, list) else value
+
+
+@given(specs(None), specs(DIRECTIVES), specs(DIRECTIVES))
+@examples(1000)
+def test_a_patch_over_a_patch_does_what_both_do(spec: t.Any, first: t.Any, second: t.Any) -> None:
+    one_by_one = merged(merged(without_null(spec), first, SPEC), second, SPEC)
+    assert without_null(merged(without_null(spec), merged(first, second, SPEC, patch=True), SPEC)) == without_null(one_by_one)
+
+
 def test_what_is_required_is_named() -> None:
     assert [*missing(OURS, SPEC)] == []
     lacking = {**OURS, "volumes": [{"name": "a", "secret": {"items": [{"key": "k"}]}}], "topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}

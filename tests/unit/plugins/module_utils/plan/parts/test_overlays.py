@@ -181,10 +181,26 @@ def test_another_preset_keeps_what_is_added_and_adds_to_it() -> None:
     assert picker["priorityClassName"] == "high" and [volume["name"] for volume in picker["volumes"]][-2:] == ["a", "b"]
 
 
-def test_what_an_endpoint_picker_lacks_is_told_once_all_else_is_right() -> None:
+def test_a_directive_over_a_profile_reaches_what_is_ours() -> None:
+    file = {**file_of(profile="house", pod={"securityContext": {"$patch": "replace", "fsGroup": 5}}), "llm_d_profiles": {"house": {"pod": {"hostname": "x"}}}}
+    found = spec(plan(file)["services"][0]["server"])
+    assert found["hostname"] == "x" and found["securityContext"] == {"fsGroup": 5}
+
+
+def test_what_an_endpoint_picker_lacks_is_told_with_what_servers_may_not_have() -> None:
     lacking = {"preset": "queue", "pod": {"volumes": [{"emptyDir": {}}], "initContainers": [{"image": "x"}]}}
-    assert list(told(scheduler=lacking)) == ["scheduler.pod.initContainers[0].name", "scheduler.pod.volumes[0].name"]
-    assert list(told(scheduler=lacking, container={"args": ["x"]})) == ["container.args"]
+    missing = ["scheduler.pod.initContainers[0].name", "scheduler.pod.volumes[0].name"]
+    assert list(told(scheduler=lacking)) == missing and list(told(scheduler=lacking, container={"args": ["x"]})) == ["container.args", *missing]
+    assert list(told(scheduler=lacking, replicas=-1)) == ["replicas"]
+
+
+def test_what_may_not_be_added_is_told_where_it_is_written() -> None:
+    wrong = {"pod": {"serviceAccountName": "x"}}
+    assert [problem.path for problem in problems({**file_of(), "llm_d_scheduler_overrides": {"*": wrong}})] == [
+        "llm_d_scheduler_overrides.*.pod.serviceAccountName"
+    ]
+    profile = {**file_of(profile="house"), "llm_d_profiles": {"house": {"scheduler": wrong, "container": {"image": "a/b:1"}}}}
+    assert [problem.path for problem in problems(profile)] == ["llm_d_profiles.house.container.image", "llm_d_profiles.house.scheduler.pod.serviceAccountName"]
 
 
 def test_all_that_is_ours_is_told_once_and_where_it_is_written() -> None:
