@@ -13,7 +13,7 @@ from ..common.text import one_line, pluralize
 from ..common.yaml_text import to_yaml
 from ..k8s.platform import detect, older
 from ..plan.gateways.gateway import default_name, proxy_service
-from ..preflight.capacity import default_storage_class
+from ..preflight.named_objects import default_storage_class
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.gpus import DRIVER_THERE
 from ..releases.lines import LEADER_WORKER_SET, MINIMUM

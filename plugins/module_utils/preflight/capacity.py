@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on what a namespace allows: quotas, limit ranges, storage. Pure."""
+"""Findings on what a namespace allows: quotas and limit ranges. Pure."""
 
 from __future__ import annotations
 
@@ -149,50 +149,4 @@ def _of_container(container: Facts, part: str, resource: str) -> Decimal:
     return amount(container[part].get(resource, 0))
 
 
-def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The PersistentVolumeClaims of models exist and have not lost their volume."""
-    there = mapping(facts.get("claims"))
-    for wanted in needs["claims"]:
-        found = there.get(wanted["name"], "unread")
-        if found is None:
-            default = default_storage_class(facts)
-            hint = f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
-            yield PreflightFinding(
-                "storage/claim",
-                f"{wanted['path']} names a PersistentVolumeClaim that is not there.",
-                "none",
-                wanted["name"],
-                "Create it, with the model on it." + hint,
-            )
-        elif isinstance(found, dict) and text(get_path(found, "status", "phase")) == "Lost":
-            yield PreflightFinding(
-                "storage/lost",
-                f"The PersistentVolumeClaim {wanted['name']} has lost its volume.",
-                "Lost",
-                "Bound",
-                "Bring its volume back, or make another claim.",
-            )
-
-
-def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The StorageClasses of the claims that we create exist."""
-    if not isinstance(facts.get("storage_classes"), dict):  # not readable
-        return
-    known = mapping(facts["storage_classes"])
-    for wanted in needs["storage_classes"]:
-        name, listed = wanted["class_name"], ", ".join(sorted(known)) or "none"
-        if name and name not in known:
-            yield PreflightFinding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
-        elif not name and not default_storage_class(facts):
-            fix = f"Write one under {wanted['path']}, or mark one as the default."
-            yield PreflightFinding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
-
-
-CHECKS = (quotas, unstated, limit_ranges, storage, storage_classes)
-
-
-def default_storage_class(facts: Facts) -> str | None:
-    """The default StorageClass; None where there is none, or it was not read."""
-    marked = "storageclass.kubernetes.io/is-default-class"
-    classes = mapping(facts.get("storage_classes"))
-    return next((name for name, item in classes.items() if mapping(get_path(item, "metadata", "annotations")).get(marked) == "true"), None)
+CHECKS = (quotas, unstated, limit_ranges)

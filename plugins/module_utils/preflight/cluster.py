@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on the cluster: platform, versions, permissions, namespaces, Secrets, and the control host. Pure."""
+"""Findings on the cluster: platform, versions, permissions, namespaces, and the control host. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ..releases.tools import broken
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
-_FILES = (".dockerconfigjson", "tls.crt")  # keys of Secrets that hold files, which may end with a line end
 
 
 def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -125,35 +124,6 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "Take llm_d_run_as_user out, or write one such as 65532.",
             "warning",
         )
-
-
-def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Every Secret that pods refer to exists and has its key, and what is sent in headers is nothing but the credential. Values are not kept."""
-    there = mapping(facts.get("secrets"))
-    for wanted in needs["secrets"]:
-        name = f"{wanted['namespace']}/{wanted['name']}"
-        keys = there.get(name, "unread")
-        if keys is None:
-            yield PreflightFinding(
-                "secret/missing", f"{wanted['path']} names a Secret that is not there.", "none", f"Secret {name}", f"Create it, with key {wanted['key']}."
-            )
-        elif mapping(keys).get(wanted["key"]) and wanted["key"] not in _FILES:
-            yield PreflightFinding(
-                "secret/padded",
-                f"{wanted['path']} names a Secret whose value has blanks, a line end, quotes or 'Bearer' around it, which no server takes.",
-                f"Secret {name}, key {wanted['key']}",
-                "the value alone",
-                f"Write it again, such as: kubectl -n {wanted['namespace']} create secret generic {wanted['name']} --from-literal={wanted['key']}=VALUE"
-                " (--from-file keeps the line end of a file).",
-            )
-        elif isinstance(keys, (dict, list)) and wanted["key"] not in keys:
-            yield PreflightFinding(
-                "secret/key",
-                f"{wanted['path']} names a Secret without the key that is read.",
-                ", ".join(keys) or "no key",
-                wanted["key"],
-                f"Put the value under {wanted['key']}.",
-            )
 
 
 def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -273,4 +243,4 @@ def _in_network(address: str, network: str) -> bool:
         return False
 
 
-CHECKS = (platform, kubernetes, openshift, permissions, namespaces, secrets, control_host)
+CHECKS = (platform, kubernetes, openshift, permissions, namespaces, control_host)

@@ -12,6 +12,7 @@ import base64
 import functools
 import re
 import typing as t
+from urllib.parse import quote
 
 from ..common.labels import MANAGED_BY, PART_OF, PICKER, label_selector
 from ..common.objects import Facts, dicts, get_path, mapping, text
@@ -26,10 +27,19 @@ from .running import KINDS, MANAGER
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
 _UNREAD = object()
+# Paths of the objects that a file may name.
+_NAMED = {
+    "Secret": "/api/v1/namespaces/{namespace}/secrets/{name}",
+    "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps/{name}",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses/{name}",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses/{name}",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers/{name}",
+}
 # What a starting file needs of `collect`, which is asked for nothing that belongs to one deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
-    **{name: [] for name in ("namespaces", "made", "claims", "secrets", "rights", "objects")},
+    **{name: [] for name in ("namespaces", "made", "named", "rights", "objects")},
     **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controllers": [], "rivals": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
@@ -48,8 +58,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         "quotas": lambda: _items(cluster, f"/api/v1/namespaces/{home}/resourcequotas"),
         "limit_ranges": lambda: _items(cluster, f"/api/v1/namespaces/{home}/limitranges"),
         "storage_classes": lambda: _by_name(_items(cluster, "/apis/storage.k8s.io/v1/storageclasses")),
-        "claims": lambda: {claim["name"]: _one(cluster, f"/api/v1/namespaces/{home}/persistentvolumeclaims/{claim['name']}") for claim in needs["claims"]},
-        "secrets": lambda: _secrets(cluster, needs["secrets"]),
+        "named": lambda: _named(cluster, needs["named"]),
         "objects": lambda: [item for found in Observer(cluster, references(needs["objects"]), skip_forbidden=True).fetch().values() for item in found],
         "pods": lambda: _items(cluster, "/api/v1/pods"),
         "node_autoscalers": lambda: node_autoscalers.observe(cluster, groups),
@@ -216,14 +225,22 @@ def _crds(cluster: Cluster) -> Facts:
     return found
 
 
-def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
-    """{namespace/name: {key: whether more than a credential is in its value}, None if the Secret does not exist}. Values are not kept."""
+def _named(cluster: Cluster, wanted: list[Facts]) -> Facts:
+    """{object: what the API server has, None if it does not exist}, as far as the account may read it. Of what has values, only {keys}.
+
+    keys: {key: whether more than a credential is in the value}.
+    """
     found = {}
-    for each in wanted:
-        secret = cluster.find(f"/api/v1/namespaces/{each['namespace']}/secrets/{each['name']}")
-        data = mapping(secret.get("data")) if secret else {}
-        found[f"{each['namespace']}/{each['name']}"] = {key: _padded(text(value)) for key, value in sorted(data.items())} if secret else None
+    for name, each in {each["object"]: each for each in wanted}.items():
+        one = _tried(functools.partial(_one, cluster, _NAMED[each["kind"]].format(**{**each, "name": quote(each["name"], safe="")})))
+        if one is not _UNREAD:
+            found[name] = _keys(one) if one and each["kind"] in ("Secret", "ConfigMap") else one
     return found
+
+
+def _keys(obj: Facts) -> Facts:
+    data = {**mapping(obj.get("binaryData")), **mapping(obj.get("data"))}
+    return {"keys": {key: _padded(text(value)) for key, value in sorted(data.items())}}
 
 
 _BLANKS = " \t\r\n\v\f\xa0\u200b\u2060\ufeff"

@@ -14,11 +14,11 @@ from ..common.objects import Facts, mapping, text
 from ..common.text import pluralize
 from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
 from ..releases.lines import ACCELERATORS
-from . import capacity, cluster, gateway, operators, ownership, pools, room
-from .capacity import default_storage_class
+from . import capacity, cluster, gateway, named_objects, operators, ownership, pools, room
 from .finding import PreflightFinding
+from .named_objects import default_storage_class
 
-_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *room.CHECKS, *capacity.CHECKS)
+_CHECKS = (*cluster.CHECKS, *named_objects.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *room.CHECKS, *capacity.CHECKS)
 WIDTH = 68  # columns of what people read, which a callback indents and quotes
 # API groups that are part of the summary.
 _GROUPS = (

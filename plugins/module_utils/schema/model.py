@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..releases.deployed import ENGINE_DEFAULTS
+from .environment import environment_field
 from .fields import Field
 
 _ADAPTER = {
@@ -142,7 +143,7 @@ ENGINE = {
     "args": Field(
         "list", "Additional command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")
     ),
-    "env": Field("map", "Additional environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
+    "env": environment_field(""),
     "api_key_secret": Field(
         "str",
         (

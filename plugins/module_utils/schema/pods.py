@@ -27,10 +27,37 @@ _SCALARS = {
     "object": Field("any", "A mapping."),
 }
 _DIRECTIVE = Field("str", "C(delete), C(replace) or C(merge), as in a patch for C(kubectl patch).", choices=("delete", "replace", "merge"))
+# Objects that pods name: {definition: (their kind, the field with the name, the field with the key that is read)}.
+_NAMED = {
+    "SecretKeySelector": [("Secret", "name", "key")],
+    "SecretEnvSource": [("Secret", "name", "")],
+    "SecretProjection": [("Secret", "name", "")],
+    "SecretVolumeSource": [("Secret", "secretName", "")],
+    "LocalObjectReference": [("Secret", "name", "")],
+    "ConfigMapKeySelector": [("ConfigMap", "name", "key")],
+    "ConfigMapEnvSource": [("ConfigMap", "name", "")],
+    "ConfigMapProjection": [("ConfigMap", "name", "")],
+    "ConfigMapVolumeSource": [("ConfigMap", "name", "")],
+    "PersistentVolumeClaimVolumeSource": [("PersistentVolumeClaim", "claimName", "")],
+    "CSIVolumeSource": [("CSIDriver", "driver", "")],
+    POD: [("PriorityClass", "priorityClassName", ""), ("RuntimeClass", "runtimeClassName", "")],
+}
+CLUSTER_WIDE = ("PriorityClass", "RuntimeClass", "CSIDriver")  # without a namespace
 # Values of others, which messages do not show.
 _SECRET = {("EnvVar", "value")}
 _LABELS = Field("map", "Labels.", keys="label_key", elements=Field("str", "The value.", format="label_value", nullable=True))
 _ANNOTATIONS = Field("map", "Annotations.", keys="label_key", elements=Field("str", "The value.", nullable=True))
+
+
+Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or (key, value) of an element of a list that is merged by this key
+
+
+class Named(t.NamedTuple):
+    """An object that pods name. key: that is read of it; empty for the whole."""
+
+    kind: str
+    name: str
+    key: str
 
 
 class Type(t.NamedTuple):
@@ -149,8 +176,8 @@ def _merged_list(base: list[t.Any], over: list[t.Any], kind: Type, patch: bool) 
     return found
 
 
-def missing(value: t.Any, kind: Type) -> c.Iterator[tuple[t.Any, ...]]:
-    """Where a value of a type lacks what Kubernetes requires. A step is a key, the number of an element, or (key, value) of an element of a merged list."""
+def missing(value: t.Any, kind: Type) -> c.Iterator[Steps]:
+    """Where a value of a type lacks what Kubernetes requires."""
     known = types(kind.name)
     if isinstance(value, dict):
         yield from ((name,) for name, each in known.items() if each.required and name not in value)
@@ -160,3 +187,16 @@ def missing(value: t.Any, kind: Type) -> c.Iterator[tuple[t.Any, ...]]:
         for index, item in enumerate(value):
             step = (kind.by, item.get(kind.by)) if kind.by else index
             yield from ((step, *steps) for steps in missing(item, Type(kind.of)))
+
+
+def named(value: t.Any, kind: Type) -> c.Iterator[tuple[Steps, Named]]:
+    """(where, what) of the objects that have to exist for a value of a type."""
+    known = types(kind.name)
+    if isinstance(value, dict) and value.get("optional") is not True:
+        yield from (((field,), Named(of, value[field], value.get(key) or "")) for of, field, key in _NAMED.get(kind.name, ()) if value.get(field))
+        for key, item in value.items():
+            yield from (((key, *steps), what) for steps, what in named(item, known.get(key, Type(kind.of))))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            step = (kind.by, item.get(kind.by)) if kind.by else index
+            yield from (((step, *steps), what) for steps, what in named(item, Type(kind.of)))

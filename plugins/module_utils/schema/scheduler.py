@@ -8,6 +8,7 @@ What differs between release lines is in the catalog of the endpoint picker: plu
 
 from __future__ import annotations
 
+from .environment import environment_field
 from .fields import Field
 from .pods import container_field, pod_field
 
@@ -159,9 +160,7 @@ RUNNING = {
     "args": Field(
         "list", "Additional command-line arguments of the endpoint picker.", default=[], elements=Field("str", "One argument.", example="--tracing=true")
     ),
-    "env": Field(
-        "map", "Additional environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
-    ),
+    "env": environment_field(" of the endpoint picker"),
     "resources": Field("dict", "Resources of one endpoint picker. If omitted, those of upstream's chart for production.", options=RESOURCES),
     "tokenizer_resources": Field(
         "dict", "Resources of the tokenizer beside an endpoint picker, for precise prefix matching. If omitted, 2 CPU and 4 GiB of memory.", options=RESOURCES

@@ -85,6 +85,7 @@ CONNECTORS: dict[str, tuple[str, ...]] = {
 SIDECAR_SERVER_PORT = 8200
 SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port", R11: "--model-server-port"}
 SIDE_CHANNEL_PORT = 5600
+SEED = "PYTHONHASHSEED"  # by it servers and endpoint picker name the same block of tokens alike
 
 # Parameters that are always written, because the real default of these lines differs from the documented one: active-request-scorer of
 # scheduler 0.7 reads a missing maxBusyScore as 0, so every server with an in-flight request would score 0.

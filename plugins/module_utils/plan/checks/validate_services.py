@@ -25,12 +25,13 @@ from ..engines.out_of_reach import reach_problems
 from ..engines.sidecars import TOKENIZER_HEALTH_PORT
 from ..engines.validate_arguments import argument_problems
 from ..engines.validate_engine import scheduler_needs, sglang_problems
-from ..engines.validate_needs import needs_problems
+from ..engines.validate_needs import followed_variables, needs_problems
 from ..engines.validate_vllm import version_problems, vllm_problems
 from ..engines.weights import CLAIM_SUFFIX, model_uri, served_name, weights_problems
 from ..gateways.endpoint_picker import PODS_SUFFIX, PORTS
 from ..gateways.standalone import PORTS as STANDALONE_PORTS
 from ..observability.autoscaling import autoscaling_problems
+from ..parts.environment import environment_problems
 from ..parts.names import PICKER_SUFFIXES, name_suffix, scheduler_namespace
 from ..parts.pod_spec import SERVICE_LABEL
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
@@ -75,6 +76,8 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
         found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
+    found += environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
+    found += environment_problems(service["scheduler"]["env"], f"{path}.scheduler.env")
     found += cache_problems(service, path, user, service["configuration"].requires["vllm"])
     found += weights_problems(service, path, _servers(service), tested)
     contradictions = argument_problems(service, path, user) + api_key_problems(service, path, user)

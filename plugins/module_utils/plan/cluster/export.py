@@ -50,10 +50,10 @@ def _in_wave(item: Facts) -> Facts:
 
 
 def _needs(plan: Facts) -> str:
-    """What the files do not hold: CRDs, charts and Secrets, whose values are in no file."""
+    """What the files do not hold: CRDs, charts, Secrets, whose values are in no file, and what the user's file names."""
     found = needed(plan)
     lines = ["# What has to be there before these files are applied", ""]
-    lines += ["`playbooks/prerequisites.yml` brings all of it but the Secrets that the user's file names, with their path in it. Without it:", ""]
+    lines += ["`playbooks/prerequisites.yml` brings all of it but the objects that the user's file names, with their path in it. Without it:", ""]
     lines += [f"- CRDs: {source}" for source in found["definitions"]]
     lines += [f"- chart {chart['release']}: {chart['ref']}" + (f" {chart['version']}" if chart["version"] else "") for chart in found["charts"]]
     instance = {"llm_d_instance": plan["instance"]}
@@ -64,5 +64,7 @@ def _needs(plan: Facts) -> str:
         lines.append(f"- Secret {metadata['namespace']}/{metadata['name']} with the key {key}; its value is written to no file")
     for job in filter(None, (service["warmup_job"] for service in plan["services"])):
         lines.append(f"- Secret {plan['namespace']}/{job['name']} with the key {PROMPTS_KEY}, the prompts of the warm-up as a list in JSON")
-    lines += [f"- Secret {secret['namespace']}/{secret['name']} with the key {secret['key']} ({secret['path']})" for secret in plan["preflight"]["secrets"]]
+    for each in plan["preflight"]["named"]:
+        key = f" with the key {each['key']}" if each["key"] else ""
+        lines.append(f"- {each['object']}{key} ({each['path']})")
     return "\n".join([*lines, ""])

@@ -10,13 +10,12 @@ from ...common.objects import Facts, get_path, mapping
 from ...k8s.crds import address
 from ...releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM, controllers
 from ...releases.lines import MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
-from ..engines.weights import BUCKET_KEYS, model_uri
 from ..observability.monitoring import VARIABLE as MONITORING
 from ..observability.monitoring import crds as monitoring_crds
 from ..parts.charts import provider_facts
 from ..parts.tracing import collector_service
-from ..servers.caches import classes_of_caches
 from .images import needed
+from .named_objects import named_objects, storage_classes
 from .rbac import permissions
 from .record import VARIABLE as PRUNE
 
@@ -58,9 +57,8 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "pods": pods,
         "resources": [pod for pod in pods if pod["namespace"] == planned["namespace"]],  # that its quotas and limits count
         "node_autoscaler": user["llm_d_preflight"]["node_autoscaler"],
-        "secrets": _secrets(planned, user),
-        "claims": _claims(planned, user),
-        "storage_classes": _storage_classes(planned, user),
+        "named": named_objects(planned, user),
+        "storage_classes": storage_classes(planned, user),
         "autoscaling": _autoscaling(planned),
         "leader_worker_set": _leader_worker_set(planned, crds),
         "gpu_operator": _gpu_operator(planned["gpus"], user),
@@ -252,61 +250,3 @@ def _pods(planned: Facts) -> list[Facts]:
 def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
     stated = {part: {key: str(value) for key, value in (resources or {}).get(part, {}).items()} for part in ("requests", "limits")}
     return {"name": name, "sums": sums, **stated}
-
-
-def _secrets(planned: Facts, user: Facts) -> list[Facts]:
-    """Secrets that have to exist: {name, namespace, key, path: in the user's file}."""
-    home, pickers = planned["namespace"], planned["scheduler_namespace"]
-    made = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
-    if planned["scope"] == "prerequisites":
-        return []
-    found = [
-        {"name": name, "namespace": place, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
-        for place in dict.fromkeys((home, pickers))
-        for index, name in enumerate(user["llm_d_image_pull_secrets"])
-    ]
-    for index, service in enumerate(user["llm_d_model_services"]):
-        if service["model"]["token_secret"]:
-            model, path = service["model"], f"llm_d_model_services[{index}].model.token_secret"
-            # A tokenizer beside the endpoint picker loads the model's as well.
-            asking = [home, *([pickers] if _refers(planned["services"][index]["scheduler"], model["token_secret"]) else [])]
-            found += [{"name": model["token_secret"], "namespace": place, "key": model["token_key"], "path": path} for place in dict.fromkeys(asking)]
-        if service["engine"]["api_key_secret"]:
-            path = f"llm_d_model_services[{index}].engine.api_key_secret"
-            found.append({"name": service["engine"]["api_key_secret"], "namespace": home, "key": service["engine"]["api_key_secret_key"], "path": path})
-        shared = (service["cache"] or {}).get("shared")
-        if shared and shared["password_secret"]:
-            path = f"llm_d_model_services[{index}].cache.shared.password_secret"
-            found.append({"name": shared["password_secret"], "namespace": home, "key": shared["password_key"], "path": path})
-        if service["model"]["bucket_secret"]:
-            path = f"llm_d_model_services[{index}].model.bucket_secret"
-            found += [{"name": service["model"]["bucket_secret"], "namespace": home, "key": key, "path": path} for key in BUCKET_KEYS]
-    for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
-        if listener["tls_secret"]:
-            found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
-    return [wanted for wanted in found if (wanted["name"], wanted["namespace"]) not in made]
-
-
-def _refers(picker: Facts, secret: str) -> bool:
-    """Whether a sidecar of an endpoint picker has a value from a Secret."""
-    sources = [item.get("valueFrom", {}) for each in picker["template"]["spec"].get("initContainers", []) for item in each.get("env", [])]
-    return secret in [source.get("secretKeyRef", {}).get("name") for source in sources]
-
-
-def _claims(planned: Facts, user: Facts) -> list[Facts]:
-    """PersistentVolumeClaims that have to exist: {name, path: in the user's file}."""
-    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
-    claims = [model_uri(service["model"]).claim for service in services]
-    return [{"name": claim, "path": f"llm_d_model_services[{index}].model.uri"} for index, claim in enumerate(claims) if claim]
-
-
-def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:
-    """Storage classes of the claims that we create: {class_name: None for the default one, path: in the user's file}."""
-    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
-    found = []
-    for index, service in enumerate(services):
-        place = f"llm_d_model_services[{index}]"
-        asked = [(f"{place}.storage", service["storage"])] if service["storage"]["claim"] else []
-        asked += classes_of_caches(service, f"{place}.cache")
-        found += [{"class_name": settings["class_name"], "path": f"{path}.class_name"} for path, settings in asked]
-    return found

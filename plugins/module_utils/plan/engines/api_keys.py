@@ -50,7 +50,8 @@ def api_key_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     where = [place_of(engine["args"], name, f"{path}.engine.args") for name in flags_of(engine["args"]) if flag and name.replace("_", "-") == flag]
     keyed = engine["api_key_secret"] or user["llm_d_api_key"]
     where += [f"{path}.engine.env.{variable}"] if variable and (engine["env"].get(variable) or (keyed and variable in engine["env"])) else []
-    why = "gives the servers an API key that stands in clear in their pods, and that validation, warm-ups and measurements do not send."
+    clear = "" if isinstance(engine["env"].get(variable), dict) else " stands in clear in their pods, and that"
+    why = f"gives the servers an API key that{clear} validation, warm-ups and measurements do not send."
     fix = "Take it out, and write the key as llm_d_api_key (from a vault), or the name of a Secret with it as engine.api_key_secret."
     return found + [Problem(place, None, why, fix if variable else "Take it out, and have the gateway ask for keys.") for place in where]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...common.flags import flags_of
 from ...common.objects import Facts
 from ...releases.deployed import ENGINE_DEFAULTS, OPTIONS
+from ..parts.environment import variables
 from ..parts.pod_spec import later_wins
 from .adapters import adapter_arguments, adapter_environment
 from .api_keys import api_key_environment
@@ -65,8 +66,7 @@ def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
     env += credentials(service["model"]) + api_key_environment(service) + adapter_environment(service)
     if any("$(POD_PORT)" in argument for argument in service["engine"]["args"]):  # in the topics of KV events in upstream's guides
         env.append({"name": "POD_PORT", "value": str(service["engine"]["port"])})
-    own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
-    return later_wins(env + required + own)
+    return later_wins(env + required + variables(service["engine"]["env"]))
 
 
 def _values(service: Facts) -> Facts:

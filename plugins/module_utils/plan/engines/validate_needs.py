@@ -9,10 +9,11 @@ import json
 
 from ...common.flags import flags_of, place_of
 from ...common.objects import Facts
-from ...epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
+from ...epp.catalog.presets import SEED, SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
 from ...releases.deployed import ENGINE_DEFAULTS, LISTENER_VARIABLES, LISTENERS
 from ...releases.vllm import number_of
 from ...schema.fields import Problem
+from ..parts.environment import stated
 from .engine import ranks
 from .multi_node import meeting_port, scheduler_problems
 from .validate_arguments import without_cache
@@ -26,6 +27,11 @@ _OURS_ALONE = {
     "SERVER_IP": _EVENTS,
     "VLLM_NIXL_SIDE_CHANNEL_HOST": "decode servers fetch KV caches from this address, and each prefill server has its own.",
 }
+
+
+def followed_variables(service: Facts) -> set[str]:
+    """Variables of model servers that the endpoint picker or other parts of the pod have to agree with."""
+    return {SEED, SIDE_CHANNEL, *LISTENER_VARIABLES.get(service["engine"]["type"], {}).values()}
 
 
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
@@ -63,7 +69,7 @@ def _taken_ports(service: Facts, path: str, required: Facts) -> list[Problem]:
     if required["roles"]:
         held.append((SIDECAR_SERVER_PORT, ranks(service), "where a decode server listens behind its routing sidecar", ""))
     if required["roles"] and engine["type"] != "simulator":
-        given, option = str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT)), f"{path}.engine.env.{SIDE_CHANNEL}"
+        given, option = stated(engine["env"]).get(SIDE_CHANNEL, str(SIDE_CHANNEL_PORT)), f"{path}.engine.env.{SIDE_CHANNEL}"
         if not number_of(given):
             found[option] = Problem(option, None, "is no port, and vLLM reads one there.", f'Write one in quotes, such as "{SIDE_CHANNEL_PORT}".')
         held.append((number_of(given) or 0, service["accelerator"]["per_replica"], "where the server hands over KV caches", option))
@@ -96,7 +102,7 @@ def _listeners(service: Facts, path: str) -> list[tuple[int, int, str, str]]:
     found = []
     for flag, (by, usual, whose) in LISTENERS.get(engine["type"], {}).items():
         variable = LISTENER_VARIABLES.get(engine["type"], {}).get(flag, "")
-        said = asked.get(flag) or engine["env"].get(variable) or usual
+        said = asked.get(flag) or stated(engine["env"]).get(variable) or usual
         port = number_of(str(said))
         if port is None or (by and by not in asked):
             continue

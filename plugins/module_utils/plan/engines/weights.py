@@ -12,6 +12,7 @@ from ...common.objects import Facts
 from ...releases.deployed import ENGINE_DEFAULTS
 from ...releases.engines import ENGINES
 from ...schema.fields import Problem
+from ..parts.environment import stated
 
 CACHE_PATH = "/model-cache"
 HUB_PATH = f"{CACHE_PATH}/huggingface"
@@ -131,7 +132,9 @@ def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
             "keeps a server from loading the model, and its volume is empty at its start.",
             "Take it out, or write pvc://CLAIM/PATH for weights on a volume.",
         )
-        yield from (Problem(f"{path}.engine.env.{name}", None, why, fix) for name in _OFFLINE if env.get(name, "").upper() in ("1", "ON", "YES", "TRUE"))
+        yield from (
+            Problem(f"{path}.engine.env.{name}", None, why, fix) for name in _OFFLINE if stated(env).get(name, "").upper() in ("1", "ON", "YES", "TRUE")
+        )
     if kind == "file" and tested:
         fix = "Write the image under engine.image, or pvc://CLAIM/PATH for weights on a volume."
         yield Problem(f"{path}.model.uri", model["uri"], "is a folder of the image, and the tested one has no model in it.", fix)

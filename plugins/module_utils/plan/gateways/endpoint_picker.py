@@ -11,6 +11,7 @@ from ...common.flags import flags_of
 from ...common.labels import INSTANCE_LABEL, PICKER, label_selector
 from ...common.objects import Facts
 from ...epp.catalog.plugins import reads
+from ...epp.catalog.presets import SEED
 from ...epp.catalog.release_lines import LINE_FLAGS
 from ...epp.config.build import Built, build
 from ...epp.config.resolve import Findings, known_options
@@ -26,6 +27,7 @@ from ..engines.engine import block_size, engine_warnings, max_model_len, other_p
 from ..engines.server_arguments import served_arguments
 from ..engines.sidecars import picker_sidecars
 from ..engines.weights import model_uri, served_name
+from ..parts.environment import stated, variables
 from ..parts.names import picker_name, scheduler_namespace
 from ..parts.overlays import overlaid, overlays_of
 from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
@@ -38,7 +40,6 @@ CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
 PODS_SUFFIX = "-epp-pods"
 PORTS = {"health": 9003, "metrics": 9090}
-SEED = "PYTHONHASHSEED"
 _IN_FLIGHT = {"inflight", "uncached"}
 
 
@@ -49,8 +50,8 @@ def configuration(service: Facts, release: str) -> Built:
     and scheduler.args.
     """
     settings, engine = service["scheduler"], service["engine"]
-    stated = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
-    experimental = [] if stated else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
+    said = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
+    experimental = [] if said else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
@@ -58,7 +59,7 @@ def configuration(service: Facts, release: str) -> Built:
         "max_model_len": max_model_len(service),
         "block_size": block_size(service),
         "usual_block_size": usual_block_size(service),
-        "hash_seed": engine["env"].get(SEED),
+        "hash_seed": stated(engine["env"]).get(SEED),
         "port": engine["port"],
         "epp_service": ".".join([events_service(service), *([settings["namespace"]] if settings.get("namespace") else [])]),
         "epp_args": settings["args"] and settings["args"] + experimental,
@@ -66,8 +67,8 @@ def configuration(service: Facts, release: str) -> Built:
 
     def servers(asked: Facts) -> Facts:
         """The final command line of the servers: derived, required, and the user's own."""
-        env = {item["name"]: item.get("value") for item in asked["env"]}
-        return {"server_args": served_arguments(service, asked), "server_env": {**env, **engine["env"]}}
+        env = {item["name"]: item.get("value") for item in [*asked["env"], *variables(engine["env"])]}
+        return {"server_args": served_arguments(service, asked), "server_env": env}
 
     return build(_deciding(settings), release, context, servers)
 
@@ -227,8 +228,8 @@ def _rules(release: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
-    own = [{"name": name, "value": value} for name, value in service["scheduler"]["env"].items()]
-    return later_wins([{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, *required, *own])
+    named = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    return later_wins([named, *required, *variables(service["scheduler"]["env"])])
 
 
 def _probes() -> Facts:

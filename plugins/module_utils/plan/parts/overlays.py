@@ -10,10 +10,9 @@ import typing as t
 
 from ...common.objects import Facts
 from ...schema.fields import REDACTED, Problem
-from ...schema.pods import CONTAINER, TEMPLATE, Type, merged, missing, types
+from ...schema.pods import CONTAINER, TEMPLATE, Steps, Type, merged, missing, named, types
 
 _METADATA = ("labels", "annotations")
-Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or (key, value) of an element of a list that is merged by this key
 
 
 class Overlay(t.NamedTuple):
@@ -69,11 +68,23 @@ def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, 
                 found[steps] = _refused(_place(overlay, steps)[0], rule)
     problems = {problem.path: problem for problem in found.values()}
     for steps in missing(made, Type(TEMPLATE)):
-        place, depth = max((_place(overlay, steps) for overlay in overlays), key=lambda found: found[1])
+        place, depth = _deepest(overlays, steps)
         path = place + "".join(f".{step}" for step in steps[depth:])
         if place not in problems:  # where it removes all of ours
             problems[path] = Problem(path, None, "is missing, and Kubernetes requires it.", "Write it.")
     return [*problems.values()]
+
+
+def added_references(template: Facts, ours: Facts, overlays: c.Sequence[Overlay]) -> list[Facts]:
+    """The objects that a template names and that of ours does not: {kind, name, key, path: in the user's file}."""
+    there = set(named(ours, Type(TEMPLATE)))
+    found = [each for each in named(template, Type(TEMPLATE)) if each not in there]
+    return [{**what._asdict(), "path": _deepest(overlays, steps)[0]} for steps, what in found]
+
+
+def _deepest(overlays: c.Sequence[Overlay], steps: Steps) -> tuple[str, int]:
+    """What `_place` finds in the overlay that has the most of the steps, the last one of several."""
+    return max((_place(overlay, steps) for overlay in reversed(overlays)), key=lambda found: found[1])
 
 
 def _patch(overlay: Overlay) -> Facts:
@@ -102,9 +113,12 @@ def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps,
 
 def _path(steps: Steps, main: str) -> str:
     """The path of steps as a table has it: that of the main container begins with `container`, every other one with `pod`; without elements of lists."""
-    inside = ("spec", "containers", ("name", main))
-    block, rest = ("container", steps[3:]) if steps[:3] == inside else ("pod", steps[1:])
+    block, rest = ("container", steps[3:]) if steps[:3] == _inside(main) else ("pod", steps[1:])
     return ".".join([block, *(step for step in rest if isinstance(step, str))])
+
+
+def _inside(container: str) -> Steps:
+    return ("spec", "containers", ("name", container))
 
 
 def _rule(path: str, table: Table) -> Governed:
@@ -122,6 +136,8 @@ def _refused(place: str, rule: Governed) -> Problem:
 def _place(overlay: Overlay, steps: Steps) -> tuple[str, int]:
     """(the path of steps in the user's file as far as the overlay has it, how many of the steps that is)."""
     start = 3 if overlay.container else 1
+    if overlay.container and steps[:3] != _inside(overlay.container):
+        return overlay.path, 0
     value, place = t.cast(t.Any, overlay.value), overlay.path
     for depth, step in enumerate(steps[start:], start):
         if isinstance(step, tuple):

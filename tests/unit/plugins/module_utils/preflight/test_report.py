@@ -69,8 +69,7 @@ HEALTHY: Facts = {
     "quotas": [],
     "limit_ranges": [],
     "storage_classes": {},
-    "claims": {},
-    "secrets": {"llm-d/hf": ["HF_TOKEN"]},
+    "named": {"Secret llm-d/hf": {"keys": {"HF_TOKEN": False}}},
     "rights": [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": True}],
     "gateway_classes": {"istio": ISTIO_CLASS},
     "gateway": None,
@@ -258,6 +257,18 @@ OTHER_PORT: Facts = {"namespace": {"metadata": {}}, "service": {"spec": {"ports"
 SCRAPED: Facts = {"llm_d_monitoring": {"scrape": True}}
 NOT_SO = "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"
 POD_MONITORS = "podmonitors.monitoring.coreos.com"
+REFERRING: Facts = {**LLAMA, "engine": {"env": {"HTTP_PROXY": {"config_map": "proxies"}}}}
+# Objects that a file names, and where.
+NAMED: dict[str, Facts] = {
+    "ConfigMap llm-d/proxies": REFERRING,
+    "Secret llm-d/store": {"scheduler": {**LLAMA["scheduler"], "env": {"X": {"secret": "store", "key": "k"}}}},
+    "PriorityClass high": {"pod": {"priorityClassName": "high"}},
+    "RuntimeClass nvidia": {"pod": {"runtimeClassName": "nvidia"}},
+    "CSIDriver secrets-store.csi.k8s.io": {"pod": {"volumes": [{"name": "s", "csi": {"driver": "secrets-store.csi.k8s.io"}}]}},
+    "ConfigMap llm-d/chat": {"pod": {"volumes": [{"name": "t", "configMap": {"name": "chat"}}]}},
+    "PersistentVolumeClaim llm-d/data": {"pod": {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}},
+    "Secret llm-d/all": {"container": {"envFrom": [{"secretRef": {"name": "all"}}]}},
+}
 TABLE: list[tuple[str, Facts, Facts]] = [
     # finding, user's file, what the cluster shows
     ("platform/other", {}, openshift("4.21.3", V1)),
@@ -292,9 +303,11 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"llm_d_run_as_user": 0},
         {"namespaces": {"llm-d": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}}},
     ),
-    ("secret/missing", {}, {"secrets": {"llm-d/hf": None}}),
-    ("secret/key", {}, {"secrets": {"llm-d/hf": ["token"]}}),
-    ("secret/padded", {}, {"secrets": {"llm-d/hf": {"HF_TOKEN": True, "other": False}}}),
+    ("named/missing", {}, {"named": {"Secret llm-d/hf": None}}),
+    ("named/key", {}, {"named": {"Secret llm-d/hf": {"keys": {"token": False}}}}),
+    *(("named/missing", {"llm_d_model_services": [{**LLAMA, **more}]}, {"named": {name: None}}) for name, more in NAMED.items()),
+    ("named/key", {"llm_d_model_services": [REFERRING]}, {"named": {"ConfigMap llm-d/proxies": {"keys": {}}}}),
+    ("named/padded", {}, {"named": {"Secret llm-d/hf": {"keys": {"HF_TOKEN": True, "other": False}}}}),
     ("host/helm", {}, {"host": {"helm": None}}),
     ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
@@ -422,8 +435,12 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"memory": "4Gi"}}]}}]}),
     ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "max": {"memory": "4Gi"}}]}}]}),
     ("limit_range/min", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"cpu": "1500m"}}]}}]}),
-    ("storage/claim", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": None}}),
-    ("storage/lost", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": {"status": {"phase": "Lost"}}}}),
+    ("named/missing", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"named": {"PersistentVolumeClaim llm-d/models": None}}),
+    (
+        "named/lost",
+        {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]},
+        {"named": {"PersistentVolumeClaim llm-d/models": {"status": {"phase": "Lost"}}}},
+    ),
     ("storage/class", {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi"}}]}, {"storage_classes": {"slow": {}}}),
     (
         "storage/class",
@@ -489,7 +506,7 @@ def test_a_storage_class_that_is_there_is_no_finding(name: str | None) -> None:
 
 
 def test_who_may_not_read_definitions_sees_groups() -> None:
-    unread = ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "secrets", "load_balancers")
+    unread = ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "named", "load_balancers")
     restricted = {key: value for key, value in HEALTHY.items() if key not in unread}
     user = {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": []}
 
@@ -512,7 +529,7 @@ def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
 
 
 def test_an_administrator_is_not_asked_for_what_the_rest_needs() -> None:
-    facts = {**HEALTHY, "nodes": [], "secrets": {"llm-d/hf": None}, "gateway": GATEWAY, "namespaces": {"llm-d": None}}
+    facts = {**HEALTHY, "nodes": [], "named": {"Secret llm-d/hf": None}, "gateway": GATEWAY, "namespaces": {"llm-d": None}}
     assert not judge(facts, plan({**FILE, "llm_d_scope": "prerequisites"})["preflight"])
     assert judge(facts, plan(FILE)["preflight"])
 
@@ -737,7 +754,7 @@ def test_rights_in_a_project_come_with_it() -> None:
 
 
 def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
-    facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "secrets": {"llm-d/hf": None}}
+    facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "named": {"Secret llm-d/hf": None}}
     lines = report(judge(facts, plan(FILE)["preflight"]))
     assert len(lines) == 3
     assert "kubernetes/version: Kubernetes is too old. Found: v1.27.1. Needed: 1.29 or newer." in lines[0]

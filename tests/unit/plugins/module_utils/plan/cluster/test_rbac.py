@@ -135,7 +135,7 @@ def test_an_administrator_prepares_and_serves_nothing(provider: str) -> None:
     assert half["services"] == [] and not half["gateway"]["create"] and not half["gateway"]["grants"]
     assert half["prerequisites"] == whole["prerequisites"] and half["gateway"]["charts"] == whole["gateway"]["charts"]
     assert half["gateway"]["create_class"] == whole["gateway"]["create_class"] and not rest["gateway"]["create_class"]
-    for demand in ("secrets", "pods", "claims", "resources"):
+    for demand in ("named", "pods", "resources"):
         assert half["preflight"][demand] == []
     assert rest["services"] == whole["services"]
 

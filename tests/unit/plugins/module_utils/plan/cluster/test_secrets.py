@@ -48,7 +48,7 @@ def test_models_and_pods_use_them(model: Facts) -> None:
     assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
     labels = {**planned["labels"], MEMBER: planned["record"]["id"]}
     assert [item["metadata"] for item in planned["secrets"]["present"]] == [{"name": name, "namespace": "llm-d", "labels": labels} for name in OURS]
-    assert planned["secrets"]["prune"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
+    assert planned["secrets"]["prune"] == [] and planned["preflight"]["named"] == []  # nobody has to bring what we make
 
 
 def refused(**more: t.Any) -> str:
@@ -92,7 +92,7 @@ def test_a_token_in_an_option_for_a_name_is_refused_and_not_shown(option: str, t
 def test_a_secret_of_the_users_own_goes_first() -> None:
     model = {**GATED["model"], "token_secret": "gated", "token_key": "token"}
     planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": model}]})
-    assert [(need["name"], need["key"]) for need in planned["preflight"]["secrets"]] == [("theirs", ".dockerconfigjson"), ("gated", "token")]
+    assert [(need["name"], need["key"]) for need in planned["preflight"]["named"]] == [("theirs", ".dockerconfigjson"), ("gated", "token")]
     env = {item["name"]: item.get("valueFrom") for item in main(planned["services"][0]["server"])["env"]}
     assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "gated", "key": "token"}}
     assert [each["name"] for each in planned["image_pull_secrets"]] == ["theirs", "llm-d-image-pull"]

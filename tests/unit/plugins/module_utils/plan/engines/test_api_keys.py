@@ -75,7 +75,10 @@ def test_pickers_in_another_namespace_get_no_key() -> None:
 def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
     planned = plan(named())
     path = f"{PLACE}.engine.api_key_secret"
-    assert planned["preflight"]["secrets"] == [{**THEIRS, "path": path}] and planned["secrets"]["present"] == []
+    assert (
+        planned["preflight"]["named"] == [{"kind": "Secret", **THEIRS, "object": "Secret llm-d/theirs", "path": path, "alone": True}]
+        and planned["secrets"]["present"] == []
+    )
     rights = [right for right in planned["preflight"]["rights"] if right["resource"] == "secrets" and right.get("name") == "theirs"]
     assert rights == [{"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": "theirs"}]
     forwarded = {"verb": "create", "group": "", "resource": "pods/portforward", "namespace": "llm-d"}

@@ -73,7 +73,7 @@ def test_what_opens_the_source_comes_from_secrets() -> None:
     bucket = file_of("s3://bucket/m", {"bucket_secret": "reader"}, engine={"env": {"AWS_ENDPOINT_URL": "http://minio:9000"}})
     assert environment(bucket) == {key: {"name": "reader", "key": key} for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
     assert {"name": "AWS_ENDPOINT_URL", "value": "http://minio:9000"} in pod(bucket)["containers"][0]["env"]
-    assert [(need["name"], need["key"], need["path"]) for need in plan(bucket)["preflight"]["secrets"]] == [
+    assert [(need["name"], need["key"], need["path"]) for need in plan(bucket)["preflight"]["named"]] == [
         ("reader", key, f"{S0}.model.bucket_secret") for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
     ]
     assert environment(file_of("hf://o/m", {"token_secret": "hf", "token_key": "t"})) == {"HF_TOKEN": {"name": "hf", "key": "t"}}
@@ -95,7 +95,7 @@ def test_a_claim_has_its_size_its_class_and_the_weights() -> None:
     (mount,) = [mount for mount in server["volumeMounts"] if mount["name"] == "weights"]
     assert {"name": "HF_HOME", "value": mount["mountPath"]} in server["env"], "what is downloaded lands on the claim"
     assert spec["volumes"][0] == {"name": "model-cache", "emptyDir": {}}, "the size is that of the claim"
-    assert plan(made)["preflight"]["claims"] == [], "nobody has to bring what we make"
+    assert plan(made)["preflight"]["named"] == [], "nobody has to bring what we make"
     rights = [right["verb"] for right in plan(made)["preflight"]["rights"] if right["resource"] == "persistentvolumeclaims" and right["namespace"] == "llm-d"]
     assert sorted(rights) == ["create", "delete", "get", "list", "patch"]
 

@@ -241,7 +241,7 @@ def test_claims_and_preflight_look_for_it_there() -> None:
     assert ("Deployment", "pickers", "sim-epp") in targets.object_claims(planned)
     needs = planned["preflight"]
     assert {"llm-d", "pickers"} <= set(needs["namespaces"]) and "pickers" in needs["made"]
-    assert {(each["namespace"], each["name"]) for each in needs["secrets"]} == {("llm-d", "own"), ("pickers", "own")}
+    assert {(each["namespace"], each["name"]) for each in needs["named"]} == {("llm-d", "own"), ("pickers", "own")}
     assert [each["name"] for each in needs["resources"]] == ["sim-decode"], "the quotas that are read are those of the servers"
     standalone = plan(user(SIMULATOR, **STANDALONE, **APART))
     assert targets.services(standalone)[0]["address"]["namespace"] == "pickers"

@@ -269,7 +269,8 @@ def test_what_the_cluster_and_its_people_have_to_have() -> None:
     made = file_of({"cpu_size": "8Gi", "disk": {"size": "9Gi", "class_name": "fast"}, "shared": shared})
     planned = plan(made)
     needs = planned["preflight"]
-    assert {"name": "pw", "namespace": "llm-d", "key": "password", "path": f"{C0}.shared.password_secret"} in needs["secrets"]
+    (secret,) = needs["named"]
+    assert (secret["object"], secret["key"], secret["path"]) == ("Secret llm-d/pw", "password", f"{C0}.shared.password_secret")
     assert needs["storage_classes"] == [
         {"class_name": "fast", "path": f"{C0}.disk.class_name"},
         {"class_name": None, "path": f"{C0}.shared.server.persistence.class_name"},

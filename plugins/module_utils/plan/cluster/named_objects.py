@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects of others that the user's file names, and that have to exist before anything is changed. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...common.objects import Facts, mapping
+from ...schema.pods import CLUSTER_WIDE
+from ..engines.weights import BUCKET_KEYS, model_uri
+from ..gateways.picker_pod import CONTAINER as PICKER
+from ..parts.environment import environment_references
+from ..parts.overlays import added_references, overlays_of
+from ..servers.caches import classes_of_caches
+from ..servers.pod_template import overlays
+
+
+def named_objects(planned: Facts, user: Facts) -> list[Facts]:
+    """Each object: {kind, namespace: of the pod, name, object: in words, key: that is read, or empty for the whole, path: in the user's file, alone: whether
+    the value is nothing but a credential}."""
+    if planned["scope"] == "prerequisites":
+        return []
+    home, pickers = planned["namespace"], planned["scheduler_namespace"]
+    found = [
+        _object("Secret", place, name, f"llm_d_image_pull_secrets[{index}]", ".dockerconfigjson")
+        for place in dict.fromkeys((home, pickers))
+        for index, name in enumerate(user["llm_d_image_pull_secrets"])
+    ]
+    for index, (service, made) in enumerate(zip(user["llm_d_model_services"], planned["services"], strict=True)):
+        found += _of_service(service, made, f"llm_d_model_services[{index}]", home, pickers)
+    for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
+        if listener["tls_secret"]:
+            found.append(_object("Secret", path="llm_d_gateway.listener.tls_secret", key="tls.crt", **listener["tls_secret"]))
+    own = [("Secret", secret["metadata"]["namespace"], secret["metadata"]["name"]) for secret in planned["secrets"]["present"]]
+    return [each for each in found if (each["kind"], each["namespace"], each["name"]) not in own]
+
+
+def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str) -> t.Iterator[Facts]:
+    """What the options of a service name, then what it adds to its pods."""
+    model, engine, picker = service["model"], service["engine"], made["scheduler"]
+    if model["token_secret"]:
+        # A tokenizer beside the endpoint picker loads the model's as well.
+        for place in dict.fromkeys((home, *([pickers] if _refers(picker, model["token_secret"]) else []))):
+            yield _object("Secret", place, model["token_secret"], f"{path}.model.token_secret", model["token_key"], alone=True)
+    if engine["api_key_secret"]:
+        yield _object("Secret", home, engine["api_key_secret"], f"{path}.engine.api_key_secret", engine["api_key_secret_key"], alone=True)
+    shared = mapping((service["cache"] or {}).get("shared"))
+    if shared.get("password_secret"):
+        yield _object("Secret", home, shared["password_secret"], f"{path}.cache.shared.password_secret", shared["password_key"], alone=True)
+    for key in BUCKET_KEYS if model["bucket_secret"] else ():
+        yield _object("Secret", home, model["bucket_secret"], f"{path}.model.bucket_secret", key, alone=True)
+    if claim := model_uri(model).claim:
+        yield _object("PersistentVolumeClaim", home, claim, f"{path}.model.uri")
+    if prompts := (service["warmup"] or {}).get("config_map"):
+        yield _object("ConfigMap", home, prompts, f"{path}.warmup.config_map")
+    for block, place in (("engine", home), ("scheduler", pickers)):
+        yield from (_object(namespace=place, **each) for each in environment_references(service[block]["env"], f"{path}.{block}.env"))
+    added = [(each, overlays(service, each["role"], path), home) for each in made["servers"]]
+    for pod, over, place in (*added, (picker, overlays_of(service["scheduler"], f"{path}.scheduler", PICKER), pickers)):
+        yield from (_object(namespace=place, **each) for each in added_references(pod["template"], pod["ours"], over))
+
+
+def _object(kind: str, namespace: str, name: str, path: str, key: str = "", alone: bool = False) -> Facts:
+    shown = f"{kind} {name}" if kind in CLUSTER_WIDE else f"{kind} {namespace}/{name}"
+    return {"kind": kind, "namespace": namespace, "name": name, "object": shown, "key": key, "path": path, "alone": alone}
+
+
+def _refers(picker: Facts, secret: str) -> bool:
+    """Whether a sidecar of an endpoint picker has a value from a Secret."""
+    sources = [item.get("valueFrom", {}) for each in picker["template"]["spec"].get("initContainers", []) for item in each.get("env", [])]
+    return secret in [source.get("secretKeyRef", {}).get("name") for source in sources]
+
+
+def storage_classes(planned: Facts, user: Facts) -> list[Facts]:
+    """Storage classes of the claims that we create: {class_name: None for the default one, path: in the user's file}."""
+    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
+    found = []
+    for index, service in enumerate(services):
+        place = f"llm_d_model_services[{index}]"
+        asked = [(f"{place}.storage", service["storage"])] if service["storage"]["claim"] else []
+        asked += classes_of_caches(service, f"{place}.cache")
+        found += [{"class_name": settings["class_name"], "path": f"{path}.class_name"} for path, settings in asked]
+    return found
