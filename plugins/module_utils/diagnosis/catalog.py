@@ -550,7 +550,7 @@ _ALL = (
             "key",
             "the API key is wrong",
             "401 from the server, or from the gateway",
-            "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of engine.api_key_secret",
+            "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of model.api_key",
         ),
         (
             "unreachable",

@@ -247,8 +247,8 @@ class Collector:
             )
 
     def _key(self, service: c.Mapping[str, t.Any]) -> str | None:
-        """The API key that the servers want; None where they want none. Raises ValueError and ClusterError."""
-        secret = (service.get("servers") or [service["server"]])[0].get("api_key_secret")
+        """The API key that clients send; None where there is none. Raises ValueError and ClusterError."""
+        secret = service.get("api_key_secret")
         return api_keys.read(self.cluster, secret) if secret else None
 
     def _ways_alone(self, proxy: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:

@@ -31,7 +31,7 @@ _SIGNATURES = (
 )
 _STATUS = {
     400: "the server rejected the request: its answer says why",
-    401: "the server requires an API key, or another one: name it in your file (llm_d_api_key or engine.api_key_secret), or as api_key of a task of your own",
+    401: "the server requires an API key, or another one: name it in your file (llm_d_api_key or model.api_key), or as api_key of a task of your own",
     403: "the server or a proxy in front of it rejects this client: check the API key and the proxy's rules",
     404: "nothing serves this path here: check the address, the route's path and host names",
     405: "this is not an OpenAI-compatible server, or the path is wrong: check the address",

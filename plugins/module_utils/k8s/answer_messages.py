@@ -157,7 +157,7 @@ RESPONSES = (
         r"",
         "key",
         "the API key is missing or wrong",
-        "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of engine.api_key_secret",
+        "send the key that the server was started with; of your file: llm_d_api_key, or the Secret of model.api_key",
     ),
     (403, r"", "key", "this client is refused", "check the API key, and the rules of the proxy in front"),
     (429, r"", "F25", "requests are shed: a queue is full or the picker drops them", "raise priority, thresholds or replicas"),

@@ -32,7 +32,7 @@ from .cluster.removal import rights as removal_rights
 from .cluster.secrets import definitions, pull_names, secrets, token_reference
 from .engines.adapters import runtime_adapters
 from .engines.aliases import asked_names, rewrites
-from .engines.api_keys import api_key_reference
+from .engines.api_keys import api_key_reference, api_key_secret
 from .engines.engine import spelled_out
 from .engines.sidecars import routing_proxy
 from .engines.weights import claim, served_name
@@ -316,6 +316,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
             "adapters": [adapter["name"] for adapter in service["model"]["adapters"]],
         },
         "engine": service["engine"]["type"],
+        "api_key_secret": api_key_secret(service, user["llm_d_namespace"]),
         "claim": claim(service),
         "cache_server": cache_server(service, user, labels),
         "warmup_job": warmup_job(service, user, labels, servers),
@@ -343,8 +344,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
 
 def _referring(service: Facts, user: Facts) -> Facts:
     """The service with the names of Secrets that we make for it."""
-    model, engine = {**service["model"], **token_reference(service, user)}, {**service["engine"], **api_key_reference(service, user)}
-    return {**service, "model": model, "engine": engine}
+    return {**service, "model": {**service["model"], **token_reference(service, user), **api_key_reference(service, user)}}
 
 
 def _servers(service: Facts, user: Facts, labels: Facts) -> list[Facts]:

@@ -61,6 +61,18 @@ MODEL = {
         ),
         default=False,
     ),
+    "api_key": Field(
+        "dict",
+        (
+            "The API key that clients send with their requests (C(Authorization: Bearer)), in a Secret of yours. If omitted, O(llm_d_api_key), if any."
+            " Servers ask for it with the engines C(vllm) and C(tgi), with others your gateway has to. Validation, warm-ups and measurements send it."
+        ),
+        options={
+            "secret": Field("str", "Name of the Secret in the namespace.", required=True, format="dns_subdomain", example="llama-8b-api-key"),
+            "key": Field("str", "Key that holds the API key.", default="API_KEY", format="secret_key"),
+        },
+        example={"secret": "llama-8b-api-key"},
+    ),
     "revision": Field("str", "Branch, tag or commit of the model repository. If omitted, its main branch."),
     "token_secret": Field(
         "str",
@@ -144,16 +156,6 @@ ENGINE = {
         "list", "Additional command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")
     ),
     "env": environment_field(""),
-    "api_key_secret": Field(
-        "str",
-        (
-            "Name of a Secret in the namespace with the API key that clients send to the servers, under the key O(api_key_secret_key). If omitted, the one"
-            " that we create from O(llm_d_api_key), if any. Only with C(vllm) and C(tgi)."
-        ),
-        format="dns_subdomain",
-        example="llama-8b-api-key",
-    ),
-    "api_key_secret_key": Field("str", "Key of O(api_key_secret) that holds the API key.", default="API_KEY", format="secret_key"),
     "drain_seconds": Field(
         "int",
         (

@@ -183,7 +183,13 @@ SERVICE = Field(
             options=_PREFILL,
         ),
         "accelerator": Field("dict", "Accelerators of one model server.", default={}, options=_ACCELERATOR),
-        "engine": Field("dict", "The model server.", default={}, options=ENGINE),
+        "engine": Field(
+            "dict",
+            "The model server.",
+            default={},
+            options=ENGINE,
+            replaced=dict.fromkeys(("api_key_secret", "api_key_secret_key"), "model.api_key: {secret: NAME, key: KEY}"),
+        ),
         "scheduler": Field("dict", "The endpoint picker, which chooses a model server for each request.", default={}, options=SCHEDULER),
         "service": Field(
             "dict",
@@ -522,8 +528,7 @@ VARIABLES: dict[str, Field] = {
         "str",
         (
             "API key that clients send to the model servers (C(Authorization: Bearer)), if there is no Secret with it. We create the Secret"
-            " C(<llm_d_instance>-api-key) from it, for each service whose engine reads a key from its environment (C(vllm), C(tgi)) and that names no"
-            " O(llm_d_model_services[].engine.api_key_secret). Validation, warm-ups and measurements send it. Keep the value in a vault."
+            " C(<llm_d_instance>-api-key) from it, for each service without O(llm_d_model_services[].model.api_key), which says more. Keep it in a vault."
         ),
         format="token",
         secret=True,

@@ -63,7 +63,7 @@ def services(plan: Facts) -> list[dict[str, t.Any]]:
             "headers": {**headers, **(service["route"].get("pin") or {})},
             "weights": service["weights"],
             "shared_headers": headers,
-            "api_key_secret": service["server"]["api_key_secret"],
+            "api_key_secret": service["api_key_secret"],
             # Where an autoscaler sets it, the number that the endpoint picker knows counts.
             "replicas": _fixed(service["server"]),
             "max_num_seqs": _places(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),

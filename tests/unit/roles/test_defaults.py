@@ -13,7 +13,7 @@ S = "llm_d_model_services[]"
 # All others are empty, or have none.
 DEFAULTS: dict[str, t.Any] = {
     f"{S}.model.token_key": "HF_TOKEN",
-    f"{S}.engine.api_key_secret_key": "API_KEY",
+    f"{S}.model.api_key.key": "API_KEY",
     f"{S}.autoscaling.min": 1,
     f"{S}.autoscaling.scale_up_stabilization_seconds": 60,
     f"{S}.accelerator.data": 1,

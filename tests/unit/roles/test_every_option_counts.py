@@ -86,7 +86,7 @@ FILES: dict[str, Facts] = {
     "sized": {S: [{**VLLM, "storage": {"size": "9Gi"}}]},
     "bucket": {S: [{**VLLM, "model": {"uri": "s3://bucket/m"}}]},
     "secret": {S: [{**VLLM, "model": {"uri": "hf://org/m", "token_secret": "token"}}]},
-    "keyed": {S: [{**VLLM, "engine": {"api_key_secret": "keys"}}]},
+    "keyed": {S: [{**VLLM, "model": {**VLLM["model"], "api_key": {"secret": "keys"}}}]},
     "cached by vllm": {S: [{**VLLM, "cache": {"cpu_size": "8Gi"}}]},
     "cached": {
         S: [

@@ -42,7 +42,7 @@ def header_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     seen: dict[str, str] = {}
     given = {
         "llm_d_benchmark.api_key": (user["llm_d_benchmark"] or {}).get("api_key"),
-        f"{path}.engine.api_key_secret": service["engine"]["api_key_secret"],
+        f"{path}.model.api_key": service["model"]["api_key"],
         "llm_d_api_key": api_key_reference(service, user),
     }
     key = next((option for option, value in given.items() if value), None)

@@ -39,13 +39,13 @@ def named_objects(planned: Facts, user: Facts) -> list[Facts]:
 
 def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str) -> t.Iterator[Facts]:
     """What the options of a service name, then what it adds to its pods."""
-    model, engine, picker = service["model"], service["engine"], made["scheduler"]
+    model, picker = service["model"], made["scheduler"]
     if model["token_secret"]:
         # A tokenizer beside the endpoint picker loads the model's as well.
         for place in dict.fromkeys((home, *([pickers] if _refers(picker, model["token_secret"]) else []))):
             yield _object("Secret", place, model["token_secret"], f"{path}.model.token_secret", model["token_key"], alone=True)
-    if engine["api_key_secret"]:
-        yield _object("Secret", home, engine["api_key_secret"], f"{path}.engine.api_key_secret", engine["api_key_secret_key"], alone=True)
+    if key := model["api_key"]:
+        yield _object("Secret", home, key["secret"], f"{path}.model.api_key", key["key"], alone=True)
     shared = mapping((service["cache"] or {}).get("shared"))
     if shared.get("password_secret"):
         yield _object("Secret", home, shared["password_secret"], f"{path}.cache.shared.password_secret", shared["password_key"], alone=True)

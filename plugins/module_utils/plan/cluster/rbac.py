@@ -59,7 +59,11 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         # KEDA creates one, and so may an external autoscaler.
         found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
         # The proxy does not forward their API key.
-        found += [(verb, "", "pods/portforward", home) for verb in ("get", "create")] if any(_keys(planned)) else []
+        found += (
+            [(verb, "", "pods/portforward", home) for verb in ("get", "create")]
+            if any(each["server"]["api_key_secret"] for each in planned["services"])
+            else []
+        )
         found += _granted_to_pickers(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]
@@ -89,7 +93,7 @@ def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _on_secrets(planned: Facts) -> list[Facts]:
-    """Permissions for our own Secrets, by name, and to read those with the API keys of servers; no others can be read."""
+    """Permissions for our own Secrets, by name, and to read those with API keys; no others can be read."""
     found: list[Facts] = []
     own = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
     own += [(service["warmup_job"]["name"], planned["namespace"]) for service in planned["services"] if service["warmup_job"]]
@@ -101,8 +105,8 @@ def _on_secrets(planned: Facts) -> list[Facts]:
 
 
 def _keys(planned: Facts) -> list[Facts]:
-    """The Secrets with the API keys of servers, each once."""
-    found = [service["server"]["api_key_secret"] for service in planned["services"] if service["server"]["api_key_secret"]]
+    """The Secrets with API keys, each once."""
+    found = [service["api_key_secret"] for service in planned["services"] if service["api_key_secret"]]
     return [key for index, key in enumerate(found) if key not in found[:index]]
 
 

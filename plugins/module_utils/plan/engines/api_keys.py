@@ -20,49 +20,50 @@ def api_key_name(user: Facts) -> str:
 
 
 def api_key_reference(service: Facts, user: Facts) -> Facts:
-    """The engine options api_key_secret and api_key_secret_key for our own Secret; {} where the service names one itself, or its engine takes no key."""
-    if not user["llm_d_api_key"] or service["engine"]["api_key_secret"] or not _variable(service):
+    """The option api_key of a model for our own Secret; {} where the service names one itself, or there is no key."""
+    if not user["llm_d_api_key"] or service["model"]["api_key"]:
         return {}
-    return {"api_key_secret": api_key_name(user), "api_key_secret_key": OWN_KEY}
+    return {"api_key": {"secret": api_key_name(user), "key": OWN_KEY}}
 
 
 def api_key_secret(service: Facts, namespace: str) -> Facts | None:
-    """{namespace, name, key} of the Secret with the key of the servers, as modules take it; None where they want no key."""
-    engine = service["engine"]
-    return {"namespace": namespace, "name": engine["api_key_secret"], "key": engine["api_key_secret_key"]} if engine["api_key_secret"] else None
+    """{namespace, name, key} of the Secret with the key of a service, as modules take it; None where there is no key."""
+    key = service["model"]["api_key"]
+    return {"namespace": namespace, "name": key["secret"], "key": key["key"]} if key else None
+
+
+def servers_ask(service: Facts) -> bool:
+    """Whether its servers ask for the key, rather than the gateway before them."""
+    return bool(service["model"]["api_key"] and _variable(service))
 
 
 def api_key_environment(service: Facts, variable: str = "") -> list[Facts]:
     """The variable with the key of the servers, from the Secret: of this name, else that by which the engine reads it."""
-    engine = service["engine"]
-    source = {"secretKeyRef": {"name": engine["api_key_secret"], "key": engine["api_key_secret_key"]}}
-    return [{"name": variable or _variable(service), "valueFrom": source}] if engine["api_key_secret"] else []
+    key = service["model"]["api_key"]
+    return [{"name": variable or _variable(service), "valueFrom": {"secretKeyRef": {"name": key["secret"], "key": key["key"]}}}] if servers_ask(service) else []
 
 
 def api_key_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """A key for an engine that takes none from its environment, and keys in arguments and variables, which no check of ours has."""
-    engine, title = service["engine"], ENGINES[service["engine"]["type"]].title
+    """Keys in arguments and variables, which no check of ours has."""
+    engine = service["engine"]
     flag, variable = KEYS.get(engine["type"], ("", ""))
-    found = []
-    if engine["api_key_secret"] and not variable:
-        why = f"is of no use: {title} reads no API key from its environment."
-        found.append(Problem(f"{path}.engine.api_key_secret", engine["api_key_secret"], why, "Take it out, and have the gateway ask for keys."))
     where = [place_of(engine["args"], name, f"{path}.engine.args") for name in flags_of(engine["args"]) if flag and name.replace("_", "-") == flag]
-    keyed = engine["api_key_secret"] or user["llm_d_api_key"]
+    keyed = service["model"]["api_key"] or user["llm_d_api_key"]
     where += [f"{path}.engine.env.{variable}"] if variable and (engine["env"].get(variable) or (keyed and variable in engine["env"])) else []
     clear = "" if isinstance(engine["env"].get(variable), dict) else " stands in clear in their pods, and that"
     why = f"gives the servers an API key that{clear} validation, warm-ups and measurements do not send."
-    fix = "Take it out, and write the key as llm_d_api_key (from a vault), or the name of a Secret with it as engine.api_key_secret."
-    return found + [Problem(place, None, why, fix if variable else "Take it out, and have the gateway ask for keys.") for place in where]
+    fix = "Take it out, and write the key as llm_d_api_key (from a vault), or name a Secret with it as model.api_key."
+    return [Problem(place, None, why, fix if variable else "Take it out, and have the gateway ask for keys.") for place in where]
 
 
-def api_key_warnings(service: Facts, user: Facts, document: Facts) -> list[str]:
+def api_key_warnings(service: Facts, document: Facts) -> list[str]:
     """What users should know who wrote a key: servers that answer without it, and what asks servers and has none. document: the EndpointPickerConfig."""
     found = []
-    if user["llm_d_api_key"] and not _variable(service):
-        found.append(f"its servers answer without llm_d_api_key, since {ENGINES[service['engine']['type']].title} reads none from its environment")
+    if service["model"]["api_key"] and not servers_ask(service):
+        title = ENGINES[service["engine"]["type"]].title
+        found.append(f"its servers answer without the API key, since {title} reads none from its environment: have the gateway ask for it")
     asks = [entry["type"] for entry in document["plugins"] if entry["type"] == "models-data-source"]
-    if asks and service["engine"]["api_key_secret"]:
+    if asks and servers_ask(service):
         found.append(f"the endpoint picker's {asks[0]} has no API key, so servers refuse its requests")
     return [f"{service['name']}: {text}." for text in found]
 

@@ -175,7 +175,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *built.notes,
             *_each_by_itself(built.document, release["name"], settings["replicas"]),
             *engine_warnings(service, built.requires["roles"]),
-            *api_key_warnings(service, user, built.document),
+            *api_key_warnings(service, built.document),
             *filter(None, [pair]),
         ],
         "other_pair": pair,

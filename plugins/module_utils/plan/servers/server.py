@@ -12,7 +12,7 @@ from ...common.objects import Facts
 from ...epp.catalog.presets import ROLE_LABEL, SIDECAR_SERVER_PORT
 from ...releases.deployed import ENGINE_DEFAULTS
 from ...releases.lines import ACCELERATORS
-from ..engines.api_keys import api_key_secret
+from ..engines.api_keys import api_key_secret, servers_ask
 from ..engines.draining import server_drain
 from ..engines.engine import engine_image, vendor
 from ..engines.multi_node import to_workload
@@ -132,7 +132,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "metrics_path": ENGINE_DEFAULTS[engine["type"]]["metrics"],
         "progress_deadline": startup_timeout(service) + 60,
         "strategy": _strategy(service),
-        "api_key_secret": api_key_secret(service, user["llm_d_namespace"]),
+        "api_key_secret": api_key_secret(service, user["llm_d_namespace"]) if servers_ask(service) else None,
         "drain_seconds": draining["drain_seconds"],
         **_pod(service, role, {**pod, **leader}),
         "worker": _pod(service, role, {**pod, **worker}) if worker else None,

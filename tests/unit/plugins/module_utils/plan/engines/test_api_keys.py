@@ -33,7 +33,8 @@ def file_of(service: Facts | None = None, engine: Facts | None = None, **variabl
 
 
 def named(service: Facts | None = None, **engine: t.Any) -> Facts:
-    return file_of(service, {"api_key_secret": "theirs", "api_key_secret_key": "token", **engine})
+    service = VLLM if service is None else service
+    return file_of({**service, "model": {**service["model"], "api_key": {"secret": "theirs", "key": "token"}}}, engine)
 
 
 def environment(container: Facts) -> Facts:
@@ -74,7 +75,7 @@ def test_pickers_in_another_namespace_get_no_key() -> None:
 
 def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
     planned = plan(named())
-    path = f"{PLACE}.engine.api_key_secret"
+    path = f"{PLACE}.model.api_key"
     assert (
         planned["preflight"]["named"] == [{"kind": "Secret", **THEIRS, "object": "Secret llm-d/theirs", "path": path, "alone": True}]
         and planned["secrets"]["present"] == []
@@ -118,7 +119,7 @@ CLEAR = "stands in clear in their pods"
 @pytest.mark.parametrize(
     ("file", "place", "reason", "fix"),
     [
-        (file_of(VLLM, {"env": {"VLLM_API_KEY": KEY}}), "engine.env.VLLM_API_KEY", CLEAR, "engine.api_key_secret"),
+        (file_of(VLLM, {"env": {"VLLM_API_KEY": KEY}}), "engine.env.VLLM_API_KEY", CLEAR, "model.api_key"),
         (file_of(VLLM, {"args": ["--seed=1", f"--api-key={KEY}"]}), "engine.args[1]", CLEAR, "llm_d_api_key"),
         (file_of(VLLM, {"args": [f"--api_key={KEY}"]}), "engine.args[0]", CLEAR, "llm_d_api_key"),
         (file_of(VLLM, {"args": ["--api-key", KEY], "image": "mine/vllm:latest"}), "engine.args[0]", CLEAR, "llm_d_api_key"),
@@ -127,15 +128,16 @@ CLEAR = "stands in clear in their pods"
         (file_of(VLLM, {"type": "sglang", "args": [f"--api-key={KEY}"]}), "engine.args[0]", CLEAR, "have the gateway ask for keys"),
         # An empty one takes no key, but takes the place of that of the Secret.
         (named(VLLM, env={"VLLM_API_KEY": ""}), "engine.env.VLLM_API_KEY", CLEAR, "Take it out"),
-        (named(SIM), "engine.api_key_secret", "simulator reads no API key", "Take it out"),
-        (named(VLLM, type="sglang"), "engine.api_key_secret", "SGLang reads no API key", "have the gateway ask for keys"),
+        (named(type="sglang", args=[f"--api-key={KEY}"]), "engine.args[0]", CLEAR, "have the gateway ask for keys"),
         (
             named({**VLLM, "route": {"headers": {"Authorization": "Bearer x"}}}),
             "route.headers.Authorization",
-            "engine.api_key_secret is sent in",
+            "model.api_key is sent in",
             "one of the two",
         ),
-        (named(VLLM, api_key_secret="My Key"), "engine.api_key_secret", "lower-case letters", "Write"),
+        (file_of({**VLLM, "model": {**VLLM["model"], "api_key": {"secret": "My Key"}}}), "model.api_key.secret", "lower-case letters", "Write"),
+        (file_of({**VLLM, "model": {**VLLM["model"], "api_key": {"key": "x"}}}), "model.api_key.secret", "is missing", "Write"),
+        (file_of(VLLM, {"api_key_secret": "theirs"}), "engine.api_key_secret", "not supported any more", "Write model.api_key: {secret: NAME, key: KEY}."),
     ],
 )
 def test_what_is_refused(file: Facts, place: str, reason: str, fix: str) -> None:
@@ -156,12 +158,19 @@ def test_no_key_that_a_request_cannot_carry(value: t.Any) -> None:
     assert found.path == "llm_d_api_key" and KEY not in explain([found]) + repr(found)
 
 
-@pytest.mark.parametrize("file", [file_of(SIM, llm_d_api_key=KEY), file_of(VLLM, {"type": "sglang"}, llm_d_api_key=KEY)])
-def test_servers_that_take_no_key_are_named(file: Facts) -> None:
+@pytest.mark.parametrize(
+    ("file", "secret"), [(file_of(SIM, llm_d_api_key=KEY), OURS), (file_of(VLLM, {"type": "sglang"}, llm_d_api_key=KEY), OURS), (named(SIM), THEIRS)]
+)
+def test_where_servers_ask_for_no_key_the_gateway_may(file: Facts, secret: Facts) -> None:
     planned = plan(file)
-    name = file["llm_d_model_services"][0]["name"]
-    assert [note for note in planned["services"][0]["scheduler"]["notes"] if note.startswith(f"{name}: its servers answer without llm_d_api_key")]
-    assert planned["services"][0]["server"]["api_key_secret"] is None
+    service, name = planned["services"][0], file["llm_d_model_services"][0]["name"]
+    assert [note for note in service["scheduler"]["notes"] if note.startswith(f"{name}: its servers answer without the API key, since")]
+    assert [entry["api_key_secret"] for entry in [*targets.services(planned), *benchmark_runs.runs(planned)]] == [secret, secret]
+    assert service["server"]["api_key_secret"] is None and "api_key_secret" not in targets.servers(planned)[0]["replicas"]
+    assert not [item for item in main(service["server"])["env"] if "secretKeyRef" in item.get("valueFrom", {})]
+    rights = planned["preflight"]["rights"]
+    assert {"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": secret["name"]} in rights
+    assert not [right for right in rights if right["resource"] == "pods/portforward"], "its servers are asked through the API server's proxy"
 
 
 def test_a_picker_that_asks_servers_without_a_key_is_named() -> None:
