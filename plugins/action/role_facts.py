@@ -24,6 +24,7 @@ from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
 from ..module_utils.plan.cluster.record import owned, wanted
+from ..module_utils.plan.cluster.shown import without_additions
 from ..module_utils.preflight.running import running
 from ..module_utils.validation import targets
 from ..plugin_utils import collection, compat
@@ -45,6 +46,7 @@ DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
     "runs": lambda plan, objects: benchmark_runs(plan),
     "targets": lambda plan, objects: targets.of(plan),
     "everything": lambda plan, objects: objects(),
+    "ours": lambda plan, objects: definitions(without_additions(plan)),
     "wanted": lambda plan, objects: wanted([*with_secrets(plan, objects()), *plan["reports"]["config_maps"]]),
     "running": _running,
     "started_at": lambda plan, objects: context.CLIARGS.get("start_at_task"),  # the task that the play starts at; None for the first one

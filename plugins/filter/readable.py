@@ -15,6 +15,7 @@ from ansible.errors import AnsibleError, AnsibleFilterError
 from ..module_utils.common.commands import spelled
 from ..module_utils.diagnosis import report
 from ..module_utils.plan.cluster.refusals import refusals
+from ..module_utils.plan.cluster.shown import shown
 from ..module_utils.releases.tools import cause
 from ..module_utils.report.text import wrapped
 from ..module_utils.schedulers import running
@@ -68,9 +69,16 @@ def running_schedulers(plan: t.Any, before: t.Any = None, verified: t.Any = None
     return running.lines(plain(plan), plain(before or {}).get("definitions"), plain(verified or {}).get("schedulers"))
 
 
+def shown_objects(objects: t.Any, ours: t.Any, only: t.Any = ()) -> list[str]:
+    """The lines about the objects of a plan."""
+    if not all(isinstance(each, list) for each in (objects, ours)) or len(objects) != len(ours):
+        raise AnsibleFilterError("shown_objects takes the definitions of all objects, and the same without additions")
+    return shown(plain(objects), plain(ours), plain(only))
+
+
 class FilterModule:
     """Filters of this file."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Names and functions."""
-        return {each.__name__: each for each in (readable, diagnosis_claims, health_table, refusals, running_schedulers)}
+        return {each.__name__: each for each in (readable, diagnosis_claims, health_table, refusals, running_schedulers, shown_objects)}

@@ -40,12 +40,13 @@ options:
       - V(targets) adds the objects that have to be ready, and the services, the gateway and the servers to send requests to.
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
+      - V(ours) adds the same as they are before what the user's file adds to pods.
       - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment,
         Secrets included.
       - V(running) adds the deployment in short, to compare with the one that is there; nothing where the services are another file's.
     type: list
     elements: str
-    choices: [everything, owned, references, running, runs, targets]
+    choices: [everything, ours, owned, references, running, runs, targets]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
@@ -92,6 +93,12 @@ options:
 everything:
   description: The definitions of all objects.
   returned: with O(derive=everything)
+  type: list
+  elements: dict
+  sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
+ours:
+  description: The definitions of all objects without what the user's file adds to pods.
+  returned: with O(derive=ours)
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]

@@ -47,6 +47,7 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
     "export": {"export_path": Field("str", "Folder of the files.")},
     "inventory": {f"inventory_{name}": Field("str", "See cluster_inventory.") for name in ("name", "folder", "kubeconfig", "context")},
     "pin_images": {"pin_images_file": Field("str", "The file with the digests.")},
+    "show": {"show_only": Field("str", "Kinds and names of the objects to show, with commas. If omitted, all.", example="Deployment,llama-8b-epp")},
     "teardown": {"teardown_confirmed": Field("bool", "Whether nobody is asked.", default=False)},
     "watch": {"watch_restore": Field("bool", "Whether the file is deployed again.", default=True)},
 }

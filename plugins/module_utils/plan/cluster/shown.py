@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The objects of a plan as text for people: what we make, and apart from it what the user's file adds to pods. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import difflib
+import typing as t
+
+from ...common.objects import Facts, get_path
+from ...common.yaml_text import to_yaml
+from ...k8s.sanitize import redact_object
+
+Plan = t.TypeVar("Plan")
+
+
+def without_additions(plan: Plan) -> Plan:
+    """The plan with the pod templates as they are before the user's additions."""
+    if isinstance(plan, dict):
+        own = {**plan, "template": plan["ours"]} if {"ours", "template"} <= plan.keys() else plan
+        return t.cast(Plan, {key: without_additions(value) for key, value in own.items()})
+    return t.cast(Plan, [without_additions(value) for value in plan]) if isinstance(plan, list) else plan
+
+
+def shown(objects: c.Sequence[Facts], ours: c.Sequence[Facts], only: c.Collection[str] = ()) -> list[str]:
+    """Lines: each of our objects in YAML, then what is added to it as a unified diff. No values of environment variables are in it.
+
+    objects, ours: with and without the additions, in the same order; only: kinds and names to show, all where there are none.
+    """
+    lines = []
+    for one, own in zip(objects, ours, strict=True):
+        kind, name = one["kind"], one["metadata"]["name"]
+        if only and not {kind, name} & {*only}:
+            continue
+        place = f"{kind} {namespace}/{name}" if (namespace := get_path(one, "metadata", "namespace")) else f"{kind} {name}"
+        before, after = (to_yaml(redact_object(item)).splitlines() for item in (own, one))
+        lines += ["---", f"# {place}", *before]
+        if before != after:
+            lines += [f"# what your file adds to {place}", *difflib.unified_diff(before, after, "ours", "with what your file adds", lineterm="")]
+    return lines
