@@ -105,6 +105,24 @@ def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: P
     assert images_of(found) == images_of(made_by(plan(file_of("envoy_gateway"))["gateway"]["chart"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("envoy_gateway", {"deployment": {"pod": {"nodeSelector": {"pool": "edge"}}}}),
+        (EXTENSION, {"controller": {"nodeSelector": {"pool": "edge"}}}),
+        ("agentgateway", {"nodeSelector": {"pool": "edge"}}),
+        (GROUPS, {"nodeSelector": {"pool": "edge"}}),
+    ],
+)
+def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> None:
+    def pods(file: Facts) -> dict[str, Facts]:
+        made = made_by(asked(name, plan(file))["chart"])
+        return {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in made if item["kind"] == "Deployment"}
+
+    before, after = pods(file_of(name)), pods(file_of(name, llm_d_chart_values={name: values}))
+    assert before and after == {key: {**spec, "nodeSelector": {"pool": "edge"}} for key, spec in before.items()}
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that_is_asked_for(name: str) -> None:
     planned, found = rendered(name)

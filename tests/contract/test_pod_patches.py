@@ -32,7 +32,9 @@ DOCUMENT = REPOSITORY / "docs/pods.md"
 TOOL = runpy.run_path(str(REPOSITORY / "tools/record_pod_fields.py"))
 RECIPES: dict[str, Facts] = {
     title.split(",")[0]: yaml.safe_load(block)
-    for title, block in re.findall(r"\n\n((?:.+\n)*.+):\n\n```yaml\n((?:.*\n)*?)```", DOCUMENT.read_text(encoding="utf-8"))
+    for title, block in re.findall(
+        r"\n\n((?:.+\n)*.+):\n\n```yaml\n((?:.*\n)*?)```", DOCUMENT.read_text(encoding="utf-8").partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    )
 }
 BASE: Facts = {
     "name": "a",

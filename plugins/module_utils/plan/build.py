@@ -46,6 +46,8 @@ from .gpus.gpus import gpus
 from .gpus.validate_gpus import gpu_problems
 from .observability.autoscaling import autoscalers_to_prune, autoscaling
 from .observability.monitoring import monitoring_problems, monitors, observability, prometheus
+from .parts.chart_values import VARIABLE as CHART_VALUES
+from .parts.chart_values import chart_value_problems
 from .parts.names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
 from .parts.overrides import VARIABLE as OVERRIDES
 from .parts.overrides import overriding_scheduler, relocated, unknown_services
@@ -146,8 +148,8 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += leader_worker_problems(user, user[SERVICES])
         found += benchmark_problems(user["llm_d_benchmark"], referable(called, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
-    wrong = wrong if found or wrong else _pod_problems(user)
-    return user, in_order(found + (_written(wrong, own[SERVICES], user, {problem.path for problem in found}) if scalars_right and wrong else wrong))
+    wrong = wrong if found or wrong else _pod_problems(user) + chart_value_problems(user, _charts({**user, CHART_VALUES: {}}))
+    return user, in_order(found + (_written(wrong, own.get(SERVICES), user, {problem.path for problem in found}) if scalars_right and wrong else wrong))
 
 
 def _pod_problems(user: Facts) -> list[Problem]:
@@ -161,6 +163,13 @@ def _pod_problems(user: Facts) -> list[Problem]:
             picker = scheduler(referring, user, _release(user), gateway, {}, service["configuration"])
             found += picker_pod_problems(settings, f"{path}.scheduler", picker["ours"])
     return found
+
+
+def _charts(user: Facts) -> list[Facts]:
+    """The charts that the file installs."""
+    groups, operators = leader_worker_set(user, user[SERVICES], {}), gpus(user, {})
+    rest = [groups["chart"] if groups else None, operators["chart"] if operators["active"] else None]
+    return [*planned_gateway(user, {})["charts"], *(chart for chart in rest if chart)]
 
 
 def _written(found: t.Sequence[Problem], services: t.Any, user: Facts, told: set[str]) -> list[Problem]:

@@ -569,4 +569,17 @@ VARIABLES: dict[str, Field] = {
             "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet.", format="chart"),
         },
     ),
+    "llm_d_chart_values": Field(
+        "dict",
+        (
+            "Values of yours for the charts that we install, by the names of O(llm_d_charts): resources, tolerations, environment of a controller. They are"
+            " merged with ours, and those that other options decide are refused with these options (docs/pods.md)."
+        ),
+        default={},
+        options={
+            name: Field("map", f"Values for the chart of O(llm_d_charts.{name}).", elements=Field("any", "A value."))
+            for name in ("envoy_gateway", "envoy_ai_gateway", "istio_base", "istio", "agentgateway", "kgateway", "gpu_operator", "leader_worker_set")
+        },
+        example={"envoy_gateway": {"deployment": {"envoyGateway": {"resources": {"limits": {"memory": "1Gi"}}}}}},
+    ),
 }

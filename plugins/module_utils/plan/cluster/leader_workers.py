@@ -11,6 +11,7 @@ from ...common.objects import Facts
 from ...releases.lines import LEADER_WORKER_SET
 from ...schema.fields import Problem
 from ..checks.validate_gateway import version_parts
+from ..parts.chart_values import with_own
 from ..parts.references import chart, image
 
 BLOCK = "llm_d_leader_worker_set"
@@ -72,12 +73,14 @@ def _version(user: Facts) -> str:
 def _chart(user: Facts) -> Facts:
     version = _version(user)
     repository, tag = image(user, "leader_worker_set", LEADER_WORKER_SET["image"].format(version=version)).rsplit(":", 1)
+    pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
     manager = {"repository": repository, "tag": tag, "pullPolicy": user["llm_d_image_pull_policy"]}
     return {
+        "key": "leader_worker_set",
         "release_name": LEADER_WORKER_SET["release_name"],
         "namespace": LEADER_WORKER_SET["namespace"],
         **chart(user, "leader_worker_set", LEADER_WORKER_SET["chart"], version),
-        "values": {"image": {"manager": manager}, "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]]},
+        "values": with_own(user, "leader_worker_set", {"image": {"manager": manager}, "imagePullSecrets": pull}),
     }
 
 

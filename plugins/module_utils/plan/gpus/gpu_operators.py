@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...common.objects import Facts
 from ...releases.gpus import GAUDI_RELEASE
 from ...releases.sources import GAUDI_REGISTRY
+from ..parts.chart_values import with_own
 from ..parts.references import chart as chart_source
 from ..parts.references import mirrored
 
@@ -81,10 +82,11 @@ def nvidia_chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared:
     for part, said in chart_images(user, chart, driver)[1].items():
         values.setdefault(part, {}).update(said)
     return {
+        "key": chart["key"],
         "release_name": chart["release_name"],
         "namespace": facts["namespace"],
         **chart_source(user, chart["key"], chart["name"], settings["version"] or chart["version"]),
-        "values": values,
+        "values": with_own(user, chart["key"], values),
     }
 
 

@@ -12,6 +12,7 @@ import typing as t
 
 from ...common.objects import Facts
 from ...releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
+from .chart_values import with_own
 from .references import chart as chart_source
 from .references import image
 
@@ -20,7 +21,7 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {release_name, namespace, ref, repo, version, values, hook_objects}; none where the controller is not ours.
+    """The charts to install, in order: {key, release_name, namespace, ref, repo, version, values, hook_objects}; none where the controller is not ours.
 
     hook_objects: objects of hooks, which Helm does not delete.
     """
@@ -29,10 +30,11 @@ def charts(user: Facts) -> list[Facts]:
         return []
     return [
         {
+            "key": chart["key"],
             "release_name": chart["release_name"],
             "namespace": chart_namespace(facts, chart),
             **chart_source(user, chart["key"], chart["name"], chart.get("version") or settings["version"] or facts["version"]),
-            "values": _VALUES[chart["key"]](user, facts),
+            "values": with_own(user, chart["key"], _VALUES[chart["key"]](user, facts)),
             "hook_objects": hook_objects(chart, chart_namespace(facts, chart)),
         }
         for chart in facts["charts"]

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`llm_d_chart_values`: values of the user for the charts that we install, merged with ours, which they may not change. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ...common.objects import Facts
+from ...schema.fields import REDACTED, Problem
+
+VARIABLE = "llm_d_chart_values"
+# The options that decide values, by a key in their path.
+_OPTIONS = {
+    "imagePullSecrets": "llm_d_image_pull_secrets",
+    "imagePullPolicy": "llm_d_image_pull_policy",
+    "pullPolicy": "llm_d_image_pull_policy",
+    "image": "llm_d_images",
+    "images": "llm_d_images",
+    "repository": "llm_d_images",
+    "mig": "llm_d_gpus.pools",
+    "devicePlugin": "llm_d_gpus.pools",
+    "migManager": "llm_d_gpus.pools",
+    "driver": "llm_d_gpus.driver",
+    "toolkit": "llm_d_gpus.driver",
+    "nfd": "llm_d_gpus.node_feature_discovery",
+    "dcgmExporter": "llm_d_gpus.metrics",
+    "runAsUser": "llm_d_run_as_user",
+    "runAsGroup": "llm_d_run_as_user",
+    "crds": "llm_d_crd_sources",
+}
+
+
+def with_own(user: Facts, key: str, ours: Facts) -> Facts:
+    """The values of a chart: those of the user, and ours, which chart_value_problems keeps apart."""
+    found: Facts = _merged(user[VARIABLE].get(key) or {}, ours)
+    return found
+
+
+def chart_value_problems(user: Facts, charts: c.Iterable[Facts]) -> list[Problem]:
+    """Values that we decide, and values for charts that are not installed. charts: the planned ones, without the user's values."""
+    ours, found = {chart["key"]: chart["values"] for chart in charts}, []
+    for key, values in user[VARIABLE].items():
+        path = f"{VARIABLE}.{key}"
+        if values and key not in ours:
+            found.append(Problem(path, REDACTED, "is of no use: this file installs no such chart.", _instead(ours)))
+        for steps in _taken(values or {}, ours.get(key, {})):
+            option = next((_OPTIONS[step] for step in reversed(steps) if step in _OPTIONS), None)
+            fix = f"Take it out, and write {option}." if option else "Take it out."
+            found.append(Problem(".".join([path, *steps]), REDACTED, "is decided by other options of your file.", fix))
+    return found
+
+
+def _instead(ours: t.Collection[str]) -> str:
+    return f"Take it out, or write values for {' or '.join(sorted(ours))}." if ours else "Take it out."
+
+
+def _merged(below: t.Any, above: t.Any) -> t.Any:
+    """Mappings merged at any depth; anything else of `above` takes the place of what is below."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
+
+
+def _taken(theirs: t.Any, ours: t.Any) -> c.Iterator[tuple[str, ...]]:
+    """Where values of the user meet ours."""
+    for key in [key for key in theirs if key in ours]:
+        if isinstance(theirs[key], dict) and isinstance(ours[key], dict):
+            yield from ((str(key), *steps) for steps in _taken(theirs[key], ours[key]))
+        else:
+            yield (str(key),)
