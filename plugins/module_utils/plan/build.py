@@ -218,7 +218,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
             service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
         if not wrong and scalars_right:
             # Pods get them as they are written: what a file says does not change with what is known of an engine, and no server restarts for it.
-            service = {**service, "written_args": service["engine"]["args"], "engine": {**service["engine"], "args": spelled_out(service, user)}}
+            service = {**_spelled(service, user), "prefill": _spelled(service["prefill"], user, service)}
             service["configuration"] = configuration(service, user["llm_d_release"])
         services.append(service)
         if not wrong:
@@ -235,6 +235,15 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}, **{name + RESTORE_SUFFIX: name for name in names}}
     proxy = proxy_problems(user, taken) if scalars_right else []
     return services, found + unknown + name_problems(named) + front_problems(right) + proxy + routes
+
+
+def _spelled(block: Facts, user: Facts, service: Facts | None = None) -> Facts:
+    """A block with an engine whose arguments are spelled out, and `written_args`, these as they are written. service: of the block, if that is another."""
+    engine = block["engine"]
+    if not engine:
+        return block
+    whole = {**service, "engine": {**service["engine"], "args": engine["args"]}} if service else block
+    return {**block, "written_args": engine["args"], "engine": {**engine, "args": spelled_out(whole, user)}}
 
 
 def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:

@@ -92,7 +92,7 @@ MODEL = {
     ),
 }
 
-_SIMULATOR = {
+SIMULATOR = {
     "time_to_first_token": Field("str", "Time to first token of every prompt. Not together with O(prefill_time_per_token).", format="duration"),
     "prefill_overhead": Field("str", "Fixed part of the time to first token, in addition to O(prefill_time_per_token).", format="duration"),
     "prefill_time_per_token": Field("str", "Prefill time per prompt token that is not in the KV cache.", format="duration", example="500us"),
@@ -169,7 +169,7 @@ ENGINE = {
     "startup_timeout": Field(
         "int", "Seconds that a server may take to load the model. If omitted, 1800, for C(trtllm) 3600, and 120 for the simulator.", minimum=10, maximum=86400
     ),
-    "simulator": Field("dict", "Performance of the simulator. Only with O(type=simulator).", options=_SIMULATOR),
+    "simulator": Field("dict", "Performance of the simulator. Only with O(type=simulator).", options=SIMULATOR),
 }
 
 STORAGE = {

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import typing as t
+
 from ..releases.gateways import PLATFORMS
 from ..releases.lines import ACCELERATORS, RELEASES, REPLACED_RELEASES
 from ..releases.profiles import PROFILES
@@ -14,7 +17,7 @@ from .caches import CACHE
 from .fields import Field
 from .gateway import GATEWAY
 from .gpus import GPUS
-from .model import ENGINE, MODEL, STORAGE, WARMUP
+from .model import ENGINE, MODEL, SIMULATOR, STORAGE, WARMUP
 from .monitoring import MONITORING
 from .pods import container_field, pod_field
 from .scheduler import RESOURCES, SCHEDULER
@@ -136,9 +139,35 @@ _SERVICE = {
     "port": Field("int", "Port of the Service. If omitted, O(engine.port), to which it leads in any case.", minimum=1, maximum=65535),
 }
 
+
+def _left_to_all(options: t.Mapping[str, Field], *names: str) -> dict[str, Field]:
+    """Some of the options without a default: what prefill servers leave out is as all servers have it."""
+    return {name: dataclasses.replace(options[name], default=None) for name in names}
+
+
 _PREFILL = {
     "replicas": Field("int", "Number of prefill servers. If omitted, 1, or the number that O(autoscaling) sets.", minimum=0),
     "autoscaling": Field("dict", "Autoscaling of the prefill servers, independent of the decode servers.", options=PREFILL_AUTOSCALING),
+    "accelerator": Field(
+        "dict",
+        "Accelerators of one prefill server, where they are others than O(accelerator) says of all servers.",
+        options=_left_to_all(_ACCELERATOR, "product", "resource", "per_replica", "data", "expert"),
+    ),
+    "resources": Field("dict", "Resources of one prefill server, if they are not O(resources).", options=RESOURCES),
+    "engine": Field(
+        "dict",
+        (
+            "Options of prefill servers over those of O(engine): numbers take the place of these, arguments and variables are added, and win. What both stages"
+            " have to agree on (model, size of blocks, data types, transfer) is refused here."
+        ),
+        options={
+            **_left_to_all(ENGINE, "max_num_seqs", "gpu_memory_utilization"),
+            "args": ENGINE["args"],
+            "env": ENGINE["env"],
+            "simulator": Field("dict", "Performance of the simulator. Only with O(engine.type=simulator).", options=_left_to_all(SIMULATOR, *SIMULATOR)),
+        },
+        example={"max_num_seqs": 16},
+    ),
     "pod": pod_field("of the prefill servers, over that of all servers"),
     "container": container_field("of the prefill servers, over that of all servers"),
 }
@@ -176,12 +205,6 @@ SERVICE = Field(
             "Autoscaling of the model servers, instead of O(replicas). With disaggregation, of the decode servers. If omitted, no autoscaling.",
             options=AUTOSCALING,
         ),
-        "prefill": Field(
-            "dict",
-            "The prefill servers, whose Service is C(NAME-prefill). Only with disaggregation (C(preset: disaggregated) or O(scheduler.disaggregation)).",
-            default={},
-            options=_PREFILL,
-        ),
         "accelerator": Field("dict", "Accelerators of one model server.", default={}, options=_ACCELERATOR),
         "engine": Field(
             "dict",
@@ -189,6 +212,12 @@ SERVICE = Field(
             default={},
             options=ENGINE,
             replaced=dict.fromkeys(("api_key_secret", "api_key_secret_key"), "model.api_key: {secret: NAME, key: KEY}"),
+        ),
+        "prefill": Field(
+            "dict",
+            "The prefill servers, whose Service is C(NAME-prefill). Only with disaggregation (C(preset: disaggregated) or O(scheduler.disaggregation)).",
+            default={},
+            options=_PREFILL,
         ),
         "scheduler": Field("dict", "The endpoint picker, which chooses a model server for each request.", default={}, options=SCHEDULER),
         "service": Field(

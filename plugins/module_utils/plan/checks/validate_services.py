@@ -36,7 +36,8 @@ from ..parts.names import PICKER_SUFFIXES, name_suffix, scheduler_namespace
 from ..parts.pod_spec import SERVICE_LABEL
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
-from ..servers.server import DIRECT_SUFFIX, max_replicas
+from ..servers.server import DIRECT_SUFFIX
+from ..servers.stages import agreement_problems, max_replicas, of_role, stage_problems
 from ..servers.warmup import warmup_problems
 from ..servers.warmup_job import SUFFIX as WARMUP_SUFFIX
 from .validate_routes import header_problems
@@ -67,8 +68,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     tested = not (service["engine"]["image"] or user["llm_d_images"][service["engine"]["type"]])
     found = _name_problems(service, path, name_suffix(user))
     found += _model_problems(service, path) + alias_problems(service, path, user) + adapter_problems(service, path)
-    found += engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
-    found += _accelerator_problems(service, path)
+    found += _server_problems(service, path, user, tested)
     found += node_problems(service, path, name_suffix(user))
     found += autoscaling_problems(service, path, user["llm_d_monitoring"]["interval"])
     found += _label_problems(service, path) + header_problems(service, path, user)
@@ -76,14 +76,31 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
         found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
-    found += environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
     found += environment_problems(service["scheduler"]["env"], f"{path}.scheduler.env")
     found += cache_problems(service, path, user, service["configuration"].requires["vllm"])
     found += weights_problems(service, path, _servers(service), tested)
     contradictions = argument_problems(service, path, user) + api_key_problems(service, path, user)
     # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
     found += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in found})
-    return found
+    return found + _prefill_problems(service, path, user, tested, {problem.path for problem in found})
+
+
+def _server_problems(service: Facts, path: str, user: Facts, tested: bool) -> list[Problem]:
+    """Mistakes in the options of servers by themselves. tested: whether the engine is the tested image."""
+    found = engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
+    return found + _accelerator_problems(service, path) + environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
+
+
+def _prefill_problems(service: Facts, path: str, user: Facts, tested: bool, told: set[str]) -> list[Problem]:
+    """Mistakes in what the file says of prefill servers alone, by the same rules. told: paths of those in the rest of the service."""
+    if agreed := agreement_problems(service, path):
+        return agreed
+    view, place = of_role(service, "prefill"), f"{path}.prefill"
+    found = _server_problems(view, place, user, tested) + argument_problems(view, place, user) + api_key_problems(view, place, user)
+    if not found and not told:
+        requires = service["configuration"].requires
+        found = (needs_problems(view, place, user, requires) if requires["roles"] else []) or _unknown_arguments(view, place, user, set())
+    return stage_problems(service, path, found, told)
 
 
 def object_names(services: t.Iterable[str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from ..parts.overlays import overlaid, overlays_of
 from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from ..parts.references import image
 from ..parts.tracing import picker_environment, picker_flag
+from ..servers.stages import stage_warnings
 from .picker_pod import CONTAINER, pod_template
 from .standalone import sidecar
 
@@ -175,6 +176,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *built.notes,
             *_each_by_itself(built.document, release["name"], settings["replicas"]),
             *engine_warnings(service, built.requires["roles"]),
+            *(stage_warnings(service) if built.requires["roles"] else []),
             *api_key_warnings(service, built.document),
             *filter(None, [pair]),
         ],

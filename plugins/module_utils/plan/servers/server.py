@@ -24,6 +24,7 @@ from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, po
 from ..parts.tracing import server_requirements
 from .caches import cache_volumes, with_caches, with_memory
 from .pod_template import overlays, pod_template
+from .stages import min_replicas, of_role
 
 # The model server's container port behind a routing sidecar.
 ENGINE_PORT_NAME = "engine"
@@ -51,33 +52,13 @@ def server_targets(planned: Facts, namespace: str) -> Facts:
     }
 
 
-def role_settings(service: Facts, role: str) -> Facts:
-    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
-    return service if role == "decode" else t.cast(Facts, service[role])
-
-
-def min_replicas(service: Facts, role: str) -> int:
-    """The number of servers of a role; with autoscaling, the smallest."""
-    settings = role_settings(service, role)
-    if settings["autoscaling"]:
-        return int(settings["autoscaling"]["min"])
-    return 1 if settings["replicas"] is None else int(settings["replicas"])
-
-
-def max_replicas(service: Facts, role: str) -> int:
-    """The largest number of servers of a role. An external autoscaler may always add a second one."""
-    scaling = role_settings(service, role)["autoscaling"]
-    if not scaling:
-        return min_replicas(service, role)
-    return max(2, scaling["min"]) if scaling["provider"] == "external" else int(scaling["max"] or scaling["min"])
-
-
 def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: str = "decode", proxy: Facts | None = None) -> Facts:
     """The workload of the model servers of one role: a Deployment, or a LeaderWorkerSet with its `worker` where a server spans several nodes.
 
     required: what the scheduler configuration requires (epp/config/requirements.py). proxy: the container of the routing sidecar in front of the
     servers; then they listen on `engine_port`, and the pod still on `port`.
     """
+    service = of_role(service, role)
     engine = service["engine"]
     asked = with_caches(service, required.get("vllm", {}))
     traced = server_requirements(service, user, f"{service['name']}-{role}")

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stages of a service with disaggregation: how many servers each has, and the options that prefill servers have of their own. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ...common.flags import flags_of, place_of
+from ...common.objects import Facts, mapping
+from ...schema.fields import Problem
+
+# What decode servers compare before they read the KV cache of a prefill server, or what clients and the endpoint picker expect of either.
+# https://docs.vllm.ai/en/stable/features/nixl_connector_compatibility/
+AGREED_FLAGS = (
+    *("attention-backend", "block-size", "dtype", "kv-cache-dtype", "kv-transfer-config", "max-model-len", "model", "port", "quantization"),
+    *("revision", "served-model-name", "speculative-config", "tokenizer"),
+)
+AGREED_VARIABLES = ("VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT")
+_AGREE = "is of both stages: decode servers read the KV cache of prefill servers, and clients do not tell them apart."
+
+
+def role_settings(service: Facts, role: str) -> Facts:
+    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
+    return service if role == "decode" else t.cast(Facts, service[role])
+
+
+def min_replicas(service: Facts, role: str) -> int:
+    """The number of servers of a role; with autoscaling, the smallest."""
+    settings = role_settings(service, role)
+    if settings["autoscaling"]:
+        return int(settings["autoscaling"]["min"])
+    return 1 if settings["replicas"] is None else int(settings["replicas"])
+
+
+def max_replicas(service: Facts, role: str) -> int:
+    """The largest number of servers of a role. An external autoscaler may always add a second one."""
+    scaling = role_settings(service, role)["autoscaling"]
+    if not scaling:
+        return min_replicas(service, role)
+    return max(2, scaling["min"]) if scaling["provider"] == "external" else int(scaling["max"] or scaling["min"])
+
+
+def of_role(service: Facts, role: str) -> Facts:
+    """The service as the servers of a role have it: options of their own over those of all. Arguments of their own come last, where they win."""
+    own = role_settings(service, role)
+    if own is service:
+        return service
+    below, above = service["engine"], own["engine"] or {"args": [], "env": {}, "simulator": None}
+    engine = {**below, **_stated(above), "args": below["args"] + above["args"], "env": {**below["env"], **above["env"]}}
+    if above["simulator"]:
+        engine["simulator"] = {**above["simulator"], **mapping(below["simulator"]), **_stated(above["simulator"])}
+    accelerator = {**service["accelerator"], **_stated(own["accelerator"])}
+    written = service["written_args"] + own.get("written_args", [])
+    return {**service, "engine": engine, "written_args": written, "accelerator": accelerator, "resources": own["resources"] or service["resources"]}
+
+
+def tensor_parallelism(service: Facts) -> int:
+    """Accelerators among which a model is divided in a server."""
+    accelerator = service["accelerator"]
+    return int(accelerator["per_replica"] // (accelerator["pipeline"] * accelerator["data"]))
+
+
+def stage_warnings(service: Facts) -> list[str]:
+    """What users should know whose prefill servers are of another size. Source: as of AGREED_FLAGS."""
+    sizes = [tensor_parallelism(of_role(service, role)) for role in ("prefill", "decode")]
+    if sizes[0] == sizes[1] or service["engine"]["type"] == "simulator":
+        return []
+    text = (
+        f"{service['name']}: prefill servers divide the model among {sizes[0]} accelerators and decode servers among {sizes[1]}. vLLM's NixlConnector transfers"
+    )
+    return [f"{text} KV caches between them only in the layout HND, its default, and not those of models with Mamba layers."]
+
+
+def agreement_problems(service: Facts, path: str) -> list[Problem]:
+    """Arguments and variables of prefill servers that both stages have to agree on."""
+    engine, place = mapping(service["prefill"]["engine"]), f"{path}.prefill.engine"
+    arguments, env = engine.get("args", []), engine.get("env", {})
+    flags = [flag for flag in flags_of(arguments) if flag in AGREED_FLAGS]
+    found = [Problem(place_of(arguments, flag, f"{place}.args"), None, _AGREE, "Write it under engine.args, or an option of engine.") for flag in flags]
+    return found + [Problem(f"{place}.env.{name}", None, _AGREE, "Write it under engine.env.") for name in AGREED_VARIABLES if name in env]
+
+
+def stage_problems(service: Facts, path: str, found: t.Iterable[Problem], told: t.Collection[str]) -> list[Problem]:
+    """Problems of the service as prefill servers have it, each where it is written. found: with paths below `path`.prefill; told: paths of other problems."""
+    located = [dataclasses.replace(problem, path=_place(service, path, problem.path)) for problem in found]
+    return [problem for problem in located if problem.path not in told]
+
+
+def _place(service: Facts, path: str, place: str) -> str:
+    """The path of an option of prefill servers: in their block if that has it, else in that of all servers."""
+    inner = place.removeprefix(f"{path}.prefill.")
+    argument = re.match(r"engine\.args\[(\d+)\]", inner)
+    if argument:
+        index, before = int(argument.group(1)), len(service["engine"]["args"])
+        return f"{path}.engine.args[{index}]" if index < before else f"{path}.prefill.engine.args[{index - before}]"
+    if inner == place or _has(service["prefill"], inner):
+        return place
+    return f"{path}.{inner}"
+
+
+def _has(block: Facts, inner: str) -> bool:
+    """Whether the block of prefill servers has the option at the path."""
+    first, _dot, rest = inner.partition(".")
+    if rest.startswith("env."):
+        return rest.removeprefix("env.") in mapping(mapping(block[first])["env"] if block[first] else {})
+    if first not in ("accelerator", "engine"):
+        return block.get(first) is not None
+    return mapping(block[first]).get(rest.partition(".")[0]) not in (None, [], {})
+
+
+def _stated(block: t.Any) -> Facts:
+    return {name: value for name, value in mapping(block).items() if value is not None}

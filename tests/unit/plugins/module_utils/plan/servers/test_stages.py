@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prefill servers of another shape than decode servers: what they have of their own, what both have to agree on, and where mistakes are told."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.stages import AGREED_FLAGS, AGREED_VARIABLES
+from planned_pods import main, spec
+
+Facts = dict[str, t.Any]
+SPLIT: Facts = {
+    "name": "a",
+    "model": {"uri": "hf://o/m"},
+    "accelerator": {"per_replica": 4, "product": "H200"},
+    "resources": {"requests": {"cpu": "8", "memory": "64Gi"}},
+    "engine": {"max_num_seqs": 256, "args": ["--enforce-eager"], "env": {"BOTH": "1", "LEVEL": "1"}},
+    "scheduler": {"preset": "disaggregated"},
+}
+SHAPE: Facts = {
+    "replicas": 4,
+    "accelerator": {"per_replica": 1, "product": "L40S"},
+    "resources": {"requests": {"cpu": "2", "memory": "16Gi"}},
+    "engine": {"max_num_seqs": 16, "gpu_memory_utilization": 0.95, "args": ["--max-num-batched-tokens=16384"], "env": {"LEVEL": "2"}},
+    "pod": {"priorityClassName": "low"},
+}
+SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "disaggregated"}}
+
+
+def file_of(prefill: Facts | None = None, service: Facts | None = None, **more: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [{**(service or SPLIT), "prefill": prefill or {}, **more}]}
+
+
+def stages(*given: t.Any, **more: t.Any) -> tuple[Facts, Facts]:
+    """The planned (decode, prefill) servers."""
+    decode, prefill = plan(file_of(*given, **more))["services"][0]["servers"]
+    return decode, prefill
+
+
+def told(*given: t.Any, **more: t.Any) -> dict[str, str]:
+    found = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(*given, **more)))
+    return {path: rest for path, _colon, rest in found}
+
+
+def values(server: Facts, *names: str) -> list[str | None]:
+    """Those of environment variables of the server's container."""
+    env = {item["name"]: item.get("value") for item in main(server)["env"]}
+    return [env.get(name) for name in names]
+
+
+def test_prefill_servers_have_what_is_theirs_and_decode_servers_stay() -> None:
+    before, (decode, prefill) = stages(), stages(SHAPE)
+    assert decode == before[0] and prefill["replicas"] == 4
+    server = main(prefill)
+    assert server["resources"] == {"requests": {"cpu": "2", "memory": "16Gi", "nvidia.com/gpu": 1}, "limits": {"nvidia.com/gpu": 1}}
+    assert main(decode)["resources"]["limits"] == {"nvidia.com/gpu": 4}
+    theirs, ours = server["args"], main(decode)["args"]
+    assert "--max-num-seqs=16" in theirs and "--gpu-memory-utilization=0.95" in theirs and not [each for each in theirs if "tensor-parallel" in each]
+    assert theirs[-2:] == ["--enforce-eager", "--max-num-batched-tokens=16384"]
+    assert (
+        "--max-num-seqs=256" in ours
+        and "--tensor-parallel-size=4" in ours
+        and ours[-1] == "--enforce-eager"
+        and not [each for each in ours if "memory" in each]
+    )
+    assert values(prefill, "BOTH", "LEVEL") == ["1", "2"] and values(decode, "BOTH", "LEVEL") == ["1", "1"]
+    (term,) = spec(prefill)["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == ["L40S"] and spec(prefill)["priorityClassName"] == "low"
+
+
+def test_what_is_left_out_is_as_all_servers_have_it() -> None:
+    decode, prefill = stages({"engine": {"args": ["--seed=1"]}, "accelerator": {"data": 2}})
+    assert main(prefill)["resources"] == main(decode)["resources"] and "--data-parallel-size=2" in main(prefill)["args"]
+    assert "--tensor-parallel-size=2" in main(prefill)["args"] and "--max-num-seqs=256" in main(prefill)["args"]
+
+
+def test_simulated_prefill_servers_have_other_times() -> None:
+    decode, prefill = stages({"engine": {"simulator": {"time_to_first_token": "2s"}, "max_num_seqs": 2}}, SIM)
+    assert (
+        "--time-to-first-token=2s" in main(prefill)["args"]
+        and "--kv-cache-size=1024" not in main(prefill)["args"]
+        and "--max-num-seqs=2" in main(prefill)["args"]
+    )
+    assert not [each for each in main(decode)["args"] if each.startswith(("--time", "--max-num-seqs"))]
+    engine = {**SIM["engine"], "simulator": {"kv_cache_size": 64, "seed": 3}}
+    _decode, prefill = stages({"engine": {"simulator": {"seed": 4}}}, SIM, engine=engine)
+    assert {"--kv-cache-size=64", "--seed=4"} <= {*main(prefill)["args"]}
+
+
+@pytest.mark.parametrize("flag", AGREED_FLAGS)
+def test_what_both_agree_on_is_written_once(flag: str) -> None:
+    for args in ([f"--{flag}=x"], [f"--{flag}", "x"], ["--seed=1", f"--{flag.replace('-', '_')}=x"]):
+        ((path, message),) = told({"engine": {"args": args}}).items()
+        assert path == f"prefill.engine.args[{len(args) - 1 if args[0] == '--seed=1' else 0}]" and message.startswith("is of both stages: "), message
+
+
+@pytest.mark.parametrize("name", AGREED_VARIABLES)
+def test_variables_that_both_agree_on_are_written_once(name: str) -> None:
+    assert list(told({"engine": {"env": {name: "x"}}})) == [f"prefill.engine.env.{name}"]
+
+
+@pytest.mark.parametrize(
+    ("prefill", "more", "path", "reason"),
+    [
+        ({"engine": {"block_size": 32}}, {}, "prefill.engine.block_size", "there is no such option"),
+        ({"engine": {"type": "simulator"}}, {}, "prefill.engine.type", "there is no such option"),
+        ({"accelerator": {"vendor": "amd"}}, {}, "prefill.accelerator.vendor", "there is no such option"),
+        ({"max_num_seqs": 4}, {}, "prefill.max_num_seqs", "there is no such option. Write it under engine."),
+        ({"engine": {"args": ["--no-such-flag"]}}, {}, "prefill.engine.args[0]", "vLLM 0."),
+        (
+            {"engine": {"args": ["--max-num-seqs=3"], "max_num_seqs": 4}},
+            {},
+            "prefill.engine.args[0]",
+            "--max-num-seqs=3 contradicts engine.max_num_seqs, which is 4",
+        ),
+        ({"engine": {"args": ["--max-num-seqs=3"]}}, {}, "prefill.engine.args[0]", "--max-num-seqs=3 contradicts engine.max_num_seqs, which is 256"),
+        ({"engine": {"env": {"A": {"key": "x"}}}}, {}, "prefill.engine.env.A", "names no Secret"),
+        ({"engine": {"env": {"VLLM_API_KEY": "x"}}}, {}, "prefill.engine.env.VLLM_API_KEY", "gives the servers an API key"),
+        ({"engine": {"args": ["--api-key=x"]}}, {}, "prefill.engine.args[0]", "gives the servers an API key"),
+        ({"engine": {"simulator": {"seed": 1}}}, {}, "prefill.engine.simulator", "is not for an engine of type vllm"),
+        ({"accelerator": {"per_replica": 2, "resource": "nvidia.com/mig-1g.5gb"}}, {}, "prefill.accelerator.per_replica", "a process sees one MIG slice only"),
+        ({"resources": {"limits": {"nvidia.com/gpu": 3}}}, {}, "prefill.resources.limits.nvidia.com/gpu", "is what accelerator.per_replica says, which is 4"),
+        ({"accelerator": {"per_replica": 2}}, {"engine": {"args": ["--tensor-parallel-size=4"]}}, "engine.args[0]", ""),
+        ({"accelerator": {"per_replica": 2}}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "resources.limits.nvidia.com/gpu", "is what accelerator.per"),
+        ({"engine": {"max_num_seqs": 0}}, {}, "prefill.engine.max_num_seqs", "0 is less than 1"),
+    ],
+)
+def test_a_mistake_is_told_where_it_is_written(prefill: Facts, more: Facts, path: str, reason: str) -> None:
+    found = told(prefill, **more)
+    assert list(found) == [path] and found[path].startswith(reason), found
+
+
+def test_mistakes_of_both_stages_are_told_at_once_and_each_once() -> None:
+    twice = {"max_num_seqs": 4, "args": ["--max-num-seqs=3"]}
+    assert sorted(told({"engine": {"env": {"VLLM_API_KEY": "x"}}}, engine=twice)) == ["engine.args[0]", "prefill.engine.env.VLLM_API_KEY"]
+    assert list(told({"engine": {"max_num_seqs": 9}}, engine=twice)) == ["engine.args[0]"]
+    assert list(told({"engine": {"args": ["--seed=1"]}}, engine={"args": ["--no-such-flag"]})) == ["engine.args[0]"]
+
+
+def test_what_unequal_stages_mean_is_noted() -> None:
+    def notes(*given: t.Any, **more: t.Any) -> list[str]:
+        return [note for note in plan(file_of(*given, **more))["services"][0]["scheduler"]["notes"] if "divide the model" in note]
+
+    (note,) = notes(SHAPE)
+    assert "among 1 accelerators and decode servers among 4." in note and "Mamba" in note
+    assert notes() == notes({"accelerator": {"per_replica": 8, "data": 2}}) == notes(SHAPE, scheduler={"preset": "queue"}) == notes({"replicas": 3}, SIM) == []
