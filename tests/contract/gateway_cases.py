@@ -28,6 +28,7 @@ SHARED = [
 ]
 _TLS = {"protocol": "HTTPS", "name": "https", "port": 443, "tls_secret": "tls", "tls_secret_namespace": "certificates"}
 _APART = {"namespace": "gateways", "routes_namespace": "routes"}
+_PATCHED = {"pod": {"nodeSelector": {"pool": "edge"}, "labels": {"a": "b"}}, "container": {"resources": {"limits": {"memory": "3Gi"}}}}
 
 # name of the case: (llm_d_gateway, other variables)
 CASES: dict[str, tuple[Facts, Facts]] = {
@@ -36,6 +37,7 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "envoy_gateway apart": ({"provider": "envoy_gateway", "listener": _TLS, **_APART}, {}),
     "envoy_ai_gateway": ({"provider": "envoy_ai_gateway"}, {}),
     "envoy_ai_gateway with credentials": ({"provider": "envoy_ai_gateway", "service_type": "ClusterIP"}, {"llm_d_image_pull_secrets": ["mirror"]}),
+    **{f"{name} patched": ({"provider": name, **_PATCHED}, {}) for name in ("envoy_gateway", "istio", "agentgateway", "kgateway")},
     "istio": ({"provider": "istio"}, {}),
     "istio apart": ({"provider": "istio", "service_type": "NodePort", "listeners": [_TLS], **_APART}, {}),
     "istio adopted": ({"provider": "istio", "install": False, "picker_tls": False}, {}),

@@ -193,12 +193,13 @@ def test_a_proxy_is_given_what_opens_the_registry() -> None:
     """The schema of the overlay lets everything pass: its shape is that of a Deployment's."""
     parameters = of_kind(case("agentgateway with credentials")[1], "AgentgatewayParameters")[0]["spec"]
     assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
-    proxy = of_kind(case("envoy_gateway with credentials")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]
-    assert proxy["pod"]["imagePullSecrets"] == [{"name": "mirror"}]
+    proxy = of_kind(case("envoy_gateway with credentials")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]["patch"]["value"]
+    assert proxy["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
     parameters = of_kind(case("kgateway mirrored")[1], "AgentgatewayParameters")[0]["spec"]
     assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
     assert of_kind(case("kgateway envoy mirrored")[1], "GatewayParameters")[0]["spec"]["kube"]["podTemplate"] == {"imagePullSecrets": [{"name": "mirror"}]}
-    assert "pod" not in of_kind(case("envoy_gateway")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]
+    proxy = of_kind(case("envoy_gateway")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]["patch"]["value"]
+    assert "imagePullSecrets" not in proxy["spec"]["template"]["spec"]
 
 
 @pytest.mark.parametrize("name", ["istio by hand", "istio by hand, apart"])

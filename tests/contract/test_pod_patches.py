@@ -50,9 +50,12 @@ def deployment(name: str, template: Facts) -> Facts:
 
 
 def pods(file: Facts) -> dict[str, Facts]:
-    """The planned pods of the one service: of each role, and those of the endpoint picker."""
-    (service,) = plan({"llm_d_charts": CHARTS, **file})["services"]
-    return {"scheduler": service["scheduler"], **{server["role"]: server for server in service["servers"]}}
+    """The planned pods of the one service, of each role, and those of the endpoint picker; and the patch of the proxy's over what a controller makes."""
+    planned = plan({"llm_d_charts": CHARTS, **file})
+    container = {"name": "envoy", "image": "a/envoy:1", "readinessProbe": {"tcpSocket": {"port": 1}}}
+    (service,), made = planned["services"], {"metadata": {"labels": {"of": "proxy"}}, "spec": {"containers": [container]}}
+    proxy = {name: merged(made, planned["gateway"]["proxy_pod"][name], Type(TEMPLATE)) for name in ("ours", "template")}
+    return {"scheduler": service["scheduler"], "gateway": proxy, **{server["role"]: server for server in service["servers"]}}
 
 
 def ours() -> Facts:
@@ -153,12 +156,14 @@ def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -
     whole = {**file.get("llm_d_profiles", {}).get(element.get("profile"), {}), **element}
     planned, added = pods(file), set[str]()
     for role, pod in planned.items():
-        blocks = [whole.get("scheduler", {})] if role == "scheduler" else [whole, *([whole["prefill"]] if role == "prefill" else [])]
-        names = {"pod": "", "container": "epp" if role == "scheduler" else "server"}
+        alone = {"scheduler": whole.get("scheduler", {}), "gateway": file.get("llm_d_gateway", {})}
+        blocks = [alone[role]] if role in alone else [whole, *([whole["prefill"]] if role == "prefill" else [])]
+        names = {"pod": "", "container": {"scheduler": "epp", "gateway": "envoy"}.get(role, "server")}
         for overlay in [Overlay("", block[name], container) for block in blocks for name, container in names.items() if name in block]:
             assert pod["template"] != pod["ours"] and overlaid(pod["template"], [overlay]) == pod["template"], "all of it is there"
             added.add(role)
-        assert dry(server, deployment("recipe", pod["template"])) and not others.problems(grouped(pod["template"]))
+        assert dry(server, deployment("recipe", pod["template"]))
+        assert role == "gateway" or not others.problems(grouped(pod["template"]))
     assert added
 
 

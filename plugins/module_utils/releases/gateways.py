@@ -61,6 +61,7 @@ def _provider(**facts: t.Any) -> Facts:
         "charts": [],  # in the order of their installation; with a namespace and version of their own where they are not the controller's
         "controller_image": None,
         "proxy_image": None,
+        "proxy_container": None,  # that of the proxy, where the parameters of a Gateway can patch its pods
         "gateway_api": True,
         "backends": ["InferencePool"],  # backends of an HTTPRoute, the preferred one first
         "pool_versions": ["v1"],
@@ -128,6 +129,7 @@ _ENVOY_GATEWAY: Facts = {
     "charts": [{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "hook_objects": _ENVOY_HOOKS}],
     "controller_image": "docker.io/envoyproxy/gateway:v1.9.3",
     "proxy_image": _ENVOY,
+    "proxy_container": "envoy",
     "owning_labels": {"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
     "proxy_namespace": "controller",
     "crds_name": "envoy-gateway",
@@ -200,6 +202,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         ],
         controller_image="docker.io/istio/pilot:1.30.8",
         proxy_image="docker.io/istio/proxyv2:1.30.8",
+        proxy_container="istio-proxy",
         backends=["InferencePool", "Service"],
         traffic="destination_rule",
         weights="request_id",  # of the pools of one rule, the endpoint picker of the last is asked for all (Istio 1.28 to 1.31)
@@ -226,6 +229,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         charts=[{"key": "agentgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="cr.agentgateway.dev/controller:v1.7.0",
         proxy_image="cr.agentgateway.dev/agentgateway:v1.7.0",
+        proxy_container="agentgateway",
         weights="backends",
         crds_name="agentgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
@@ -250,6 +254,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="cr.agentgateway.dev/controller:v2.2.1",
         proxy_image=None,  # built into the controller; neither chart nor release notes name its version
+        proxy_container="agentgateway",
         weights="backends",
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
@@ -268,6 +273,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                 "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
                 "controller_image": "cr.kgateway.dev/kgateway-dev/kgateway:v2.1.2",
                 "proxy_image": "cr.kgateway.dev/kgateway-dev/envoy-wrapper:v2.1.2",
+                "proxy_container": None,
                 "crds_probe": "gatewayparameters.gateway.kgateway.dev",
                 "crds_sources": [
                     f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"
@@ -311,6 +317,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         traffic="destination_rule",
         weights="request_id",  # it is an Istio
         platforms=["openshift"],
+        proxy_container="istio-proxy",
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
         warnings=["OpenShift 4.19 and 4.20 read pools of version v1alpha2 only, from 4.21 on v1: see pool_version."],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..releases.gateways import GATEWAY_PROVIDERS
 from .fields import Field
+from .pods import container_field, pod_field
 
 _LISTENER = {
     "name": Field("str", "Name of the listener.", default="http", format="dns_label"),
@@ -112,6 +113,8 @@ GATEWAY = {
         choices=("v1", "v1alpha2"),
     ),
     "picker_tls": Field("bool", "Whether the gateway connects to the endpoint picker over TLS. If omitted, the provider's default."),
+    "pod": pod_field("of the proxy that the provider creates for the Gateway"),
+    "container": container_field("of the proxy that the provider creates for the Gateway"),
     "openshift_route": Field("dict", "An OpenShift Route in front of the gateway. Only on OpenShift.", default={}, options=_OPENSHIFT_ROUTE),
     "drain_seconds": Field(
         "int",

@@ -26,7 +26,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "ConfigMap": {
         "apiVersion": {"v1"},
         "binaryData.warmup.pyz": {bundled(PROGRAM)},
-        "data.service": {"spec:\n  type: ClusterIP\n", "spec:\n  type: NodePort\n"},
+        "data.service": {f"spec:\n  type: {name}\n" for name in ("ClusterIP", "LoadBalancer", "NodePort")},
     },
     "CronJob": {"apiVersion": {"batch/v1"}},
     "Deployment": {
@@ -54,7 +54,6 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.provider.kubernetes.envoyDeployment.container.resources.limits.memory": {"1Gi"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.requests.cpu": {"50m"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.requests.memory": {"128Mi"},
-        "spec.provider.kubernetes.envoyDeployment.patch.value.spec.template.spec.containers[].name": {"envoy"},
         "spec.provider.kubernetes.envoyDeployment.replicas": {1},
         "spec.provider.type": {"Kubernetes"},
         "spec.telemetry.tracing.provider.openTelemetry.sampler.type": {"ParentBasedTraceIdRatio"},

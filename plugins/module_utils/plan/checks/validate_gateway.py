@@ -13,6 +13,7 @@ from ...releases.lines import RELEASES
 from ...schema.fields import Problem
 from ..engines.draining import proxy_drain_rule
 from ..gateways.gateway import class_name, common_host, connection, default_name, listened_hosts, proxy_service, published_host, version
+from ..gateways.proxy_pod import proxy_pod_problems
 from ..parts.charts import provider_facts
 from ..parts.names import gateway_name, scheduler_namespace
 from ..parts.references import mirrored
@@ -25,7 +26,8 @@ def gateway_problems(user: Facts) -> list[Problem]:
     """Options of llm_d_gateway that contradict each other, the platform or the release line."""
     checks = (_platform, _versions, _class, _connection, _pool, _pickers, _routes, _listeners, _issuer)
     rest = (_standalone, _route, _rule, proxy_drain_rule, _project, _images)
-    return [problem for check in (*checks, *rest) for problem in check(user, user[BLOCK], provider_facts(user))]
+    found = [problem for check in (*checks, *rest) for problem in check(user, user[BLOCK], provider_facts(user))]
+    return found or proxy_pod_problems(user)
 
 
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:

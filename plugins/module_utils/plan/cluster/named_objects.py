@@ -11,6 +11,8 @@ from ...common.objects import Facts, mapping
 from ...schema.pods import CLUSTER_WIDE
 from ..engines.weights import BUCKET_KEYS, model_uri
 from ..gateways.picker_pod import CONTAINER as PICKER
+from ..gateways.proxy_pod import proxy_references
+from ..parts.charts import provider_facts
 from ..parts.environment import environment_references
 from ..parts.overlays import added_references, overlays_of
 from ..servers.caches import classes_of_caches
@@ -30,11 +32,18 @@ def named_objects(planned: Facts, user: Facts) -> list[Facts]:
     ]
     for index, (service, made) in enumerate(zip(user["llm_d_model_services"], planned["services"], strict=True)):
         found += _of_service(service, made, f"llm_d_model_services[{index}]", home, pickers)
+    found += [_object(namespace=_proxies(planned, user), **each) for each in proxy_references(user, planned["gateway"]["proxy_pod"])]
     for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
         if listener["tls_secret"]:
             found.append(_object("Secret", path="llm_d_gateway.listener.tls_secret", key="tls.crt", **listener["tls_secret"]))
     own = [("Secret", secret["metadata"]["namespace"], secret["metadata"]["name"]) for secret in planned["secrets"]["present"]]
     return [each for each in found if (each["kind"], each["namespace"], each["name"]) not in own]
+
+
+def _proxies(planned: Facts, user: Facts) -> str:
+    """The namespace of the proxies."""
+    facts = provider_facts(user)
+    return str(facts["namespace"] if facts["proxy_namespace"] == "controller" else planned["gateway"]["namespace"])
 
 
 def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str) -> t.Iterator[Facts]:

@@ -11,9 +11,10 @@ from ...releases.lines import RELEASES
 from ..engines.draining import proxy_drain
 from ..parts.charts import charts, provider_facts, split_image
 from ..parts.names import PICKER_SUFFIXES, gateway_name, scheduler_namespace
-from ..parts.pod_spec import PROXY_READINESS, labels_in
+from ..parts.pod_spec import labels_in
 from ..parts.references import image
 from ..parts.tracing import gateway_tracing, tracing_warnings
+from .proxy_pod import proxy_pod
 
 DEFAULT_NAME = "llm-d-gateway"
 GROUP = "gateway.networking.k8s.io"
@@ -47,7 +48,7 @@ def gateway(user: Facts, labels: Facts) -> Facts:
         "service_type": settings["service_type"],
         "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
         "proxy_image": _proxy_image(user, facts),
-        "proxy_readiness": dict(PROXY_READINESS),
+        "proxy_pod": proxy_pod(user, wanted),
         "proxy_drain": f"{drain}s" if (drain := proxy_drain(settings)) is not None else None,
         "connection": connection(user),
         "backend": "InferencePool" if connection(user) == "pool" else "Service",
@@ -78,7 +79,8 @@ def gateway(user: Facts, labels: Facts) -> Facts:
     found["allowed_routes"] = _allowed_routes(found)
     found["proxies"] = _proxies(user, found, facts)
     found["parameters_image"] = _parameters_image(user, found)
-    found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
+    patches = bool(found["proxy_pod"] and found["proxy_pod"]["template"] != found["proxy_pod"]["ours"])
+    found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]), patches)
     rest = user["llm_d_scope"] != "prerequisites"
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = [{**grant, "labels": labels_in(grant["namespace"], home, labels)} for grant in _grants(user, found)] if rest else []
@@ -173,18 +175,19 @@ def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
     return [{"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "label_selector": selector}]
 
 
-def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
-    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials."""
+def _parameters(planned: Facts, provider: str, pull: bool, patches: bool) -> Facts | None:
+    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials; patches:
+    whether the user adds something to its pods."""
     if not planned["create"]:
         return None
     if planned["controller_name"] == "gateway.envoyproxy.io/gatewayclass-controller":
         return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
-    asked = pull or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
+    asked = pull or patches or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
     if asked and planned["controller_name"] == "agentgateway.dev/agentgateway":
         return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
     if asked and provider == "kgateway":
         return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
-    if planned["service_type"] != "LoadBalancer" and provider in ("istio", "openshift"):
+    if (patches or planned["service_type"] != "LoadBalancer") and provider in ("istio", "openshift"):
         return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
     return None
 

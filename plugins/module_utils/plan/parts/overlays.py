@@ -56,6 +56,13 @@ def overlaid(template: Facts, overlays: c.Iterable[Overlay]) -> Facts:
     return template
 
 
+def patched(ours: Facts, overlays: c.Iterable[Overlay]) -> Facts:
+    """The same where ours is a patch itself, for a template that somebody else makes."""
+    for overlay in overlays:
+        ours = merged(ours, _patch(overlay), Type(TEMPLATE), patch=True)
+    return ours
+
+
 def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, table: Table) -> list[Problem]:
     """Overlays that change what the plan decides, or lack what Kubernetes requires. main: the name of the container of the template."""
     found: dict[Steps, Problem] = {}

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pods of the gateway's proxy, which its controller makes: the patch that it is given for them, ours with what the user adds. Pure."""
+
+from __future__ import annotations
+
+from ...common.objects import Facts
+from ...common.yaml_text import to_yaml
+from ...schema.fields import REDACTED, Problem
+from ...schema.pods import BLOCKS, TEMPLATE, Type, merged
+from ..parts.charts import provider_facts
+from ..parts.overlays import ALIKE, Governed, added_references, overlay_problems, overlays_of, patched
+from ..parts.pod_spec import PROXY_READINESS
+
+BLOCK = "llm_d_gateway"
+_CONTROLLER = Governed(whole=True)  # the controller writes it
+GOVERNED = {
+    **ALIKE,
+    **{f"container.{field}": _CONTROLLER for field in ("args", "command", "lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe")},
+    "container.image": Governed("llm_d_images.proxy", whole=True),
+    "container.imagePullPolicy": Governed("llm_d_image_pull_policy", whole=True),
+    "pod.serviceAccount": _CONTROLLER,
+    "pod.serviceAccountName": _CONTROLLER,
+    "pod.terminationGracePeriodSeconds": Governed("llm_d_gateway.drain_seconds", whole=True),
+}
+
+
+def proxy_pod(user: Facts, create: bool) -> Facts | None:
+    """{ours: our patch of the pod template, template: with what the user adds, text: both for a provider that reads YAML}; None where the provider takes none,
+    or the Gateway is not ours."""
+    container = provider_facts(user)["proxy_container"]
+    if not container or not create:
+        return None
+    ours = _ours(user, container)
+    found = {"ours": ours, "template": patched(ours, overlays_of(user[BLOCK], BLOCK, container))}
+    return {**found, "text": {name: to_yaml({"spec": {"template": patch}}) if patch else "" for name, patch in found.items()}}
+
+
+def proxy_references(user: Facts, planned: Facts | None) -> list[Facts]:
+    """The objects that the user's additions name, as `added_references` has them. planned: what `proxy_pod` returned."""
+    container = provider_facts(user)["proxy_container"]
+    return added_references(planned["template"], planned["ours"], overlays_of(user[BLOCK], BLOCK, container)) if planned else []
+
+
+def proxy_pod_problems(user: Facts) -> list[Problem]:
+    """What the user adds to the proxy's pods and may not."""
+    settings, container = user[BLOCK], provider_facts(user)["proxy_container"]
+    added = [name for name in BLOCKS if settings[name]]
+    if container and settings["create"]:
+        made = merged(_ours(user, container), {"spec": {"containers": [{"name": container}]}}, Type(TEMPLATE))
+        return overlay_problems(made, overlays_of(settings, BLOCK, container), container, GOVERNED) if added else []
+    if settings["provider"] == "standalone":
+        why, fix = "is of no use: the proxy is in the pod of the endpoint picker.", "Write scheduler.pod of a model service."
+    elif not settings["create"] or settings["provider"] == "none":
+        why, fix = "is of no use: somebody else creates the Gateway.", "Take it out."
+    else:
+        why, fix = f"cannot be had with {settings['provider']}, whose controller takes no patch for its proxies.", "Take it out, or write another provider."
+    return [Problem(f"{BLOCK}.{name}", REDACTED, why, fix) for name in added]
+
+
+def _ours(user: Facts, container: str) -> Facts:
+    pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
+    # Envoy Gateway's own probe: one answer later than 1 s, and the proxy is not ready for 5 s.
+    containers = [{"name": container, "readinessProbe": dict(PROXY_READINESS)}] if container == "envoy" else []
+    spec = {**({"imagePullSecrets": pull} if pull else {}), **({"containers": containers} if containers else {})}
+    return {"spec": spec} if spec else {}
