@@ -65,6 +65,7 @@ OPTIONS: dict[str, t.Any] = {
             "start_timeout": option("float", "Seconds until its pod must run.", default=300),
             "resources": option("dict", "Resources of its container. By default one processor core for each of O(processes), which is then 1 by default."),
             "image_pull_secrets": option("list", "Names of Secrets for the image.", elements="str", default=[], no_log=False),
+            "patch": option("dict", "What to add to the template of its pod, as a strategic merge patch."),
             "run_as_user": option("int", "User id. V(0) leaves it to the cluster, which OpenShift requires.", default=65532),
         },
     ),

@@ -11,10 +11,12 @@ import json
 import typing as t
 
 from ..common.objects import Facts
+from ..schema.pods import TEMPLATE, Type, merged
 
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret; Kubernetes allows 1 MiB with its metadata
 LABEL = "llm-d.ai/perf"
 PROGRAM, OPTIONS = "perf.pyz", "options.json"
+CONTAINER = "perf"
 _FOLDER = "/perf"
 # Options that the program in the Job does not get.
 _HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "baseline", "baseline_max_ratio", "artifacts", "progress_path")
@@ -66,8 +68,13 @@ def _job(about: Facts, processes: int | None, where: c.Mapping[str, t.Any]) -> F
         "parallelism": 1,
         "ttlSecondsAfterFinished": 600,
         "activeDeadlineSeconds": int(where["timeout"]),
-        "template": {"metadata": {"labels": about["labels"]}, "spec": _pod(about["name"], processes, where)},
+        "template": merged(pod_template(about["name"], about["labels"], processes, where), where["patch"] or {}, Type(TEMPLATE)),
     }
+
+
+def pod_template(name: str, labels: Facts, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
+    """The template of the pod, to which `patch` of the job is applied. where: the job's options."""
+    return {"metadata": {"labels": labels}, "spec": _pod(name, processes, where)}
 
 
 def _pod(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
@@ -82,7 +89,7 @@ def _pod(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Fact
         "securityContext": {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [
             {
-                "name": "perf",
+                "name": CONTAINER,
                 "image": where["image"],
                 "command": ["python3", "-I", f"{_FOLDER}/{PROGRAM}", f"{_FOLDER}/{OPTIONS}", "--rows"],
                 "resources": where["resources"] or {"requests": {"cpu": str(count), "memory": "128Mi"}, "limits": {"memory": f"{512 * count}Mi"}},

@@ -49,6 +49,7 @@ from .observability.monitoring import monitoring_problems, monitors, observabili
 from .parts.chart_values import VARIABLE as CHART_VALUES
 from .parts.chart_values import chart_value_problems
 from .parts.names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
+from .parts.other_pods import other_pod_problems, other_pods
 from .parts.overrides import VARIABLE as OVERRIDES
 from .parts.overrides import overriding_scheduler, relocated, unknown_services
 from .parts.pod_spec import SERVICE_LABEL, front
@@ -148,21 +149,34 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += leader_worker_problems(user, user[SERVICES])
         found += benchmark_problems(user["llm_d_benchmark"], referable(called, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
-    wrong = wrong if found or wrong else _pod_problems(user) + chart_value_problems(user, _charts({**user, CHART_VALUES: {}}))
+    wrong = wrong if found or wrong else _added_problems(user)
     return user, in_order(found + (_written(wrong, own.get(SERVICES), user, {problem.path for problem in found}) if scalars_right and wrong else wrong))
 
 
-def _pod_problems(user: Facts) -> list[Problem]:
-    """What the user adds to pods and may not; these depend on all else in the file, which has to be right."""
-    found, gateway = [], planned_gateway(user, {})
+def _added_problems(user: Facts) -> list[Problem]:
+    """What the user adds to pods and charts and may not; both depend on all else in the file, which has to be right."""
+    found = chart_value_problems(user, _charts({**user, CHART_VALUES: {}})) if any(user[CHART_VALUES].values()) else []
+    if not _adds(user):
+        return found
+    gateway = planned_gateway(user, {})
+    made: list[Facts] = []
     for index, service in enumerate(user[SERVICES]):
-        path, settings, referring = f"{SERVICES}[{index}]", service["scheduler"], _referring(service, user)
-        if any(block[name] for block in (service, service["prefill"]) for name in BLOCKS):
-            found += pod_problems(service, path, _servers(referring, user, {}))
-        if any(settings[name] for name in BLOCKS):
-            picker = scheduler(referring, user, _release(user), gateway, {}, service["configuration"])
-            found += picker_pod_problems(settings, f"{path}.scheduler", picker["ours"])
-    return found
+        if not _adds(service):
+            made.append({"warmup_job": None, "cache_server": None})
+            continue
+        path, referring = f"{SERVICES}[{index}]", _referring(service, user)
+        servers = [{**each, "autoscaling": None} for each in _servers(referring, user, {})]
+        made.append({"warmup_job": warmup_job(referring, user, {}, servers), "cache_server": cache_server(referring, user, {})})
+        picker = scheduler(referring, user, _release(user), gateway, {}, service["configuration"])
+        found += pod_problems(service, path, servers) + picker_pod_problems(service["scheduler"], f"{path}.scheduler", picker["ours"])
+    return found + other_pod_problems(other_pods(user, made, gpus(user, {})))
+
+
+def _adds(part: t.Any) -> bool:
+    """Whether a part of the user's file adds anything to a pod."""
+    if isinstance(part, dict):
+        return any((key in BLOCKS and bool(value)) or _adds(value) for key, value in part.items())
+    return isinstance(part, list) and any(_adds(value) for value in part)
 
 
 def _charts(user: Facts) -> list[Facts]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .fields import Field
+from .pods import container_field, pod_field
 
 _BOUND = Field("float", "The limit.", minimum=0)
 _ANY = Field("any", "A value.")
@@ -18,6 +19,8 @@ _JOB = {
         "Resources of the container. If omitted, one CPU core for each of O(llm_d_benchmark.processes), or one core if those are omitted too.",
         elements=_ANY,
     ),
+    "pod": pod_field("of the Job"),
+    "container": container_field("of the Job"),
 }
 
 BENCHMARK: dict[str, Field] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..releases.caches import POLICIES, SERVER_POLICIES
 from .fields import Field
+from .pods import container_field, pod_field
 
 _DISK = {
     "size": Field("quantity", "Room of the volume, of which LMCache fills nine tenths. Each pod has one, which goes with it.", required=True, example="100Gi"),
@@ -39,6 +40,8 @@ _SERVER = {
         choices=SERVER_POLICIES,
     ),
     "persistence": Field("dict", "Keep the contents over restarts, in a log on a claim. If omitted, a restart empties the cache.", options=_PERSISTENCE),
+    "pod": pod_field("of the cache server"),
+    "container": container_field("of the cache server"),
 }
 
 _SHARED = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..releases.gpus import MIG, OPERATORS
 from .fields import Field
+from .pods import container_field, pod_field
 
 _POOL = {
     "name": Field("str", "Name of the node pool. The generated configurations are named after it.", required=True, format="dns_label"),
@@ -79,6 +80,8 @@ GPUS = {
         default={},
         options={
             "pods": Field("bool", "Run a test pod on each pool that requests what the pool offers, if a GPU is free. It must run to completion.", default=True),
+            "pod": pod_field("of the tests of O(llm_d_gpus.checks.pods)"),
+            "container": container_field("of the tests of O(llm_d_gpus.checks.pods)"),
             "metrics": Field("bool", "The DCGM exporter must respond on each node of the pools. Ignored with C(operator: none).", default=True),
         },
     ),

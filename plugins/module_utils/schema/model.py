@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..releases.deployed import ENGINE_DEFAULTS
 from .environment import environment_field
 from .fields import Field
+from .pods import container_field, pod_field
 
 _ADAPTER = {
     "name": Field("str", "Name under which clients ask for it.", required=True, format="adapter_name"),
@@ -234,4 +235,6 @@ WARMUP = {
     ),
     "time_zone": Field("str", "Time zone of O(schedule). If omitted, that of the control plane, which mostly is UTC.", format="time_zone"),
     "suspend": Field("bool", "Whether the CronJob waits until this is C(false) again.", default=False),
+    "pod": pod_field("of the CronJob of O(schedule)"),
+    "container": container_field("of the CronJob of O(schedule)"),
 }

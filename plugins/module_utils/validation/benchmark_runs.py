@@ -10,10 +10,13 @@ import typing as t
 
 from ..benchmark import comparison, page
 from ..benchmark import result as perf_result
+from ..benchmark.k8s_job_objects import CONTAINER
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL
+from ..plan.parts.overlays import patch_of
 from ..plan.servers.server import server_targets
 from ..report import text
+from ..schema.pods import BLOCKS
 from . import targets
 
 RATES = (1, 2, 4, 8)
@@ -77,7 +80,8 @@ def _job(plan: c.Mapping[str, t.Any]) -> Facts:
         "run_as_user": plan["preflight"]["run_as_user"],
         "image_pull_secrets": [entry["name"] for entry in plan["image_pull_secrets"]],
         "start_timeout": plan["wait_timeout"],
-        **{key: value for key, value in given.items() if value is not None},
+        **{key: value for key, value in given.items() if value is not None and key not in BLOCKS},
+        **({"patch": patch} if (patch := patch_of(given, CONTAINER)) else {}),
     }
 
 

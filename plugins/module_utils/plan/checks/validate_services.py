@@ -23,6 +23,7 @@ from ..engines.engine import engine_problems, vendor
 from ..engines.multi_node import node_problems, per_node
 from ..engines.out_of_reach import reach_problems
 from ..engines.sidecars import TOKENIZER_HEALTH_PORT
+from ..engines.stages import agreement_problems, max_replicas, of_role, stage_problems
 from ..engines.validate_arguments import argument_problems
 from ..engines.validate_engine import scheduler_needs, sglang_problems
 from ..engines.validate_needs import followed_variables, needs_problems
@@ -37,7 +38,6 @@ from ..parts.pod_spec import SERVICE_LABEL
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
 from ..servers.server import DIRECT_SUFFIX
-from ..servers.stages import agreement_problems, max_replicas, of_role, stage_problems
 from ..servers.warmup import warmup_problems
 from ..servers.warmup_job import SUFFIX as WARMUP_SUFFIX
 from .validate_routes import header_problems

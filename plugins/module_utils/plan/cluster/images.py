@@ -24,9 +24,9 @@ def needed(plan: Facts) -> Facts:
     images |= {*plan["gpus"]["images"]} | _chart_images(plan["gpus"]["gaudi_policy"])
     images |= {container["image"] for test in plan["gpus"]["checks"]["pods"] for container in test["pod"]["spec"]["containers"]}
     for service in plan["services"]:
-        specs = [pod["template"]["spec"] for pod in (*service["servers"], service["scheduler"])]
+        pods = (*service["servers"], service["scheduler"], service["cache_server"], service["warmup_job"])
+        specs = [pod["template"]["spec"] for pod in pods if pod]
         images |= {container.get("image") for spec in specs for container in (*spec["containers"], *spec.get("initContainers", []))}
-        images |= {pod["image"] for pod in (service["cache_server"], service["warmup_job"]) if pod}
     return {
         "images": sorted(name for name in images if name),
         "sources": sorted({source_of(name, plan["image_registry"]) for name in images if name}),

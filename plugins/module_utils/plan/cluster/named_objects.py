@@ -14,6 +14,7 @@ from ..gateways.picker_pod import CONTAINER as PICKER
 from ..gateways.proxy_pod import proxy_references
 from ..parts.charts import provider_facts
 from ..parts.environment import environment_references
+from ..parts.other_pods import other_pod_references, other_pods
 from ..parts.overlays import added_references, overlays_of
 from ..servers.caches import classes_of_caches
 from ..servers.pod_template import overlays
@@ -33,6 +34,7 @@ def named_objects(planned: Facts, user: Facts) -> list[Facts]:
     for index, (service, made) in enumerate(zip(user["llm_d_model_services"], planned["services"], strict=True)):
         found += _of_service(service, made, f"llm_d_model_services[{index}]", home, pickers)
     found += [_object(namespace=_proxies(planned, user), **each) for each in proxy_references(user, planned["gateway"]["proxy_pod"])]
+    found += [_object(namespace=home, **each) for each in other_pod_references(other_pods(user, planned["services"], planned["gpus"]))]
     for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
         if listener["tls_secret"]:
             found.append(_object("Secret", path="llm_d_gateway.listener.tls_secret", key="tls.crt", **listener["tls_secret"]))

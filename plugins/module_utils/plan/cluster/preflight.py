@@ -224,7 +224,7 @@ def _pods(planned: Facts) -> list[Facts]:
         for part, option in parts:
             if not part:
                 continue
-            spec = part["template"]["spec"] if "template" in part else {"containers": [part]}
+            spec = part["template"]["spec"]
             (main, *others), sidecars = spec["containers"], spec.get("initContainers") or []
             beside = [(each, True) for each in others] + [(each, each.get("restartPolicy") == "Always") for each in sidecars]
             found.append(

@@ -17,11 +17,29 @@ Plan = t.TypeVar("Plan")
 
 
 def without_additions(plan: Plan) -> Plan:
-    """The plan with the pod templates as they are before the user's additions."""
-    if isinstance(plan, dict):
-        own = {**plan, "template": plan["ours"]} if {"ours", "template"} <= plan.keys() else plan
-        return t.cast(Plan, {key: without_additions(value) for key, value in own.items()})
-    return t.cast(Plan, [without_additions(value) for value in plan]) if isinstance(plan, list) else plan
+    """The plan with the pod templates as they are before the user's additions, also within objects that it has whole."""
+    return t.cast(Plan, _replaced(plan, [pair for pair in _pairs(plan) if pair[0] != pair[1]]))
+
+
+def _pairs(part: t.Any) -> c.Iterator[tuple[t.Any, t.Any]]:
+    """(template, ours) of everything that the user can add to."""
+    if isinstance(part, dict):
+        if {"ours", "template"} <= part.keys():
+            yield part["template"], part["ours"]
+        for value in part.values():
+            yield from _pairs(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _pairs(value)
+
+
+def _replaced(part: t.Any, pairs: c.Sequence[tuple[t.Any, t.Any]]) -> t.Any:
+    """A part of the plan with the first of each pair replaced by the second."""
+    if part and (found := next((pair for pair in pairs if pair[0] == part), None)):
+        return found[1]
+    if isinstance(part, dict):
+        return {key: _replaced(value, pairs) for key, value in part.items()}
+    return [_replaced(value, pairs) for value in part] if isinstance(part, list) else part
 
 
 def shown(objects: c.Sequence[Facts], ours: c.Sequence[Facts], only: c.Collection[str] = ()) -> list[str]:

@@ -26,6 +26,7 @@ from ..engines.draining import picker_drain
 from ..engines.engine import block_size, engine_warnings, max_model_len, other_pair, ranks, usual_block_size
 from ..engines.server_arguments import served_arguments
 from ..engines.sidecars import picker_sidecars
+from ..engines.stages import stage_warnings
 from ..engines.weights import model_uri, served_name
 from ..parts.environment import stated, variables
 from ..parts.names import picker_name, scheduler_namespace
@@ -33,7 +34,6 @@ from ..parts.overlays import overlaid, overlays_of
 from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from ..parts.references import image
 from ..parts.tracing import picker_environment, picker_flag
-from ..servers.stages import stage_warnings
 from .picker_pod import CONTAINER, pod_template
 from .standalone import sidecar
 

@@ -10,6 +10,7 @@ import re
 
 from ...common.objects import Facts
 from ...releases.lines import ACCELERATORS
+from ..parts.other_pods import pod_of
 from ..parts.pod_spec import container_security, pod_security
 from ..parts.references import image
 
@@ -20,15 +21,22 @@ IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
 
 
 def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Facts:
-    """{pods, metrics}: options of module gpu_checks. facts: the row of the operator in releases/gpus.py; pools: as planned; labels: of our objects."""
+    """{pods, metrics}: options of module gpu_checks, with the templates of the pods as `pod_of` has them.
+
+    facts: the row of the operator in releases/gpus.py; pools: as planned; labels: of our objects.
+    """
     settings = user["llm_d_gpus"]
     if facts["vendor"] != "nvidia":
-        return {"pods": [], "metrics": None}
-    found: Facts = {"pods": [], "metrics": None}
+        return {"pods": [], "templates": [], "metrics": None}
+    found: Facts = {"pods": [], "templates": [], "metrics": None}
     for pool, given in zip(pools, settings["pools"], strict=True):
         for expected in pool["expected"] if settings["checks"]["pods"] else []:
-            pod = _pod(user, pool, given["node_selector"], expected["resource"], labels)
+            name = _name(f"gpu-test-{pool['name']}-{expected['resource'].partition('/')[2]}")
+            made = pod_of({"metadata": {"labels": labels}, "spec": _spec(user, given["node_selector"], expected["resource"])}, settings["checks"])
+            metadata = {"name": name, "namespace": user["llm_d_namespace"], **made["template"]["metadata"]}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": made["template"]["spec"]}
             found["pods"].append({"pool": pool["name"], "resource": expected["resource"], "labels": given["node_selector"], "pod": pod})
+            found["templates"].append(made)
     if settings["checks"]["metrics"] and facts["namespace"] and pools:
         asked = [{"selector": pool["selector"], "cut": bool(pool["state_label"])} for pool in pools]
         # An adopted operator can be in any namespace.
@@ -46,9 +54,8 @@ def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
     }
 
 
-def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: Facts) -> Facts:
-    """A pod with one container that requests one of the resource, on the pool's nodes, under restricted pod security."""
-    name = _name(f"gpu-test-{pool['name']}-{resource.partition('/')[2]}")
+def _spec(user: Facts, node_selector: Facts, resource: str) -> Facts:
+    """Of a pod with one container that requests one of the resource, on the pool's nodes, under restricted pod security."""
     container = {
         "name": "test",
         "image": image(user, "gpu_test", IMAGE),
@@ -56,7 +63,7 @@ def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: 
         "resources": {"limits": {resource: "1"}},
         "securityContext": container_security(read_only=False),
     }
-    spec = {
+    return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
@@ -66,7 +73,6 @@ def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: 
         "securityContext": pod_security(user),
         "containers": [container],
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": user["llm_d_namespace"], "labels": labels}, "spec": spec}
 
 
 def _name(wanted: str) -> str:

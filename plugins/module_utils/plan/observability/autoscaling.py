@@ -13,7 +13,7 @@ from ...releases.engines import ENGINES
 from ...releases.metrics import CLIENT_ERRORS, ERROR_CODE
 from ...schema.fields import Problem
 from ..engines.engine import vendor
-from ..servers.stages import of_role, role_settings
+from ..engines.stages import of_role, role_settings
 from .promql import SCRAPES, arrival, duration, pod_matches, pods_of, selector, sources_of
 
 KINDS = {

@@ -63,6 +63,11 @@ def patched(ours: Facts, overlays: c.Iterable[Overlay]) -> Facts:
     return ours
 
 
+def patch_of(block: Facts, container: str) -> Facts:
+    """What a block adds, as one patch of a pod template; {} where it adds nothing."""
+    return patched({}, overlays_of(block, "", container))
+
+
 def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, table: Table) -> list[Problem]:
     """Overlays that change what the plan decides, or lack what Kubernetes requires. main: the name of the container of the template."""
     found: dict[Steps, Problem] = {}

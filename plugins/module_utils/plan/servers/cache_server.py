@@ -10,6 +10,7 @@ from ...common.objects import Facts
 from ...epp.catalog.presets import ROLE_LABEL
 from ...k8s.platform import amount
 from ...releases.caches import SERVER_IMAGE, SERVER_PORT
+from ..parts.other_pods import pod_of
 from ..parts.pod_spec import SERVICE_LABEL, container_security, pod_security
 from ..parts.references import image
 
@@ -35,14 +36,14 @@ def cache_server(service: Facts, user: Facts, labels: Facts) -> Facts | None:
     planned = {"image": image(user, "cache", SERVER_IMAGE), "resources": _resources(settings), "claim": _claim(name, settings["persistence"])}
     port = {"name": _PORT, "port": SERVER_PORT, "targetPort": _PORT, "protocol": "TCP"}
     strategy = {"type": "Recreate"}  # two servers would write to one log
-    pod = {"metadata": {"labels": {**labels, **selector}}, "spec": _pod(user, shared, planned)}
+    pod = pod_of({"metadata": {"labels": {**labels, **selector}}, "spec": _pod(user, shared, planned)}, settings)
     kinds: list[tuple[tuple[str, str], Facts]] = [
         (NETWORK_POLICY, _only_its_servers(service, selector)),
         (("v1", "Service"), {"type": "ClusterIP", "selector": selector, "ports": [port]}),
-        (("apps/v1", "Deployment"), {"replicas": 1, "strategy": strategy, "selector": {"matchLabels": selector}, "template": pod}),
+        (("apps/v1", "Deployment"), {"replicas": 1, "strategy": strategy, "selector": {"matchLabels": selector}, "template": pod["template"]}),
     ]
     objects = [{"api_version": version, "kind": kind, "name": name, "labels": {**labels, **selector}, "spec": spec} for (version, kind), spec in kinds]
-    return {"name": name, "replicas": 1, **planned, "objects": objects}
+    return {"name": name, "replicas": 1, **planned, **pod, "objects": objects}
 
 
 def arguments(settings: Facts, data: str = _DATA, password: str = f"$({_PASSWORD})") -> list[str]:

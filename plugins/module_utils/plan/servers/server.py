@@ -17,6 +17,7 @@ from ..engines.draining import server_drain
 from ..engines.engine import engine_image, vendor
 from ..engines.multi_node import to_workload
 from ..engines.server_arguments import as_written, served_arguments, server_environment
+from ..engines.stages import min_replicas, of_role
 from ..engines.weights import access_mode, volumes
 from ..gateways.sharing import PIN, part, part_name, prefix, route_name, rules
 from ..parts.overlays import overlaid
@@ -24,7 +25,6 @@ from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, po
 from ..parts.tracing import server_requirements
 from .caches import cache_volumes, with_caches, with_memory
 from .pod_template import overlays, pod_template
-from .stages import min_replicas, of_role
 
 # The model server's container port behind a routing sidecar.
 ENGINE_PORT_NAME = "engine"

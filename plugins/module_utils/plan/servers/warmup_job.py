@@ -18,6 +18,7 @@ from ..engines.adapters import engine_targets
 from ..engines.api_keys import api_key_environment
 from ..engines.engine import block_size
 from ..engines.weights import served_name
+from ..parts.other_pods import pod_of
 from ..parts.pod_spec import SERVICE_LABEL, container_security, pod_security
 from ..parts.references import image
 from .server import server_targets
@@ -37,7 +38,10 @@ _START_WITHIN, _END_WITHIN = 300, 3600
 
 
 def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[Facts]) -> Facts | None:
-    """{name, image, replicas, resources, program, options, rules, prompts: of the Secret, spec: of the CronJob}; None without a schedule."""
+    """{name, image, replicas, resources, program, options, rules, prompts: of the Secret, ours, template: of its pod, spec: of the CronJob}.
+
+    None without a schedule.
+    """
     wanted = service["warmup"]
     if not wanted or not wanted["schedule"]:
         return None
@@ -55,8 +59,8 @@ def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[F
     }
     # Without the label of the service: these pods serve nothing, and nobody who looks for its servers finds them.
     own = {**{key: value for key, value in labels.items() if key != SERVICE_LABEL}, NAME_LABEL: "warmup", INSTANCE_LABEL: name}
-    pod = {"metadata": {"labels": own}, "spec": _pod(user, planned, api_key_environment(service, KEY_VARIABLE))}
-    job = {"backoffLimit": 0, "activeDeadlineSeconds": _END_WITHIN, "template": pod}
+    pod = pod_of({"metadata": {"labels": own}, "spec": _pod(user, planned, api_key_environment(service, KEY_VARIABLE))}, wanted)
+    job = {"backoffLimit": 0, "activeDeadlineSeconds": _END_WITHIN, "template": pod["template"]}
     zone = {"timeZone": wanted["time_zone"]} if wanted["time_zone"] else {}
     spec = {
         "schedule": wanted["schedule"],
@@ -68,7 +72,7 @@ def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[F
         "failedJobsHistoryLimit": 1,
         "jobTemplate": {"metadata": {"labels": own}, "spec": job},
     }
-    return {**planned, "spec": spec}
+    return {**planned, **pod, "spec": spec}
 
 
 def warmup_job_problems(service: Facts, path: str, ending: str) -> list[Problem]:

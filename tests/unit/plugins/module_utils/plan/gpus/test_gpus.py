@@ -225,10 +225,10 @@ def test_each_resource_of_a_pool_is_tried_where_it_is() -> None:
 
 
 def test_each_check_can_be_left_out() -> None:
-    assert plan(file_of(A100, checks={"pods": False, "metrics": False}))["gpus"]["checks"] == {"pods": [], "metrics": None}
+    assert plan(file_of(A100, checks={"pods": False, "metrics": False}))["gpus"]["checks"] == {"pods": [], "templates": [], "metrics": None}
     assert plan(file_of(PLAIN, operator="none"))["gpus"]["checks"]["metrics"] is None
     openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
-    assert plan({**openshift, "llm_d_gpus": {"operator": "amd", "pools": [PLAIN]}})["gpus"]["checks"] == {"pods": [], "metrics": None}
+    assert plan({**openshift, "llm_d_gpus": {"operator": "amd", "pools": [PLAIN]}})["gpus"]["checks"] == {"pods": [], "templates": [], "metrics": None}
 
 
 def test_the_image_of_test_pods_is_listed_and_can_be_another() -> None:

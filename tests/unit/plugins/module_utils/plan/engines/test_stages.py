@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.stages import AGREED_FLAGS, AGREED_VARIABLES
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.engines.stages import AGREED_FLAGS, AGREED_VARIABLES
 from planned_pods import main, spec
 
 Facts = dict[str, t.Any]

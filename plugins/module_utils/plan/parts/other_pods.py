@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pods of ours that serve nothing (warm-ups, benchmarks, GPU tests, cache servers): what the user adds to them, and what they decide themselves. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ...benchmark.k8s_job_objects import pod_template
+from ...common.objects import Facts
+from ...schema.fields import Problem
+from .overlays import ALIKE, Governed, added_references, overlaid, overlay_problems, overlays_of
+
+GOVERNED = {
+    **ALIKE,
+    "container.args": Governed(whole=True),
+    "container.command": Governed(whole=True),
+    "container.env": Governed(),
+    "container.image": Governed("llm_d_images, or the option image of a Job", whole=True),
+    "container.ports": Governed(whole=True),
+    "container.readinessProbe": Governed(),
+    "container.resources": Governed("resources, or size"),
+    "container.volumeMounts": Governed(),
+    "pod.automountServiceAccountToken": Governed(),
+    "pod.enableServiceLinks": Governed(free=True),
+    "pod.labels": Governed(),
+    "pod.nodeSelector": Governed("node_selector"),
+    "pod.serviceAccount": Governed(whole=True),
+    "pod.serviceAccountName": Governed(),
+    "pod.terminationGracePeriodSeconds": Governed(free=True),
+    "pod.tolerations": Governed(free=True),
+    "pod.volumes": Governed(),
+}
+
+
+class OtherPod(t.NamedTuple):
+    """A pod of ours and its block in the user's file. planned: {ours, template}; path: of the block."""
+
+    planned: Facts
+    block: Facts
+    path: str
+
+
+def pod_of(ours: Facts, block: Facts) -> Facts:
+    """{ours: the pod template as we have it, template: with what the user adds in a block}."""
+    return {"ours": ours, "template": overlaid(ours, overlays_of(block, "", _main(ours)))}
+
+
+def other_pods(user: Facts, services: c.Sequence[Facts], gpus: Facts) -> list[OtherPod]:
+    """All of these pods. services: {warmup_job, cache_server} of each service; gpus: the planned ones."""
+    found = [OtherPod(made, user["llm_d_gpus"]["checks"], "llm_d_gpus.checks") for made in gpus["checks"]["templates"]]
+    for index, (service, made) in enumerate(zip(user["llm_d_model_services"], services, strict=True)):
+        path = f"llm_d_model_services[{index}]"
+        if made["warmup_job"]:
+            found.append(OtherPod(made["warmup_job"], service["warmup"], f"{path}.warmup"))
+        if made["cache_server"]:
+            found.append(OtherPod(made["cache_server"], service["cache"]["shared"]["server"], f"{path}.cache.shared.server"))
+    return found + _benchmarks(user)
+
+
+def _benchmarks(user: Facts) -> list[OtherPod]:
+    job = user["llm_d_benchmark"]["job"]
+    if not job:
+        return []
+    where = {**job, "run_as_user": user["llm_d_run_as_user"], "image_pull_secrets": user["llm_d_image_pull_secrets"]}
+    return [OtherPod(pod_of(pod_template("benchmark", {}, None, where), job), job, "llm_d_benchmark.job")]
+
+
+def other_pod_problems(pods: c.Iterable[OtherPod]) -> list[Problem]:
+    """What the user adds to these pods and may not."""
+    found: dict[str, Problem] = {}
+    for planned, block, path in pods:
+        main = _main(planned["ours"])
+        found |= {problem.path: problem for problem in overlay_problems(planned["ours"], overlays_of(block, path, main), main, GOVERNED)}
+    return [*found.values()]
+
+
+def other_pod_references(pods: c.Iterable[OtherPod]) -> list[Facts]:
+    """The objects that the additions name, each once: [{kind, name, key, path}]."""
+    found = [each for planned, block, path in pods for each in _references(planned, block, path)]
+    return [each for index, each in enumerate(found) if each not in found[:index]]
+
+
+def _references(planned: Facts, block: Facts, path: str) -> list[Facts]:
+    return added_references(planned["template"], planned["ours"], overlays_of(block, path, _main(planned["ours"])))
+
+
+def _main(ours: Facts) -> str:
+    return str(ours["spec"]["containers"][0]["name"])
