@@ -39,12 +39,13 @@ def detect(facts: Facts) -> Facts:
     providers = [text(get_path(node, "spec", "providerID")) for node in nodes]
     if any("kubernetes.azure.com/cluster" in each for each in labels):
         return {"name": "aks", "flavour": "aks", "version": version}
+    for mark, name in (("+rke2", "rke2"), ("+k3s", "k3s")):
+        if mark in version:
+            return {"name": name, "flavour": name, "version": version}
+    if any("microk8s.io/cluster" in each for each in labels):
+        return {"name": "microk8s", "flavour": "microk8s", "version": version}
     flavour = "kubernetes"
-    if "+rke2" in version:
-        flavour = "rke2"
-    elif "+k3s" in version:
-        flavour = "k3s"
-    elif any(each.startswith("kind://") for each in providers):
+    if any(each.startswith("kind://") for each in providers):
         flavour = "kind"
     elif any("minikube.k8s.io/name" in each for each in labels):
         flavour = "minikube"

@@ -155,7 +155,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
 
 def _added_problems(user: Facts) -> list[Problem]:
     """What the user adds to pods and charts and may not; both depend on all else in the file, which has to be right."""
-    found = chart_value_problems(user, _charts({**user, CHART_VALUES: {}})) if any(user[CHART_VALUES].values()) else []
+    found = chart_value_problems(user, _charts(user)) if any(user[CHART_VALUES].values()) else []
     if not _adds(user):
         return found
     gateway = planned_gateway(user, {})

@@ -12,11 +12,13 @@ import urllib.parse
 from ..common.images import repository_of
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import older
+from ..releases.gateways import PLATFORMS
 from ..releases.sources import REMOVED
 from ..releases.tools import broken
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
+_CONTAINERDS = [name for name, row in PLATFORMS.items() if "toolkit" in row]  # platforms with a containerd of their own
 
 
 def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -31,6 +33,11 @@ def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
             said,
             f"Write 'llm_d_platform: {seen['name']}', or use another kubeconfig.",
         )
+
+    if seen["name"] != said and needs["installs"]["accelerators"] and {seen["name"], said} & {*_CONTAINERDS}:
+        what = "The cluster is not what llm_d_platform says, and the GPU operator looks for containerd at another place."
+        how = f"Write 'llm_d_platform: {seen['name']}', or llm_d_chart_values.gpu_operator.toolkit.env."
+        yield PreflightFinding("platform/containerd", what, seen["flavour"], said, how, "warning")
 
 
 def kubernetes(facts: Facts, needs: Facts, seen: Facts) -> Found:

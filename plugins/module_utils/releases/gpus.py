@@ -72,7 +72,7 @@ OPERATORS: dict[str, Facts] = {
     "nvidia_helm": {
         "vendor": "nvidia",
         "namespace": "gpu-operator",
-        "platforms": ["kubernetes", "eks", "aks", "gke"],
+        "platforms": ["kubernetes", "k3s", "rke2", "microk8s", "eks", "aks", "gke"],
         "chart": {"key": "gpu_operator", "release_name": "gpu-operator", "name": "gpu-operator", "version": "v26.7.0", "images": _CHART_IMAGES},
         "ready": {"api_version": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "cluster-policy"},
     },

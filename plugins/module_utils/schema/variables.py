@@ -407,7 +407,10 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_platform": Field(
         "str",
-        "Platform of the cluster. What the platform itself manages is left unchanged, such as the Gateway API on OpenShift and GKE.",
+        (
+            "Platform of the cluster. What the platform itself manages is left unchanged, such as the Gateway API on OpenShift and GKE. On C(k3s), C(rke2) and"
+            " C(microk8s) NVIDIA's operator is told where their containerd is."
+        ),
         default="kubernetes",
         choices=tuple(PLATFORMS),
     ),

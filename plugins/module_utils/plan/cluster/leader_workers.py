@@ -80,7 +80,7 @@ def _chart(user: Facts) -> Facts:
         "release_name": LEADER_WORKER_SET["release_name"],
         "namespace": LEADER_WORKER_SET["namespace"],
         **chart(user, "leader_worker_set", LEADER_WORKER_SET["chart"], version),
-        "values": with_own(user, "leader_worker_set", {"image": {"manager": manager}, "imagePullSecrets": pull}),
+        **with_own(user, "leader_worker_set", {"image": {"manager": manager}, "imagePullSecrets": pull}),
     }
 
 

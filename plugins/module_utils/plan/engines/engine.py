@@ -14,6 +14,7 @@ from ...common.objects import Facts
 from ...releases import sglang, vllm
 from ...releases.deployed import CONTEXT, ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, SHARED, TRITON_OPTIONS, TUNING, has, with_option
 from ...releases.engines import ENGINES
+from ...releases.gateways import PLATFORMS
 from ...releases.lines import ACCELERATORS
 from ...releases.pairs import others, paired
 from ...schema.fields import Problem
@@ -167,6 +168,15 @@ def engine_warnings(service: Facts, roles: t.Collection[str]) -> list[str]:
         which = "your scheduler" if own and not settings["preset"] else f"scheduler preset {settings['preset'] or 'default'}"
         said.append(f"prefill is not used, since {which} has no prefill servers (preset: disaggregated has)")
     return [f"{service['name']}: {text}." for text in said]
+
+
+def runtime_warnings(service: Facts, user: Facts) -> list[str]:
+    """What users should know whose platform does not make the runtime of its GPUs the default. NVIDIA's operator needs no runtime class since 25.10 (CDI)."""
+    name = PLATFORMS[user["llm_d_platform"]].get("runtime_class")
+    if not name or vendor(service) != "nvidia" or user["llm_d_gpus"]["operator"] != "none" or "runtimeClassName" in (service["pod"] or {}):
+        return []
+    why = f"{user['llm_d_platform']} gives GPUs to pods of the runtime class {name}, unless that is its default runtime"
+    return [f"{service['name']}: {why}. Write 'pod: {{runtimeClassName: {name}}}', or have NVIDIA's operator installed."]
 
 
 def _simulator(service: Facts, path: str) -> list[Problem]:

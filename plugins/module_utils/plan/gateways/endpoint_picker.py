@@ -23,7 +23,7 @@ from ...releases.engines import REQUIRED
 from ...releases.gateways import POOL_PORTS
 from ..engines.api_keys import api_key_warnings
 from ..engines.draining import picker_drain
-from ..engines.engine import block_size, engine_warnings, max_model_len, other_pair, ranks, usual_block_size
+from ..engines.engine import block_size, engine_warnings, max_model_len, other_pair, ranks, runtime_warnings, usual_block_size
 from ..engines.server_arguments import served_arguments
 from ..engines.sidecars import picker_sidecars
 from ..engines.stages import stage_warnings
@@ -176,6 +176,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *built.notes,
             *_each_by_itself(built.document, release["name"], settings["replicas"]),
             *engine_warnings(service, built.requires["roles"]),
+            *runtime_warnings(service, user),
             *(stage_warnings(service) if built.requires["roles"] else []),
             *api_key_warnings(service, built.document),
             *filter(None, [pair]),

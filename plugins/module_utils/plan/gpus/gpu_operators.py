@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ...common.objects import Facts
+from ...releases.gateways import PLATFORMS
 from ...releases.gpus import GAUDI_RELEASE
 from ...releases.sources import GAUDI_REGISTRY
 from ..parts.chart_values import with_own
@@ -68,9 +69,11 @@ def nvidia_chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared:
     settings, chart = user[BLOCK], facts.get("chart")
     if not chart or not settings["install"]:
         return None
+    toolkit = PLATFORMS[user["llm_d_platform"]].get("toolkit", {})
+    usual = {"toolkit": {"env": [{"name": name, "value": value} for name, value in toolkit.items()]}} if toolkit else {}
     values: Facts = {
         "driver": {"enabled": driver},
-        "toolkit": {"enabled": driver},
+        "toolkit": {"enabled": driver or bool(toolkit)},
         "nfd": {"enabled": settings["node_feature_discovery"]},
         "mig": {"strategy": strategy},
         "dcgmExporter": {"serviceMonitor": {"enabled": settings["metrics"]}},
@@ -86,7 +89,7 @@ def nvidia_chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared:
         "release_name": chart["release_name"],
         "namespace": facts["namespace"],
         **chart_source(user, chart["key"], chart["name"], settings["version"] or chart["version"]),
-        "values": with_own(user, chart["key"], values),
+        **with_own(user, chart["key"], values, usual),
     }
 
 

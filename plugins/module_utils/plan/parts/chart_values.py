@@ -33,15 +33,14 @@ _OPTIONS = {
 }
 
 
-def with_own(user: Facts, key: str, ours: Facts) -> Facts:
-    """The values of a chart: those of the user, and ours, which chart_value_problems keeps apart."""
-    found: Facts = _merged(user[VARIABLE].get(key) or {}, ours)
-    return found
+def with_own(user: Facts, key: str, ours: Facts, usual: Facts | None = None) -> Facts:
+    """{values: of a chart, with those of the user, decided: ours, which these may not change}. usual: ours that they may."""
+    return {"values": _merged(_merged(usual or {}, user[VARIABLE].get(key) or {}), ours), "decided": ours}
 
 
 def chart_value_problems(user: Facts, charts: c.Iterable[Facts]) -> list[Problem]:
     """Values that we decide, and values for charts that are not installed. charts: the planned ones, without the user's values."""
-    ours, found = {chart["key"]: chart["values"] for chart in charts}, []
+    ours, found = {chart["key"]: chart["decided"] for chart in charts}, []
     for key, values in user[VARIABLE].items():
         path = f"{VARIABLE}.{key}"
         if values and key not in ours:

@@ -21,7 +21,7 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {key, release_name, namespace, ref, repo, version, values, hook_objects}; none where the controller is not ours.
+    """The charts to install, in order: {key, release_name, namespace, ref, repo, version, values, decided, hook_objects}; none where it is not ours.
 
     hook_objects: objects of hooks, which Helm does not delete.
     """
@@ -34,7 +34,7 @@ def charts(user: Facts) -> list[Facts]:
             "release_name": chart["release_name"],
             "namespace": chart_namespace(facts, chart),
             **chart_source(user, chart["key"], chart["name"], chart.get("version") or settings["version"] or facts["version"]),
-            "values": with_own(user, chart["key"], _VALUES[chart["key"]](user, facts)),
+            **with_own(user, chart["key"], _VALUES[chart["key"]](user, facts)),
             "hook_objects": hook_objects(chart, chart_namespace(facts, chart)),
         }
         for chart in facts["charts"]

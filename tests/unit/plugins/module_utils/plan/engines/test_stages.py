@@ -141,6 +141,21 @@ def test_mistakes_of_both_stages_are_told_at_once_and_each_once() -> None:
     assert list(told({"engine": {"args": ["--seed=1"]}}, engine={"args": ["--no-such-flag"]})) == ["engine.args[0]"]
 
 
+def test_who_has_a_runtime_that_is_not_the_default_is_told_of_its_class() -> None:
+    def notes(platform: str = "k3s", **more: t.Any) -> list[str]:
+        file = {**file_of({}, {**SPLIT, **more.pop("service", {})}), "llm_d_platform": platform, **more}
+        return [note for note in plan(file)["services"][0]["scheduler"]["notes"] if "runtime class" in note]
+
+    (note,) = notes()
+    assert note == (
+        "a: k3s gives GPUs to pods of the runtime class nvidia, unless that is its default runtime. Write 'pod: {runtimeClassName: nvidia}', or have NVIDIA's"
+        " operator installed."
+    )
+    operated = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {"envoy_gateway": "/c", "gpu_operator": "/c"}}
+    assert notes("kubernetes") == notes("microk8s") == notes(**operated) == notes(service={"pod": {"runtimeClassName": "other"}}) == []
+    assert notes(service={"engine": {"type": "simulator"}, "model": {"served_name": "m"}, "accelerator": {}}) == [] and notes("rke2")
+
+
 def test_what_unequal_stages_mean_is_noted() -> None:
     def notes(*given: t.Any, **more: t.Any) -> list[str]:
         return [note for note in plan(file_of(*given, **more))["services"][0]["scheduler"]["notes"] if "divide the model" in note]

@@ -98,6 +98,28 @@ def test_the_option_that_decides_is_named(key: str, values: Facts, path: str, fi
     assert place == f"llm_d_chart_values.{key}.{path}" and message.endswith(fix)
 
 
+@pytest.mark.parametrize(
+    ("platform", "socket", "variables"),
+    [
+        ("k3s", "/run/k3s/containerd/containerd.sock", 1),
+        ("rke2", "/run/k3s/containerd/containerd.sock", 1),
+        ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", 4),
+    ],
+)
+def test_the_toolkit_finds_the_containerd_of_a_platform_and_the_user_may_say_otherwise(platform: str, socket: str, variables: int) -> None:
+    def toolkit(values: Facts, **more: t.Any) -> Facts:
+        file = file_of("gpu_operator", values, llm_d_platform=platform, **more)
+        return dict(plan(file)["gpus"]["chart"]["values"]["toolkit"])
+
+    env = {item["name"]: item["value"] for item in toolkit({})["env"]}
+    assert env["CONTAINERD_SOCKET"] == socket and len(env) == variables and all(isinstance(value, str) for value in env.values())
+    own = [{"name": "CONTAINERD_SOCKET", "value": "/x.sock"}]
+    assert toolkit({"toolkit": {"env": own}}) == {"enabled": True, "env": own}
+    assert toolkit({}, llm_d_gpus={**GPUS["llm_d_gpus"], "driver": False})["enabled"], "a driver that is there has no toolkit for this containerd"
+    assert list(told(file_of("gpu_operator", {"toolkit": {"enabled": False}}, llm_d_platform=platform))) == ["llm_d_chart_values.gpu_operator.toolkit.enabled"]
+    assert "env" not in plan(file_of("gpu_operator", {}))["gpus"]["chart"]["values"]["toolkit"]
+
+
 def test_a_chart_that_is_not_installed_takes_none() -> None:
     unused = "is of no use: this file installs no such chart. "
     assert told(file_of("envoy_gateway", {}) | {"llm_d_chart_values": {"istio": {"a": 1}, "kgateway": {}}}) == {
