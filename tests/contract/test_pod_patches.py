@@ -17,6 +17,7 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.overlays import Overlay, overlaid
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.device_claims import API_VERSION, KIND
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import pod_fields
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import MINIMUM
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.pods import TEMPLATE, Type, merged, types
@@ -165,6 +166,21 @@ def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -
         assert dry(server, deployment("recipe", pod["template"]))
         assert role == "gateway" or not others.problems(grouped(pod["template"]))
     assert added
+
+
+def test_claims_of_devices_are_taken(server: ApiServer) -> None:
+    claimed = {"per_replica": 2, "claim": {"device_class": "gpu.example.com", "selectors": ["device.attributes['gpu.example.com'].memory > 1"]}}
+    decode = pods({"llm_d_model_services": [{**BASE, "accelerator": claimed, "cache": None}]})["decode"]
+    assert dry(server, deployment("claimed", decode["template"]))["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] == decode["device_claim"]["name"]
+    made = decode["device_claim"]["made"]
+    template = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "claimed", "labels": made["labels"]}, "spec": made["spec"]}
+    path, strict = f"/apis/{API_VERSION}/namespaces/default/resourceclaimtemplates", {"dryRun": "All", "fieldValidation": "Strict"}
+    (request,) = server.cluster.request("POST", path, strict, template)["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"]["count"] == 2 and request["exactly"]["allocationMode"] == "ExactCount"
+    for wrong in ({"count": -1}, {"counts": 2}):
+        request = {"name": "x", "exactly": {"deviceClassName": "gpu.example.com", **wrong}}
+        with pytest.raises(ClusterError, match="count"):
+            server.cluster.request("POST", path, strict, {**template, "spec": {"spec": {"devices": {"requests": [request]}}}})
 
 
 def test_a_field_that_no_version_has_is_refused_by_the_api_server_too(server: ApiServer) -> None:

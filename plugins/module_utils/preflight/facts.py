@@ -27,6 +27,7 @@ from .running import KINDS, MANAGER
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
 _UNREAD = object()
+DEVICES = "resource.k8s.io/v1"  # the API of claims
 # Paths of the objects that a file may name.
 _NAMED = {
     "Secret": "/api/v1/namespaces/{namespace}/secrets/{name}",
@@ -35,12 +36,15 @@ _NAMED = {
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses/{name}",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses/{name}",
     "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers/{name}",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses/{name}",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}",
+    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaimtemplates/{name}",
 }
 # What a starting file needs of `collect`, which is asked for nothing that belongs to one deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "named", "rights", "objects")},
-    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector")),
+    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector", "devices")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controllers": [], "rivals": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
 }
@@ -71,6 +75,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         jobs["collector"] = functools.partial(_collector, cluster, needs["collector"])
     if needs.get("planned"):
         jobs["running"] = lambda: deployed(cluster, needs["namespaces"], needs["labels"][PART_OF], home, needs["gateway"]["namespace"])
+    if needs["devices"] and DEVICES in [f"{group}/{version}" for group, versions in groups.items() for version in versions]:
+        jobs["devices"] = lambda: _items(cluster, f"/apis/{DEVICES}/resourceslices")
     if needs["leader_worker_set"]:
         jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
     if needs["gpu_operator"]:

@@ -14,11 +14,12 @@ from ..common.objects import Facts, mapping, text
 from ..common.text import pluralize
 from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
 from ..releases.lines import ACCELERATORS
-from . import capacity, cluster, gateway, named_objects, operators, ownership, pools, room
+from . import capacity, cluster, devices, gateway, named_objects, operators, ownership, pools, room
 from .finding import PreflightFinding
 from .named_objects import default_storage_class
 
-_CHECKS = (*cluster.CHECKS, *named_objects.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *room.CHECKS, *capacity.CHECKS)
+_ROOMS = (cluster, named_objects, gateway, pools, operators, ownership, room, devices, capacity)
+_CHECKS = [check for each in _ROOMS for check in each.CHECKS]
 WIDTH = 68  # columns of what people read, which a callback indents and quotes
 # API groups that are part of the summary.
 _GROUPS = (

@@ -40,9 +40,10 @@ _NAMED = {
     "ConfigMapVolumeSource": [("ConfigMap", "name", "")],
     "PersistentVolumeClaimVolumeSource": [("PersistentVolumeClaim", "claimName", "")],
     "CSIVolumeSource": [("CSIDriver", "driver", "")],
+    "PodResourceClaim": [("ResourceClaimTemplate", "resourceClaimTemplateName", ""), ("ResourceClaim", "resourceClaimName", "")],
     POD: [("PriorityClass", "priorityClassName", ""), ("RuntimeClass", "runtimeClassName", "")],
 }
-CLUSTER_WIDE = ("PriorityClass", "RuntimeClass", "CSIDriver")  # without a namespace
+CLUSTER_WIDE = ("PriorityClass", "RuntimeClass", "CSIDriver", "DeviceClass")  # without a namespace
 # Values of others, which messages do not show.
 _SECRET = {("EnvVar", "value")}
 _LABELS = Field("map", "Labels.", keys="label_key", elements=Field("str", "The value.", format="label_value", nullable=True))

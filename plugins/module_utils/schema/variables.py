@@ -27,6 +27,24 @@ _ACCELERATOR = {
     "vendor": Field("str", "Vendor of the accelerator. If omitted, C(nvidia) for vLLM and C(none) for the simulator.", choices=tuple(ACCELERATORS)),
     "product": Field("str", "Schedule only to nodes whose accelerator product label has this value.", format="label_value", example="NVIDIA-L40S"),
     "resource": Field("str", "Extended resource to request, if it is not the vendor's usual one, such as C(nvidia.com/mig-3g.20gb).", format="label_key"),
+    "claim": Field(
+        "dict",
+        (
+            "Ask for the accelerators by a claim (dynamic resource allocation, Kubernetes 1.34 and newer) instead of by a resource: as many devices of"
+            " O(device_class) as O(per_replica) says, or what a O(template) of yours says, which then has to be as many."
+        ),
+        options={
+            "device_class": Field("str", "Name of a DeviceClass.", format="dns_subdomain", example="gpu.nvidia.com"),
+            "selectors": Field(
+                "list",
+                "Expressions in CEL that each device has to fulfil.",
+                default=[],
+                elements=Field("str", "One expression.", example="device.attributes['gpu.nvidia.com'].productName.matches('H200')"),
+            ),
+            "template": Field("str", "Name of a ResourceClaimTemplate in the namespace.", format="dns_subdomain"),
+        },
+        example={"device_class": "gpu.nvidia.com"},
+    ),
     "per_replica": Field("int", "Number of accelerators per replica. More than one enables tensor parallelism across them.", default=1, minimum=1, maximum=64),
     "pipeline": Field(
         "int",
@@ -151,7 +169,7 @@ _PREFILL = {
     "accelerator": Field(
         "dict",
         "Accelerators of one prefill server, where they are others than O(accelerator) says of all servers.",
-        options=_left_to_all(_ACCELERATOR, "product", "resource", "per_replica", "data", "expert"),
+        options=_left_to_all(_ACCELERATOR, "product", "resource", "claim", "per_replica", "data", "expert"),
     ),
     "resources": Field("dict", "Resources of one prefill server, if they are not O(resources).", options=RESOURCES),
     "engine": Field(

@@ -37,6 +37,7 @@ from ..parts.names import PICKER_SUFFIXES, name_suffix, scheduler_namespace
 from ..parts.pod_spec import SERVICE_LABEL
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
+from ..servers.device_claims import device_claim_problems
 from ..servers.server import DIRECT_SUFFIX
 from ..servers.warmup import warmup_problems
 from ..servers.warmup_job import SUFFIX as WARMUP_SUFFIX
@@ -88,6 +89,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 def _server_problems(service: Facts, path: str, user: Facts, tested: bool) -> list[Problem]:
     """Mistakes in the options of servers by themselves. tested: whether the engine is the tested image."""
     found = engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
+    found += device_claim_problems(service, path)
     return found + _accelerator_problems(service, path) + environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
 
 

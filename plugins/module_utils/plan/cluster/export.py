@@ -23,7 +23,7 @@ WAVE = "argocd.argoproj.io/sync-wave"
 # Argo CD begins a wave when the objects of the one before are healthy. What pods refer to comes before them, in 0; what sends them requests or changes their
 # number comes after them, in 2. A claim may wait for its first pod, so it comes with the pods, in 1, as every other kind.
 _WAVES = {
-    0: ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "GatewayClass", "ReferenceGrant"),
+    0: ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "GatewayClass", "ReferenceGrant", "ResourceClaimTemplate"),
     2: ("HTTPRoute", "HorizontalPodAutoscaler", "ScaledObject", "PodMonitor", "PrometheusRule", "PersesDashboard", "Route"),
 }
 _WAVE_OF = {kind: wave for wave, kinds in _WAVES.items() for kind in kinds}

@@ -64,6 +64,12 @@ def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str)
         yield _object("Secret", home, model["bucket_secret"], f"{path}.model.bucket_secret", key, alone=True)
     if claim := model_uri(model).claim:
         yield _object("PersistentVolumeClaim", home, claim, f"{path}.model.uri")
+    for role, block in (("accelerator", service["accelerator"]), ("prefill.accelerator", service["prefill"]["accelerator"])):
+        devices = mapping(mapping(block).get("claim"))
+        if name := devices.get("template"):
+            yield _object("ResourceClaimTemplate", home, name, f"{path}.{role}.claim.template")
+        if name := devices.get("device_class"):
+            yield _object("DeviceClass", home, name, f"{path}.{role}.claim.device_class")
     if prompts := (service["warmup"] or {}).get("config_map"):
         yield _object("ConfigMap", home, prompts, f"{path}.warmup.config_map")
     for block, place in (("engine", home), ("scheduler", pickers)):

@@ -61,6 +61,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "storage_classes": storage_classes(planned, user),
         "autoscaling": _autoscaling(planned),
         "leader_worker_set": _leader_worker_set(planned, crds),
+        "devices": _devices(planned),
         "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
         "objectives": _objectives(planned, user),
@@ -244,6 +245,17 @@ def _pods(planned: Facts) -> list[Facts]:
                     ],
                 }
             )
+    return found
+
+
+def _devices(planned: Facts) -> list[Facts]:
+    """What the pods of servers claim: [{device_class: empty for a template of the user's, count: of all pods, 0 where it is not known}]."""
+    found = []
+    for server in (server for service in planned["services"] for server in service["servers"]):
+        made = server["device_claim"]
+        exactly = made["made"]["spec"]["spec"]["devices"]["requests"][0]["exactly"] if made else {"deviceClassName": "", "count": 0}
+        if made or server["ours"]["spec"].get("resourceClaims"):
+            found.append({"device_class": exactly["deviceClassName"], "count": exactly["count"] * server["replicas"] * server["nodes"]})
     return found
 
 

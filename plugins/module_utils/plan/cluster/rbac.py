@@ -11,6 +11,8 @@ from ...releases.gateways import GATEWAY_PROVIDERS
 from ...releases.lines import LEADER_WORKER_SET
 from ..observability.monitoring import crds
 from ..parts.charts import provider_facts
+from ..servers.device_claims import API_VERSION as CLAIMS
+from ..servers.device_claims import KIND as CLAIM
 
 _VERBS = ("get", "list", "create", "patch", "delete")
 
@@ -189,6 +191,8 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     kinds += [(home, "batch", "cronjobs")] if any(service["warmup_job"] for service in planned["services"]) else []
     if any(service["claim"] for service in planned["services"]) or any(server["claim"] for server in servers):
         kinds.append((home, "", "persistentvolumeclaims"))
+    if any(server["device_claim"] for service in planned["services"] for server in service["servers"]):
+        kinds.append((home, api_group(CLAIMS), _plural(CLAIM)))
     for crd, _what, _option in crds(planned["services"]):
         resource, _dot, group = crd.partition(".")
         kinds.append((home, group, resource))

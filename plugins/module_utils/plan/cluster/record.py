@@ -22,6 +22,8 @@ from ..parts.charts import chart_namespace, hook_objects
 from ..parts.names import scheduler_namespace
 from ..parts.pod_spec import SERVICE_LABEL, labels_in
 from ..servers.cache_server import NETWORK_POLICY
+from ..servers.device_claims import API_VERSION as CLAIMS
+from ..servers.device_claims import KIND as CLAIM
 from ..servers.warmup_job import API_VERSION as BATCH
 from ..servers.warmup_job import KIND as CRON_JOB
 from ..servers.warmup_job import SUFFIX as WARMUP
@@ -37,6 +39,7 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
     dict.fromkeys(
         [
             ("v1", "PersistentVolumeClaim"),
+            (CLAIMS, CLAIM),
             ("v1", "ServiceAccount"),
             ("rbac.authorization.k8s.io/v1", "Role"),
             ("rbac.authorization.k8s.io/v1", "RoleBinding"),

@@ -11,6 +11,7 @@ from ...common.objects import Facts
 from ...schema.fields import Problem
 from ..parts.overlays import ALIKE, Governed, Overlay, overlay_problems, overlays_of
 from ..parts.pod_spec import template_of
+from .device_claims import NAME as CLAIM
 
 CONTAINER = "server"
 GOVERNED = {
@@ -24,6 +25,7 @@ GOVERNED = {
     "container.livenessProbe": Governed("engine.startup_timeout", whole=True),
     "container.ports": Governed("engine.port"),
     "container.readinessProbe": Governed("engine.startup_timeout", whole=True),
+    "container.resources.claims": Governed("accelerator.claim"),
     "container.resources.limits": Governed("resources, or accelerator", whole=True),
     "container.resources.requests": Governed("resources, or accelerator", whole=True),
     "container.startupProbe": Governed("engine.startup_timeout", whole=True),
@@ -33,6 +35,7 @@ GOVERNED = {
     "pod.initContainers": Governed("scheduler"),
     "pod.labels": Governed("labels"),
     "pod.nodeSelector": Governed("node_selector"),
+    "pod.resourceClaims": Governed("accelerator.claim"),
     "pod.serviceAccount": Governed("service_account", whole=True),
     "pod.serviceAccountName": Governed("service_account"),
     "pod.terminationGracePeriodSeconds": Governed("engine.drain_seconds"),
@@ -58,11 +61,13 @@ def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[
 
 def pod_template(pod: Facts) -> Facts:
     """The template of a model server, a leader, or a worker, which receives no requests."""
+    claim = [{"name": CLAIM, "resourceClaimTemplateName": pod["device_claim"]}] if pod["device_claim"] else []
     placed = {
         **({"imagePullSecrets": pod["image_pull_secrets"]} if pod["image_pull_secrets"] else {}),
         "automountServiceAccountToken": False,
         "nodeSelector": pod["node_selector"],
         "affinity": pod["affinity"],
         "tolerations": pod["tolerations"],
+        **({"resourceClaims": claim} if claim else {}),
     }
     return template_of(CONTAINER, pod, {"labels": pod["labels"]}, placed)

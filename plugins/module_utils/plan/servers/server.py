@@ -24,6 +24,8 @@ from ..parts.overlays import overlaid
 from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
 from ..parts.tracing import server_requirements
 from .caches import cache_volumes, with_caches, with_memory
+from .device_claims import NAME as CLAIM
+from .device_claims import device_claim
 from .pod_template import overlays, pod_template
 
 # The model server's container port behind a routing sidecar.
@@ -74,6 +76,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)],
         "env": server_environment(service, list(asked.get("env", []))),
     }
+    claimed = device_claim(service, f"{service['name']}-{role}", {**labels, ROLE_LABEL: role})
     pod_volumes, mounts = (ours + more for ours, more in zip(volumes(service), cache_volumes(service), strict=True))
     pod = {
         **core,
@@ -90,7 +93,8 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "probes": _probes(service, port_name),
         "pause": draining["pause"],
         "termination_grace": draining["termination_grace"],
-        "resources": _resources(service),
+        "device_claim": claimed["name"] if claimed else None,
+        "resources": {**_resources(service), **({"claims": [{"name": CLAIM}]} if claimed else {})},
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=engine["type"] == "simulator"),
         "node_selector": service["node_selector"],
@@ -115,6 +119,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "strategy": _strategy(service),
         "api_key_secret": api_key_secret(service, user["llm_d_namespace"]) if servers_ask(service) else None,
         "drain_seconds": draining["drain_seconds"],
+        "device_claim": claimed if claimed and claimed["made"] else None,
         **_pod(service, role, {**pod, **leader}),
         "worker": _pod(service, role, {**pod, **worker}) if worker else None,
     }
@@ -191,6 +196,8 @@ def _route(service: Facts, gateway: Facts, home: str, labels: Facts, backends: t
 
 def _accelerators(service: Facts) -> Facts:
     resource = service["accelerator"]["resource"] or ACCELERATORS[vendor(service)]["resource"]
+    if service["accelerator"]["claim"]:
+        return {}
     one_pod = service["accelerator"]["per_replica"] // service["accelerator"]["nodes"]
     return {resource: one_pod} if resource and vendor(service) != "none" else {}
 
@@ -223,6 +230,6 @@ def _probes(service: Facts, port_name: str) -> Facts:
 
 def _strategy(service: Facts) -> Facts:
     # A surge pod needs a spare accelerator, which is rare, and cannot mount a volume of another node: the rollout would never finish.
-    alone = _accelerators(service) or (access_mode(service) or "").startswith("ReadWriteOnce")
+    alone = _accelerators(service) or service["accelerator"]["claim"] or (access_mode(service) or "").startswith("ReadWriteOnce")
     surge, unavailable = (0, 1) if alone else ("25%", 0)
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}

@@ -258,6 +258,12 @@ SCRAPED: Facts = {"llm_d_monitoring": {"scrape": True}}
 NOT_SO = "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"
 POD_MONITORS = "podmonitors.monitoring.coreos.com"
 REFERRING: Facts = {**LLAMA, "engine": {"env": {"HTTP_PROXY": {"config_map": "proxies"}}}}
+CLAIMED: Facts = {"llm_d_model_services": [{**LLAMA, "accelerator": {"claim": {"device_class": "gpu.nvidia.com"}}}]}
+SERVED: Facts = {"groups": {**HEALTHY["groups"], "resource.k8s.io": ["v1"]}, "nodes": [NODE]}
+CLAIMS: dict[str, Facts] = {
+    "DeviceClass gpu.nvidia.com": {"accelerator": {"claim": {"device_class": "gpu.nvidia.com"}}},
+    "ResourceClaimTemplate llm-d/mine": {"accelerator": {"claim": {"template": "mine"}}},
+}
 # Objects that a file names, and where.
 NAMED: dict[str, Facts] = {
     "ConfigMap llm-d/proxies": REFERRING,
@@ -295,6 +301,10 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
     ("objects/foreign", {}, {"objects": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "llama-8b", "namespace": "llm-d"}}]}),
     ("platform/containerd", {**BY_HELM, "llm_d_platform": "rke2"}, {}),
+    ("devices/api", CLAIMED, {"groups": {**HEALTHY["groups"], "resource.k8s.io": ["v1beta1"]}}),
+    ("devices/few", CLAIMED, {**SERVED, "devices": [{"spec": {"driver": "gpu.nvidia.com", "devices": [{"name": "gpu-0"}]}}]}),
+    ("devices/few", {"llm_d_model_services": [{**LLAMA, "accelerator": {"claim": {"template": "mine"}}}]}, {**SERVED, "devices": []}),
+    *(("named/missing", {"llm_d_model_services": [{**LLAMA, **more}]}, {**SERVED, "named": {name: None}}) for name, more in CLAIMS.items()),
     ("platform/containerd", BY_HELM, {"version": "v1.34.1+k3s1"}),
     ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
     ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),

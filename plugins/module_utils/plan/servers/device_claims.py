@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Accelerators by claim (dynamic resource allocation): the claim of a pod, and the ResourceClaimTemplate that we make for a device class. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from ...common.objects import Facts
+from ...schema.fields import Problem
+from ..engines.multi_node import per_node
+
+API_VERSION, KIND = "resource.k8s.io/v1", "ResourceClaimTemplate"
+NAME = "accelerators"  # of the claim in a pod, and of the request in the claim
+
+
+def device_claim(service: Facts, workload: str, labels: Facts) -> Facts | None:
+    """{name: of the template, made: {labels, spec} of the one that we make, None for one of the user's}; None without a claim. workload: its name.
+
+    The spec of a template cannot be changed, so another one has another name.
+    """
+    claim = service["accelerator"]["claim"]
+    if not claim:
+        return None
+    if claim["template"]:
+        return {"name": claim["template"], "made": None}
+    selectors = [{"cel": {"expression": text}} for text in claim["selectors"]]
+    exactly = {"deviceClassName": claim["device_class"], "count": per_node(service), **({"selectors": selectors} if selectors else {})}
+    spec = {"spec": {"devices": {"requests": [{"name": NAME, "exactly": exactly}]}}}
+    checksum = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]
+    return {"name": f"{workload}-{checksum}", "made": {"labels": labels, "spec": spec}}
+
+
+def device_claim_problems(service: Facts, path: str) -> list[Problem]:
+    """A claim of nothing or of two things, and what a claim takes the place of."""
+    settings, place = service["accelerator"], f"{path}.accelerator"
+    claim = settings["claim"]
+    if not claim:
+        return []
+    forms = "Write {template: NAME} or {device_class: NAME}."
+    found = []
+    if bool(claim["template"]) == bool(claim["device_class"]):
+        why = "names a template and a device class, and devices come by one of them." if claim["template"] else "names no template and no device class."
+        found.append(Problem(f"{place}.claim", claim, why, forms))
+    elif claim["template"] and claim["selectors"]:
+        found.append(Problem(f"{place}.claim.selectors", claim["selectors"], "are for a device class: a template has its own.", "Take them out."))
+    if settings["resource"]:
+        found.append(Problem(f"{place}.resource", settings["resource"], "asks for the devices of the claim once more.", "Write one of the two."))
+    return found

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Accelerators by claim: the ResourceClaimTemplate, the pods that claim by it, and what is refused."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
+from planned_pods import main, spec
+
+Facts = dict[str, t.Any]
+CLAIM: Facts = {"device_class": "gpu.nvidia.com"}
+
+
+def file_of(claim: Facts | None = None, **more: t.Any) -> Facts:
+    accelerator = {**({"claim": claim} if claim else {}), **more.pop("accelerator", {})}
+    service = {"name": "a", "model": {"uri": "hf://o/m"}, "accelerator": accelerator, **more}
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service]}
+
+
+def made(file: Facts) -> list[Facts]:
+    return [item for item in definitions(plan(file)) if item["kind"] == "ResourceClaimTemplate"]
+
+
+def told(file: Facts) -> dict[str, str]:
+    return {problem.path.removeprefix("llm_d_model_services[0]."): f"{problem.reason} {problem.fix}" for problem in problems(file)}
+
+
+def exactly(item: Facts) -> Facts:
+    (request,) = item["spec"]["spec"]["devices"]["requests"]
+    return dict(request["exactly"])
+
+
+def test_pods_claim_as_many_devices_as_the_model_is_divided_among() -> None:
+    file = file_of({**CLAIM, "selectors": ["true"]}, accelerator={"per_replica": 4})
+    (template,), server = made(file), plan(file)["services"][0]["server"]
+    assert exactly(template) == {"deviceClassName": "gpu.nvidia.com", "count": 4, "selectors": [{"cel": {"expression": "true"}}]}
+    assert spec(server)["resourceClaims"] == [{"name": "accelerators", "resourceClaimTemplateName": template["metadata"]["name"]}]
+    resources = main(server)["resources"]
+    assert resources["claims"] == [{"name": "accelerators"}] and not [
+        name for part in ("requests", "limits") for name in resources.get(part, {}) if "/" in name
+    ]
+    assert "--tensor-parallel-size=4" in main(server)["args"] and server["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_another_claim_has_another_name() -> None:
+    names = [made(file_of(CLAIM, accelerator={"per_replica": number}))[0]["metadata"]["name"] for number in (1, 2, 1)]
+    assert names[0] == names[2] != names[1] and all(name.startswith("a-decode-") for name in names)
+
+
+def test_a_template_of_the_user_is_taken_as_it_is() -> None:
+    file = file_of({"template": "mine"})
+    assert made(file) == [] and spec(plan(file)["services"][0]["server"])["resourceClaims"] == [{"name": "accelerators", "resourceClaimTemplateName": "mine"}]
+
+
+def test_stages_and_nodes_claim_for_themselves() -> None:
+    file = file_of(CLAIM, accelerator={"per_replica": 4}, scheduler={"preset": "disaggregated"}, prefill={"accelerator": {"per_replica": 1}})
+    assert [(item["metadata"]["name"].rpartition("-")[0], exactly(item)["count"]) for item in made(file)] == [("a-decode", 4), ("a-prefill", 1)]
+    groups = plan(file_of(CLAIM, accelerator={"per_replica": 16, "nodes": 2}))["services"][0]["server"]
+    assert exactly(made(file_of(CLAIM, accelerator={"per_replica": 16, "nodes": 2}))[0])["count"] == 8
+    assert spec(groups)["resourceClaims"] == spec(groups["worker"])["resourceClaims"] and main(groups["worker"])["resources"]["claims"]
+
+
+def test_without_a_claim_nothing_changes() -> None:
+    server = plan(file_of())["services"][0]["server"]
+    assert made(file_of()) == [] and "resourceClaims" not in spec(server) and main(server)["resources"]["limits"] == {"nvidia.com/gpu": 1}
+    rights = [right for right in plan(file_of(CLAIM))["preflight"]["rights"] if right.get("group") == "resource.k8s.io"]
+    assert {(right["verb"], right["resource"]) for right in rights} == {
+        (verb, "resourceclaimtemplates") for verb in ("get", "list", "create", "patch", "delete")
+    }
+    assert not [right for right in plan(file_of())["preflight"]["rights"] if right.get("group") == "resource.k8s.io"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "more", "path", "says"),
+    [
+        ({"selectors": ["true"]}, {}, "accelerator.claim", "names no template and no device class. Write {template: NAME} or {device_class: NAME}."),
+        ({"template": "a", "device_class": "b"}, {}, "accelerator.claim", "names a template and a device class"),
+        ({"template": "a", "selectors": ["true"]}, {}, "accelerator.claim.selectors", "are for a device class"),
+        (CLAIM, {"accelerator": {"resource": "nvidia.com/mig-1g.5gb"}}, "accelerator.resource", "asks for the devices of the claim once more."),
+        ({"class": "x"}, {}, "accelerator.claim.class", "there is no such option. Allowed here: device_class, selectors, template."),
+        (CLAIM, {"pod": {"resourceClaims": [{"name": "accelerators", "resourceClaimName": "x"}]}}, "pod.resourceClaims[0].resourceClaimName", "is decided by"),
+    ],
+)
+def test_what_is_refused(claim: Facts, more: Facts, path: str, says: str) -> None:
+    found = told(file_of(claim, **more))
+    assert path in found and found[path].startswith(says), found
+
+
+def test_a_claim_of_prefill_servers_is_told_there() -> None:
+    file = file_of(None, scheduler={"preset": "disaggregated"}, prefill={"accelerator": {"claim": {"selectors": ["true"]}}})
+    assert list(told(file)) == ["prefill.accelerator.claim"]
