@@ -1,0 +1,66 @@
+"""A wrong field in each block, and objects that are not there: refused with the place, before anything is touched."""
+
+from __future__ import annotations
+
+import typing as t
+
+from stack import GATEWAY, SIM, Stack
+
+WRONG: dict[str, t.Any] = {
+    "llm_d_model_services": [
+        {
+            **SIM,
+            "pod": {"runtimeClass": "second"},
+            "container": {"volumeMount": []},
+            "prefill": {"pod": {"priorityClass": "inference"}, "engine": {"max_num_seq": 2}},
+            "scheduler": {**SIM["scheduler"], "pod": {"volumes": [{"name": "a", "configmap": {}}]}, "env": {"A": {"secrets": "x"}}},
+            "engine": {**SIM["engine"], "env": {"A": {"secret": "No!", "key": "a"}}},
+            "warmup": {"prompts": ["x" * 100], "schedule": "@hourly", "pod": {"tolerations": [{"keys": "a"}]}},
+            "accelerator": {"claim": {"class": "gpu"}},
+        }
+    ],
+    "llm_d_gateway": {**GATEWAY, "pod": {"nodeSelectors": {}}, "container": {"resource": {}}},
+    "llm_d_benchmark": {"job": {"image": "python:3.12-slim", "pod": {"hostnames": "x"}}},
+    "llm_d_gpus": {"checks": {"container": {"workingdir": "/"}}},
+    "llm_d_chart_values": {"envoy": {}},
+}
+S0 = "llm_d_model_services[0]"
+PLACES = [
+    f"{S0}.pod.runtimeClass",
+    f"{S0}.container.volumeMount",
+    f"{S0}.prefill.pod.priorityClass",
+    f"{S0}.prefill.engine.max_num_seq",
+    f"{S0}.scheduler.pod.volumes[0].configmap",
+    f"{S0}.scheduler.env.A.secrets",
+    f"{S0}.engine.env.A.secret",
+    f"{S0}.warmup.pod.tolerations[0].keys",
+    f"{S0}.accelerator.claim.class",
+    "llm_d_gateway.pod.nodeSelectors",
+    "llm_d_gateway.container.resource",
+    "llm_d_benchmark.job.pod.hostnames",
+    "llm_d_gpus.checks.container.workingdir",
+    "llm_d_chart_values.envoy",
+]
+
+
+def test_a_wrong_field_in_each_block_is_told_with_its_place(stack: Stack) -> None:
+    before = stack.versions()
+    status, out = stack.play("site.yml", **WRONG)
+    assert status != 0 and f"{len(PLACES)} mistakes in your llm_d_* variables. Nothing has been touched." in out, out[-6000:]
+    assert [place for place in PLACES if f"{place}: " not in out] == []
+    assert stack.versions() == before
+
+
+def test_what_is_not_there_is_named_before_anything_is_touched(stack: Stack) -> None:
+    before = stack.versions()
+    named = {
+        **SIM,
+        "pod": {"runtimeClassName": "gone", "priorityClassName": "gone", "volumes": [{"name": "a", "configMap": {"name": "gone"}}]},
+        "engine": {**SIM["engine"], "env": {"A": {"secret": "object-store", "key": "gone"}, "B": {"secret": "gone"}}},
+        "scheduler": {**SIM["scheduler"], "env": {"C": {"config_map": "gone"}}},
+    }
+    status, out = stack.play("site.yml", llm_d_model_services=[named])
+    kinds = {"runtimeClassName": "RuntimeClass", "priorityClassName": "PriorityClass", "volumes[0].configMap.name": "ConfigMap"}
+    assert status != 0 and [where for where, kind in kinds.items() if f"{S0}.pod.{where} names a {kind} that is not there." not in out] == [], out[-6000:]
+    assert f"{S0}.engine.env.A names a Secret without the key that is read." in out and f"{S0}.engine.env.B names a Secret that is not there." in out
+    assert f"{S0}.scheduler.env.C names a ConfigMap that is not there." in out and stack.versions() == before
