@@ -71,7 +71,8 @@ def test_the_same_again_changes_nothing(stack: Stack) -> None:
 def test_a_batch_job_gives_way_to_servers(stack: Stack) -> None:
     """It has all the memory that is free; another server only fits where it had its own."""
     (node,) = stack.core.list_node().items
-    pods = [pod for pod in stack.core.list_pod_for_all_namespaces().items if pod.status.phase == "Running"]
+    until(lambda: not [pod for pod in everything(stack) if pod.metadata.deletion_timestamp], 180, "the pods of before are gone")
+    pods = [pod for pod in everything(stack) if pod.status.phase == "Running"]
     taken = sum(mebibytes((each.resources.requests or {}).get("memory", "0")) for pod in pods for each in pod.spec.containers)
     free = mebibytes(node.status.allocatable["memory"]) - taken
     container = {"name": "batch", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": {"memory": f"{free - 32}Mi"}}}
@@ -86,6 +87,10 @@ def test_a_batch_job_gives_way_to_servers(stack: Stack) -> None:
     finally:
         with contextlib.suppress(ApiException):  # it is gone already
             stack.core.delete_namespaced_pod("batch", "default")
+
+
+def everything(stack: Stack) -> list[t.Any]:
+    return list(stack.core.list_pod_for_all_namespaces().items)
 
 
 def mebibytes(amount: str) -> int:

@@ -12,7 +12,7 @@ import re
 import typing as t
 from decimal import Decimal
 
-from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, number, text
 from ..k8s.platform import amount, tolerated
 from ..releases.lines import ACCELERATORS
 from .finding import PreflightFinding
@@ -22,6 +22,7 @@ Amounts = dict[str, Decimal]
 # What every kubelet reports: of a node without it nothing is known. Of any other resource such a node has none.
 _BASIC = ("cpu", "memory", "ephemeral-storage")
 _OPTION = "llm_d_preflight.node_autoscaler"
+_LOWEST = -(2**31)  # of all priorities
 # Labels that a discovery writes once a node is there, so that an autoscaler does not know them of nodes to come (karpenter issue 1219).
 _DISCOVERS = {label for row in ACCELERATORS.values() if (label := row["product_label"]) and not label.startswith("cloud.google.com/")}
 _DISCOVERED = "Where nodes come for the pods, their autoscaler does not know this label before: select them by a label of their pool, in node_selector."
@@ -42,11 +43,18 @@ def nodes(facts: Facts, needs: Facts, seen: Facts) -> Found:
         requests = requested(pod["containers"])
         if needs["installs"]["accelerators"]:  # the operator that we install adds the resource
             requests = {name: value for name, value in requests.items() if "/" not in name or any(name in room["all"] for room in rooms)}
-        wanted = {**pod, "requests": requests, "tolerations": [*pod["tolerations"], *_added_tolerations(requests, seen)]}
+        tolerations = [*pod["tolerations"], *_added_tolerations(requests, seen)]
+        wanted = {**pod, "requests": requests, "tolerations": tolerations, "above": _above(pod["priority_class"], facts)}
         if wanted["replicas"] and (found := _lacking(wanted, rooms)):
             lacking.append(found)
     for found in dict.fromkeys(lacking):
         yield _judged(found, mapping(facts.get("node_autoscalers")), needs["node_autoscaler"])
+
+
+def _above(priority_class: str | None, facts: Facts) -> int:
+    """The priority below which pods give way to those of a class; that of no pod where none do, or nobody may read the class."""
+    found = mapping(mapping(facts.get("named")).get(f"PriorityClass {priority_class}"))
+    return _LOWEST if not found or found.get("preemptionPolicy") == "Never" else number(found.get("value"))
 
 
 def requested(containers: list[Facts]) -> Amounts:
@@ -71,31 +79,42 @@ def _size(pod: Facts) -> tuple[Decimal, ...]:
 
 
 def _rooms(facts: Facts, needs: Facts) -> list[Facts]:
-    """{node, labels, taints, cordoned, all, free: amounts by resource} of each node. Our own pods leave their room to the new ones."""
+    """{node, labels, taints, cordoned, all, free: amounts by resource, taken: [(priority, amounts) of each pod]} of each node. Our own pods leave their room to
+    the new ones."""
     used: dict[str, Amounts] = {}
+    taken: dict[str, list[tuple[int, Amounts]]] = {}
     for pod in dicts(facts.get("pods")):
         metadata = mapping(pod.get("metadata"))
         ours = needs["labels"].items() <= mapping(metadata.get("labels")).items() and text(metadata.get("namespace")) in needs["namespaces"]
         if ours or text(get_path(pod, "status", "phase")) in ("Succeeded", "Failed"):
             continue
-        here = used.setdefault(text(get_path(pod, "spec", "nodeName")), {})
-        for name, value in requested([*_stated(pod, "containers"), *_stated(pod, "initContainers")]).items():
+        node, amounts = text(get_path(pod, "spec", "nodeName")), requested([*_stated(pod, "containers"), *_stated(pod, "initContainers")])
+        here = used.setdefault(node, {})
+        for name, value in amounts.items():
             here[name] = here.get(name, Decimal(0)) + value
+        taken.setdefault(node, []).append((number(get_path(pod, "spec", "priority")), amounts))
     found = []
-    for node in dicts(facts["nodes"]):
-        name, whole = text(get_path(node, "metadata", "name")), mapping(get_path(node, "status", "allocatable"))
+    for each in dicts(facts["nodes"]):
+        name, whole = text(get_path(each, "metadata", "name")), mapping(get_path(each, "status", "allocatable"))
         amounts = {resource: amount(value) for resource, value in whole.items() if amount(value)}
         found.append(
             {
                 "node": name,
-                "labels": mapping(get_path(node, "metadata", "labels")),
-                "taints": dicts(get_path(node, "spec", "taints")),
-                "cordoned": bool(get_path(node, "spec", "unschedulable")),
+                "labels": mapping(get_path(each, "metadata", "labels")),
+                "taints": dicts(get_path(each, "spec", "taints")),
+                "cordoned": bool(get_path(each, "spec", "unschedulable")),
                 "all": amounts,
                 "free": {resource: max(Decimal(0), value - used.get(name, {}).get(resource, Decimal(0))) for resource, value in amounts.items()},
+                "taken": taken.get(name, []),
             }
         )
     return found
+
+
+def _open(room: Facts, above: int) -> Amounts:
+    """What is free on a node once pods of a lower priority have given way."""
+    yielding = [amounts for priority, amounts in room["taken"] if priority < above]
+    return {name: value + sum((amounts.get(name, Decimal(0)) for amounts in yielding), Decimal(0)) for name, value in room["free"].items()}
 
 
 def _stated(pod: Facts, key: str) -> list[Facts]:
@@ -127,31 +146,31 @@ def _lacking(wanted: Facts, rooms: list[Facts]) -> PreflightFinding | None:
     usable = [room for room in suited if not room["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in room["taints"])]
     if not usable:
         return _no_toleration(wanted, devices, suited)
-    place = functools.partial(_place, wanted["replicas"], usable)
+    place = functools.partial(_place, wanted["replicas"], usable, wanted["above"])
     if not any(_fits(requests, room["all"]) for room in usable):
         return _too_small(wanted, usable, devices)
-    fitting = place(requests, "free", take=True)
+    fitting = place(requests, take=True)
     if fitting >= wanted["replicas"]:
         return None
-    scarce = [name for name in requests if place({name: requests[name]}, "free", take=False) < wanted["replicas"] - fitting] or list(requests)
+    scarce = [name for name in requests if place({name: requests[name]}, take=False) < wanted["replicas"] - fitting] or list(requests)
     return _no_room(wanted, [name for name in scarce if name in devices] or scarce, fitting, usable)
 
 
 def _fits(requests: Amounts, there: Amounts) -> int:
     """The number of pods that fit into these amounts."""
     numbers = [int(there.get(name, Decimal(0)) // value) for name, value in requests.items() if name in there or name not in _BASIC]
-    return min(numbers, default=1_000_000)
+    return max(0, min(numbers, default=1_000_000))
 
 
-def _place(replicas: int, rooms: list[Facts], requests: Amounts, key: str, *, take: bool) -> int:
-    """The number of pods, up to `replicas`, that fit on the nodes. take: whether their room is theirs afterwards."""
+def _place(replicas: int, rooms: list[Facts], above: int, requests: Amounts, *, take: bool) -> int:
+    """The number of pods, up to `replicas`, that fit on the nodes. above: see `_above`; take: whether their room is theirs afterwards."""
     placed = 0
     for room in rooms:
-        here = min(_fits(requests, room[key]), replicas - placed)
+        here = min(_fits(requests, _open(room, above)), replicas - placed)
         placed += here
         for name, value in requests.items() if take else ():
-            if name in room[key]:
-                room[key][name] -= here * value
+            if name in room["free"]:
+                room["free"][name] -= here * value
     return placed
 
 

@@ -214,7 +214,7 @@ def _labels(spec: Facts) -> Facts:
 
 def _pods(planned: Facts) -> list[Facts]:
     """Every pod that we create: {name, service, server: whether it is a model server, namespace, replicas: pods, nodes: pods of a replica, option, labels,
-    tolerations, containers}.
+    tolerations, priority_class, containers}.
 
     option: of the user's file, for its resources; containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
     """
@@ -239,6 +239,7 @@ def _pods(planned: Facts) -> list[Facts]:
                     "option": f"{option} of {service['name']}",
                     "labels": _labels(spec),
                     "tolerations": spec.get("tolerations") or [],
+                    "priority_class": spec.get("priorityClassName"),
                     "containers": [
                         _container(part["name"], main.get("resources"), True),
                         *(_container(f"{part['name']}/{each['name']}", each.get("resources"), sums) for each, sums in beside),

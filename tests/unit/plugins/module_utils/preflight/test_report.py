@@ -765,6 +765,24 @@ def test_rights_in_a_project_come_with_it() -> None:
     assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**seen, "namespaces": {"llm-d": None}})
 
 
+@pytest.mark.parametrize(
+    ("priority_class", "others", "wanted"),
+    [
+        ({"value": 1000}, -10, []),
+        ({"value": 1000}, 1000, ["accelerators/taken"]),
+        ({"value": 1000, "preemptionPolicy": "Never"}, -10, ["accelerators/taken"]),
+        ({"value": -20}, -10, ["accelerators/taken"]),
+        (None, -10, ["named/missing", "accelerators/taken"]),
+    ],
+)
+def test_pods_of_a_lower_priority_give_way(priority_class: Facts | None, others: int, wanted: list[str]) -> None:
+    pod = busy(4)
+    pod["spec"]["priority"] = others
+    user = {"llm_d_model_services": [{**LLAMA, "pod": {"priorityClassName": "high"}}]}
+    assert findings(user, {"pods": [pod], "named": {**HEALTHY["named"], "PriorityClass high": priority_class}}) == wanted
+    assert findings({}, {"pods": [pod]}) == ["accelerators/taken"], "without a class there is no preemption"
+
+
 def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
     facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "named": {"Secret llm-d/hf": None}}
     lines = report(judge(facts, plan(FILE)["preflight"]))
