@@ -54,7 +54,7 @@ def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
     ]
     grants = [(item["metadata"]["namespace"], item["spec"]["to"]) for item in found if item["kind"] == "ReferenceGrant"]
     assert ("certificates", [{"group": "", "kind": "Secret", "name": "org-tls"}]) in grants
-    assert {(need["name"], need["namespace"]) for need in planned["preflight"]["secrets"]} == {("wildcard-tls", namespace), ("org-tls", "certificates")}
+    assert {(need["name"], need["namespace"]) for need in planned["preflight"]["named"]} == {("wildcard-tls", namespace), ("org-tls", "certificates")}
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -89,4 +89,4 @@ def test_cert_manager_is_asked_for_the_certificates_by_an_annotation(provider: s
     assert gateway["metadata"]["annotations"] == {annotation: "405"}
     secrets = [ref["name"] for each in gateway["spec"]["listeners"] for ref in each.get("tls", {}).get("certificateRefs", [])]
     assert secrets == [f"{gateway['metadata']['name']}-one-tls", "b-tls"]
-    assert planned["preflight"]["secrets"] == [], "cert-manager creates them"
+    assert planned["preflight"]["named"] == [], "cert-manager creates them"

@@ -229,7 +229,7 @@ SERVICE = Field(
             "The model server.",
             default={},
             options=ENGINE,
-            replaced=dict.fromkeys(("api_key_secret", "api_key_secret_key"), "model.api_key: {secret: NAME, key: KEY}"),
+            replaced=dict.fromkeys(("api_key_secret", "api_key_secret_key"), "secret and key under model.api_key"),
         ),
         "prefill": Field(
             "dict",

@@ -86,6 +86,8 @@ FILES: dict[str, Facts] = {
     "sized": {S: [{**VLLM, "storage": {"size": "9Gi"}}]},
     "bucket": {S: [{**VLLM, "model": {"uri": "s3://bucket/m"}}]},
     "secret": {S: [{**VLLM, "model": {"uri": "hf://org/m", "token_secret": "token"}}]},
+    "claiming": {S: [{**VLLM, "accelerator": {"claim": {"device_class": "gpu.nvidia.com"}}}]},
+    "prefill claiming": {S: [{**VLLM, "scheduler": {"preset": "disaggregated"}, "prefill": {"accelerator": {"claim": {"device_class": "gpu.nvidia.com"}}}}]},
     "keyed": {S: [{**VLLM, "model": {**VLLM["model"], "api_key": {"secret": "keys"}}}]},
     "cached by vllm": {S: [{**VLLM, "cache": {"cpu_size": "8Gi"}}]},
     "cached": {

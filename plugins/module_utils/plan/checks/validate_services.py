@@ -23,7 +23,7 @@ from ..engines.engine import engine_problems, vendor
 from ..engines.multi_node import node_problems, per_node
 from ..engines.out_of_reach import reach_problems
 from ..engines.sidecars import TOKENIZER_HEALTH_PORT
-from ..engines.stages import agreement_problems, max_replicas, of_role, stage_problems
+from ..engines.stages import agreement_problems, of_prefill, stage_problems
 from ..engines.validate_arguments import argument_problems
 from ..engines.validate_engine import scheduler_needs, sglang_problems
 from ..engines.validate_needs import followed_variables, needs_problems
@@ -38,7 +38,7 @@ from ..parts.pod_spec import SERVICE_LABEL
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
 from ..servers.device_claims import device_claim_problems
-from ..servers.server import DIRECT_SUFFIX
+from ..servers.server import DIRECT_SUFFIX, max_replicas
 from ..servers.warmup import warmup_problems
 from ..servers.warmup_job import SUFFIX as WARMUP_SUFFIX
 from .validate_routes import header_problems
@@ -97,7 +97,7 @@ def _prefill_problems(service: Facts, path: str, user: Facts, tested: bool, told
     """Mistakes in what the file says of prefill servers alone, by the same rules. told: paths of those in the rest of the service."""
     if agreed := agreement_problems(service, path):
         return agreed
-    view, place = of_role(service, "prefill"), f"{path}.prefill"
+    view, place = of_prefill(service), f"{path}.prefill"
     found = _server_problems(view, place, user, tested) + argument_problems(view, place, user) + api_key_problems(view, place, user)
     if not found and not told:
         requires = service["configuration"].requires

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The stages of a service with disaggregation: how many servers each has, and the options that prefill servers have of their own. Pure."""
+"""The options that prefill servers have of their own, and what both stages of a service with disaggregation have to agree on. Pure."""
 
 from __future__ import annotations
 
@@ -23,32 +23,9 @@ AGREED_VARIABLES = ("VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT")
 _AGREE = "is of both stages: decode servers read the KV cache of prefill servers, and clients do not tell them apart."
 
 
-def role_settings(service: Facts, role: str) -> Facts:
-    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
-    return service if role == "decode" else t.cast(Facts, service[role])
-
-
-def min_replicas(service: Facts, role: str) -> int:
-    """The number of servers of a role; with autoscaling, the smallest."""
-    settings = role_settings(service, role)
-    if settings["autoscaling"]:
-        return int(settings["autoscaling"]["min"])
-    return 1 if settings["replicas"] is None else int(settings["replicas"])
-
-
-def max_replicas(service: Facts, role: str) -> int:
-    """The largest number of servers of a role. An external autoscaler may always add a second one."""
-    scaling = role_settings(service, role)["autoscaling"]
-    if not scaling:
-        return min_replicas(service, role)
-    return max(2, scaling["min"]) if scaling["provider"] == "external" else int(scaling["max"] or scaling["min"])
-
-
-def of_role(service: Facts, role: str) -> Facts:
-    """The service as the servers of a role have it: options of their own over those of all. Arguments of their own come last, where they win."""
-    own = role_settings(service, role)
-    if own is service:
-        return service
+def of_prefill(service: Facts) -> Facts:
+    """The service as its prefill servers have it: options of their own over those of all. Arguments of their own come last, where they win."""
+    own = service["prefill"]
     below, above = service["engine"], own["engine"] or {"args": [], "env": {}, "simulator": None}
     engine = {**below, **_stated(above), "args": below["args"] + above["args"], "env": {**below["env"], **above["env"]}}
     if above["simulator"]:
@@ -66,7 +43,7 @@ def tensor_parallelism(service: Facts) -> int:
 
 def stage_warnings(service: Facts) -> list[str]:
     """What users should know whose prefill servers are of another size. Source: as of AGREED_FLAGS."""
-    sizes = [tensor_parallelism(of_role(service, role)) for role in ("prefill", "decode")]
+    sizes = [tensor_parallelism(each) for each in (of_prefill(service), service)]
     if sizes[0] == sizes[1] or service["engine"]["type"] == "simulator":
         return []
     text = (

@@ -10,7 +10,7 @@ import dataclasses
 
 from ...common.objects import Facts
 from ...releases.metrics import CLIENT_ERRORS, ERROR_CODE, SERVER_ERROR, STATUS
-from ..engines.stages import min_replicas
+from ..servers.server import min_replicas
 from .promql import duration
 from .queries import Queries, Query, by_pod
 

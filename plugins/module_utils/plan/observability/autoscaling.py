@@ -13,7 +13,8 @@ from ...releases.engines import ENGINES
 from ...releases.metrics import CLIENT_ERRORS, ERROR_CODE
 from ...schema.fields import Problem
 from ..engines.engine import vendor
-from ..engines.stages import of_role, role_settings
+from ..engines.stages import of_prefill
+from ..servers.server import role_settings
 from .promql import SCRAPES, arrival, duration, pod_matches, pods_of, selector, sources_of
 
 KINDS = {
@@ -72,7 +73,7 @@ def autoscalers_to_prune(service: Facts, servers: t.Sequence[Facts]) -> list[Fac
 
 def autoscaling_problems(service: Facts, path: str, interval: int) -> list[Problem]:
     """Mistakes in the `autoscaling` and `replicas` of a service and of its prefill servers. interval: seconds between two scrapes."""
-    found = [*_problems(service, service, path), *_problems(of_role(service, "prefill"), service["prefill"], f"{path}.prefill")]
+    found = [*_problems(service, service, path), *_problems(of_prefill(service), service["prefill"], f"{path}.prefill")]
     return found + _zero_problems(service, f"{path}.autoscaling", interval) if service["autoscaling"] else found
 
 

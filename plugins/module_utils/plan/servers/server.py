@@ -17,7 +17,7 @@ from ..engines.draining import server_drain
 from ..engines.engine import engine_image, vendor
 from ..engines.multi_node import to_workload
 from ..engines.server_arguments import as_written, served_arguments, server_environment
-from ..engines.stages import min_replicas, of_role
+from ..engines.stages import of_prefill
 from ..engines.weights import access_mode, volumes
 from ..gateways.sharing import PIN, part, part_name, prefix, route_name, rules
 from ..parts.overlays import overlaid
@@ -54,13 +54,34 @@ def server_targets(planned: Facts, namespace: str) -> Facts:
     }
 
 
+def role_settings(service: Facts, role: str) -> Facts:
+    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
+    return service if role == "decode" else t.cast(Facts, service[role])
+
+
+def min_replicas(service: Facts, role: str) -> int:
+    """The number of servers of a role; with autoscaling, the smallest."""
+    settings = role_settings(service, role)
+    if settings["autoscaling"]:
+        return int(settings["autoscaling"]["min"])
+    return 1 if settings["replicas"] is None else int(settings["replicas"])
+
+
+def max_replicas(service: Facts, role: str) -> int:
+    """The largest number of servers of a role. An external autoscaler may always add a second one."""
+    scaling = role_settings(service, role)["autoscaling"]
+    if not scaling:
+        return min_replicas(service, role)
+    return max(2, scaling["min"]) if scaling["provider"] == "external" else int(scaling["max"] or scaling["min"])
+
+
 def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: str = "decode", proxy: Facts | None = None) -> Facts:
     """The workload of the model servers of one role: a Deployment, or a LeaderWorkerSet with its `worker` where a server spans several nodes.
 
     required: what the scheduler configuration requires (epp/config/requirements.py). proxy: the container of the routing sidecar in front of the
     servers; then they listen on `engine_port`, and the pod still on `port`.
     """
-    service = of_role(service, role)
+    service = of_prefill(service) if role == "prefill" else service
     engine = service["engine"]
     asked = with_caches(service, required.get("vllm", {}))
     traced = server_requirements(service, user, f"{service['name']}-{role}")

@@ -275,7 +275,7 @@ def test_servers_that_want_a_key_are_asked_with_that_of_their_secret(call, monke
         metadata = {"name": "keys", "namespace": NAMESPACE}
         snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": metadata} for found in SECRETS.values()] if secret else []
 
-    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL}, engine={"api_key_secret": "keys"})
+    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL, "api_key": {"secret": "keys"}}, engine={})
     with stack(monkeypatch, change, server=keyed(simulator()), made=made) as (api, made):
         found = call(stack_diagnosis, plan=made)
     assert "sk-model" not in str(found) and bool(api.asked) is secret
@@ -292,7 +292,7 @@ def test_a_key_that_the_gateway_refuses_and_repeats_is_not_shown(call, monkeypat
         key = handler.headers["Authorization"].removeprefix("Bearer ")
         return 401, {"Content-Type": JSON if body.startswith("{") else "text/plain"}, body.format(key=key)
 
-    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL}, engine={"api_key_secret": "keys"})
+    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL, "api_key": {"secret": "keys"}}, engine={})
     with stack(monkeypatch, change, server=keyed(simulator()), gateway=refuses, made=made) as (_api, made):
         found = call(stack_diagnosis, plan=made)
     assert [entry["code"] for entry in found["findings"]] == ["key"] and "***" in str(found) and "sk-model" not in str(found), found
@@ -314,7 +314,7 @@ def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypa
         snap.objects["Service"].append({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
         snap.objects["Gateway"][0]["spec"]["listeners"] = [{"name": "http", "protocol": protocol, "port": 443, "hostname": "chat.example.com"}]
 
-    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL}, engine={"api_key_secret": "keys"})
+    made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL, "api_key": {"secret": "keys"}}, engine={})
     made["gateway"]["listener"].update(name="http", protocol=protocol, hostname="chat.example.com")
     tls = certificate if protocol == "HTTPS" else None
     with (

@@ -137,7 +137,7 @@ CLEAR = "stands in clear in their pods"
         ),
         (file_of({**VLLM, "model": {**VLLM["model"], "api_key": {"secret": "My Key"}}}), "model.api_key.secret", "lower-case letters", "Write"),
         (file_of({**VLLM, "model": {**VLLM["model"], "api_key": {"key": "x"}}}), "model.api_key.secret", "is missing", "Write"),
-        (file_of(VLLM, {"api_key_secret": "theirs"}), "engine.api_key_secret", "not supported any more", "Write model.api_key: {secret: NAME, key: KEY}."),
+        (file_of(VLLM, {"api_key_secret": "theirs"}), "engine.api_key_secret", "not supported any more", "Write secret and key under model.api_key."),
     ],
 )
 def test_what_is_refused(file: Facts, place: str, reason: str, fix: str) -> None:
