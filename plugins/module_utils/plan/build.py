@@ -186,13 +186,13 @@ def _charts(user: Facts) -> list[Facts]:
     return [*planned_gateway(user, {})["charts"], *(chart for chart in rest if chart)]
 
 
-def _written(found: t.Sequence[Problem], services: t.Any, user: Facts, told: set[str]) -> list[Problem]:
-    """The problems where the user writes what they are of: in an override, a profile, or the element. services: as given; told: paths of other problems.
+def _written(found: t.Sequence[Problem], services: t.Any, user: Facts, reported: set[str]) -> list[Problem]:
+    """The problems where the user writes what they are of: in an override, a profile, or the element. services: as given; reported: paths of other problems.
 
-    A mistake in a profile is told once, however many services use it.
+    A mistake in a profile is reported once, however many services use it.
     """
     made = {(problem.path, problem.reason): problem for problem in (_where_written(problem, services, user) for problem in found)}
-    return [problem for problem in made.values() if not (problem.path.startswith(PROFILES) and problem.path in told)]
+    return [problem for problem in made.values() if not (problem.path.startswith(PROFILES) and problem.path in reported)]
 
 
 def _release(user: Facts) -> Facts:

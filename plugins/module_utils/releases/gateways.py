@@ -22,7 +22,7 @@ INFERENCE_EXTENSION_MINIMUM = "1.1.0"
 POOL_PORTS = 8  # of an InferencePool v1, at most
 POOL_GROUPS = {"v1": "inference.networking.k8s.io", "v1alpha2": "inference.networking.x-k8s.io"}
 
-# containerd of k3s and RKE2 is their own. Its configuration is written anew at each start, so the toolkit is told the socket alone: with CONTAINERD_CONFIG, a
+# containerd of k3s and RKE2 is their own. Its configuration is written anew at each start, so the toolkit gets the socket alone: with CONTAINERD_CONFIG, a
 # node does not come up after a reboot (NVIDIA/gpu-operator#992). https://docs.rke2.io/add-ons/gpu_operators
 _RANCHER: Facts = {"owns": [], "toolkit": {"CONTAINERD_SOCKET": "/run/k3s/containerd/containerd.sock"}, "runtime_class": "nvidia"}
 # Platforms; `owns`: CRDs that the platform manages, which we never write there. `toolkit`: variables of NVIDIA's container toolkit, where containerd is not at

@@ -427,7 +427,7 @@ VARIABLES: dict[str, Field] = {
         "str",
         (
             "Platform of the cluster. What the platform itself manages is left unchanged, such as the Gateway API on OpenShift and GKE. On C(k3s), C(rke2) and"
-            " C(microk8s) NVIDIA's operator is told where their containerd is."
+            " C(microk8s) NVIDIA's operator uses their containerd."
         ),
         default="kubernetes",
         choices=tuple(PLATFORMS),

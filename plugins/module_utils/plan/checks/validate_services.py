@@ -93,16 +93,16 @@ def _server_problems(service: Facts, path: str, user: Facts, tested: bool) -> li
     return found + _accelerator_problems(service, path) + environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
 
 
-def _prefill_problems(service: Facts, path: str, user: Facts, tested: bool, told: set[str]) -> list[Problem]:
-    """Mistakes in what the file says of prefill servers alone, by the same rules. told: paths of those in the rest of the service."""
+def _prefill_problems(service: Facts, path: str, user: Facts, tested: bool, reported: set[str]) -> list[Problem]:
+    """Mistakes in what the file says of prefill servers alone, by the same rules. reported: paths of those in the rest of the service."""
     if agreed := agreement_problems(service, path):
         return agreed
     view, place = of_prefill(service), f"{path}.prefill"
     found = _server_problems(view, place, user, tested) + argument_problems(view, place, user) + api_key_problems(view, place, user)
-    if not found and not told:
+    if not found and not reported:
         requires = service["configuration"].requires
         found = (needs_problems(view, place, user, requires) if requires["roles"] else []) or _unknown_arguments(view, place, user, set())
-    return stage_problems(service, path, found, told)
+    return stage_problems(service, path, found, reported)
 
 
 def object_names(services: t.Iterable[str]) -> dict[str, str]:

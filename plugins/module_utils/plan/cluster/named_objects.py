@@ -72,8 +72,12 @@ def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str)
             yield _object("DeviceClass", home, name, f"{path}.{role}.claim.device_class")
     if prompts := (service["warmup"] or {}).get("config_map"):
         yield _object("ConfigMap", home, prompts, f"{path}.warmup.config_map")
-    for block, place in (("engine", home), ("scheduler", pickers)):
-        yield from (_object(namespace=place, **each) for each in environment_references(service[block]["env"], f"{path}.{block}.env"))
+    for block, options, place in (
+        ("engine", service["engine"], home),
+        ("prefill.engine", mapping(service["prefill"]["engine"]), home),
+        ("scheduler", service["scheduler"], pickers),
+    ):
+        yield from (_object(namespace=place, **each) for each in environment_references(options.get("env", {}), f"{path}.{block}.env"))
     added = [(each, overlays(service, each["role"], path), home) for each in made["servers"]]
     for pod, over, place in (*added, (picker, overlays_of(service["scheduler"], f"{path}.scheduler", PICKER), pickers)):
         yield from (_object(namespace=place, **each) for each in added_references(pod["template"], pod["ours"], over))

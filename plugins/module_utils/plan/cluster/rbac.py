@@ -61,11 +61,8 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         # KEDA creates one, and so may an external autoscaler.
         found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
         # The proxy does not forward their API key.
-        found += (
-            [(verb, "", "pods/portforward", home) for verb in ("get", "create")]
-            if any(each["server"]["api_key_secret"] for each in planned["services"])
-            else []
-        )
+        keyed = any(each["server"]["api_key_secret"] for each in planned["services"])
+        found += [(verb, "", "pods/portforward", home) for verb in ("get", "create") if keyed]
         found += _granted_to_pickers(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]

@@ -61,10 +61,10 @@ def agreement_problems(service: Facts, path: str) -> list[Problem]:
     return found + [Problem(f"{place}.env.{name}", None, _AGREE, "Write it under engine.env.") for name in AGREED_VARIABLES if name in env]
 
 
-def stage_problems(service: Facts, path: str, found: t.Iterable[Problem], told: t.Collection[str]) -> list[Problem]:
-    """Problems of the service as prefill servers have it, each where it is written. found: with paths below `path`.prefill; told: paths of other problems."""
+def stage_problems(service: Facts, path: str, found: t.Iterable[Problem], reported: t.Collection[str]) -> list[Problem]:
+    """Problems of the service as prefill servers have it, each where it is written. found: with paths below `path`.prefill; reported: paths of others."""
     located = [dataclasses.replace(problem, path=_place(service, path, problem.path)) for problem in found]
-    return [problem for problem in located if problem.path not in told]
+    return [problem for problem in located if problem.path not in reported]
 
 
 def _place(service: Facts, path: str, place: str) -> str:

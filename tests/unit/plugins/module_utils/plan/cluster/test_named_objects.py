@@ -22,7 +22,10 @@ def named(service: Facts, **more: t.Any) -> dict[tuple[str, str], str]:
 
 def test_variables_are_read_beside_their_pod() -> None:
     env = {"A": {"secret": "s", "key": "k"}, "B": {"config_map": "c"}, "C": "1"}
-    assert named({"engine": {"env": env}, "scheduler": {"preset": "queue", "env": env}}, llm_d_scheduler_namespace="pickers") == {
+    prefill = {"engine": {"env": {"D": {"secret": "of-prefill"}}}}
+    service = {"engine": {"env": env}, "prefill": prefill, "scheduler": {"preset": "disaggregated", "env": env}}
+    assert named(service, llm_d_scheduler_namespace="pickers") == {
+        ("Secret llm-d/of-prefill", "D"): "prefill.engine.env.D",
         ("Secret llm-d/s", "k"): "engine.env.A",
         ("ConfigMap llm-d/c", "B"): "engine.env.B",
         ("Secret pickers/s", "k"): "scheduler.env.A",
