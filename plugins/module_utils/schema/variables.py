@@ -301,6 +301,17 @@ _CREDENTIALS = {
     "password": Field("str", "Password or token.", required=True, secret=True, format="credential", example="{{ vault_registry_password | trim }}"),
 }
 
+_CHARTS = {
+    "envoy_gateway": Field("str", "The chart C(gateway-helm) of Envoy Gateway.", format="chart", example="oci://registry.example.com/envoyproxy/gateway-helm"),
+    "envoy_ai_gateway": Field("str", "The chart C(ai-gateway-helm) of Envoy AI Gateway.", format="chart"),
+    "istio_base": Field("str", "The chart C(base) of Istio.", format="chart"),
+    "istio": Field("str", "The chart C(istiod) of Istio.", format="chart"),
+    "agentgateway": Field("str", "The chart C(agentgateway).", format="chart"),
+    "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1.", format="chart"),
+    "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA.", format="chart"),
+    "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet.", format="chart"),
+}
+
 VARIABLES: dict[str, Field] = {
     "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
     "llm_d_profiles": Field(
@@ -606,18 +617,7 @@ VARIABLES: dict[str, Field] = {
         "dict",
         "Other sources of the Helm charts than upstream's: a folder, an archive, an C(oci://) reference, or the URL of a chart repository.",
         default={},
-        options={
-            "envoy_gateway": Field(
-                "str", "The chart C(gateway-helm) of Envoy Gateway.", format="chart", example="oci://registry.example.com/envoyproxy/gateway-helm"
-            ),
-            "envoy_ai_gateway": Field("str", "The chart C(ai-gateway-helm) of Envoy AI Gateway.", format="chart"),
-            "istio_base": Field("str", "The chart C(base) of Istio.", format="chart"),
-            "istio": Field("str", "The chart C(istiod) of Istio.", format="chart"),
-            "agentgateway": Field("str", "The chart C(agentgateway).", format="chart"),
-            "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1.", format="chart"),
-            "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA.", format="chart"),
-            "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet.", format="chart"),
-        },
+        options=_CHARTS,
     ),
     "llm_d_chart_values": Field(
         "dict",
@@ -626,10 +626,7 @@ VARIABLES: dict[str, Field] = {
             " merged with ours, and those that other options decide are refused with these options (docs/pods.md)."
         ),
         default={},
-        options={
-            name: Field("map", f"Values for the chart of O(llm_d_charts.{name}).", elements=Field("any", "A value."))
-            for name in ("envoy_gateway", "envoy_ai_gateway", "istio_base", "istio", "agentgateway", "kgateway", "gpu_operator", "leader_worker_set")
-        },
+        options={name: Field("map", f"Values for the chart of O(llm_d_charts.{name}).", elements=Field("any", "A value.")) for name in _CHARTS},
         example={"envoy_gateway": {"deployment": {"envoyGateway": {"resources": {"limits": {"memory": "1Gi"}}}}}},
     ),
 }
