@@ -143,7 +143,8 @@ def test_the_key_of_the_servers_comes_from_their_secret(play, tmp_path, given):
     """Unless the file has one of the gateway: then nothing is read."""
     server = Server()
     with serve(server) as url, serve(ApiServer([], SECRETS)) as api:
-        service = {"name": "sim", "model": {"uri": "hf://acme/sim"}, "engine": {"api_key_secret": SECRET["name"]}, "scheduler": {"preset": "queue"}}
+        model = {"uri": "hf://acme/sim", "api_key": {"secret": SECRET["name"]}}
+        service = {"name": "sim", "model": model, "scheduler": {"preset": "queue"}}
         here = {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", api), "llm_d_artifacts_dir": str(tmp_path / "artifacts")}
         more = {**here, "llm_d_model_services": [service]}
         done, folder = play({"url": url, "max_lag": 5, "api_key": None, **given}, "-vvv", "--diff", "-e", json.dumps(more))
