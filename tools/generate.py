@@ -21,12 +21,17 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from plugins.module_utils.releases.pod_fields import FIELDS  # noqa: E402
 from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
+from plugins.module_utils.schema.pods import BLOCKS, added_fields, definition  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
 from tools import controller, endpoint_picker, import_graph, manifests, patterns, pictures, public_plugins, tables  # noqa: E402
 from tools.manifests import BANNER  # noqa: E402
 
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
+# Objects of Kubernetes, each of which is in the JSON Schema once: {its name: its fields}.
+OBJECTS = {**{name: definition(name).fields or {} for name in FIELDS}, **{name: added_fields(name) for name in BLOCKS}}
+NAMES = {id(fields): name for name, fields in OBJECTS.items()}
 MODEL_SERVICE = {
     "short_description": "Deploy the model servers of each model service, with their Service and HTTPRoute",
     "description": [
@@ -95,7 +100,7 @@ def json_schema() -> str:
         "patternProperties": {"^(?!llm_d_)": True},
         "properties": {name: _json_field(field) for name, field in VARIABLES.items()},
         "additionalProperties": False,
-        "$defs": {"template": {"type": "string", "pattern": "\\{[{%]"}},
+        "$defs": {"template": {"type": "string", "pattern": "\\{[{%]"}, **{name: _json_object(fields) for name, fields in OBJECTS.items()}},
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -113,9 +118,10 @@ def _json_field(field: Field) -> dict[str, t.Any]:
             schema[key] = limit
     if field.format:
         schema["pattern"] = "^" + FORMATS[field.format].pattern.pattern.replace("\\Z", "$")
-    if field.options:
-        schema.update(properties={name: _json_field(inner) for name, inner in field.options.items()}, additionalProperties=False)
-        schema["required"] = [name for name, inner in field.options.items() if inner.required]
+    if field.fields:
+        schema = {"$ref": f"#/$defs/{NAMES[id(field.fields)]}"}
+    elif field.options:
+        schema = _json_object(field.options)
     if field.most is not None:
         schema["maxItems" if field.type == "list" else "maxProperties"] = field.most
     if field.elements:
@@ -128,6 +134,11 @@ def _json_field(field: Field) -> dict[str, t.Any]:
         [] if field.required else [{"type": "null"}]
     )
     return {**described, **(schema if field.type == "any" else {"anyOf": choices})}
+
+
+def _json_object(fields: t.Mapping[str, Field]) -> dict[str, t.Any]:
+    required = [name for name, field in fields.items() if field.required]
+    return {"type": "object", "properties": {name: _json_field(field) for name, field in fields.items()}, "additionalProperties": False, "required": required}
 
 
 def plain(text: str) -> str:

@@ -60,8 +60,8 @@ def pods(file: Facts) -> dict[str, Facts]:
 
 
 def ours() -> Facts:
-    """The pod template of a model server, to which nothing is added."""
-    found: Facts = pods({"llm_d_model_services": [BASE]})["decode"]["ours"]
+    """The pod template of a model server, to which only short forms add."""
+    found: Facts = pods({"llm_d_model_services": [BASE]})["decode"]["template"]
     return found
 
 

@@ -23,6 +23,7 @@ _SUFFIXES = {
     "P": Decimal(10**15),
 }
 _SUFFIXES.update({f"{letter}i": Decimal(1024**power) for power, letter in enumerate("KMGTP", start=1)})
+_INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,18})\Z")
 CLOUDS = ("gke", "eks", "aks")
 
 
@@ -137,6 +138,14 @@ def tolerated(taint: Facts, tolerations: t.Sequence[Facts]) -> bool:
             continue
         if each.get("key") in (None, "") and each.get("operator") == "Exists":
             return True
-        if each.get("key") == taint.get("key") and (each.get("operator") == "Exists" or (each.get("value") or "") == (taint.get("value") or "")):
+        if each.get("key") == taint.get("key") and _fits(text(taint.get("value")), text(each.get("operator")), text(each.get("value"))):
             return True
     return False
+
+
+def _fits(taint: str, operator: str, value: str) -> bool:
+    """Whether the value of a taint is one that a toleration with this operator and value is for. Source: k8s.io/api/core/v1, toleration.go."""
+    if operator in ("Lt", "Gt"):
+        numbers = bool(_INTEGER.match(taint) and _INTEGER.match(value))
+        return numbers and (int(taint) < int(value) if operator == "Lt" else int(taint) > int(value))
+    return operator == "Exists" or taint == value

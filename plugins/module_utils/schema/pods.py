@@ -44,10 +44,19 @@ _NAMED = {
     POD: [("PriorityClass", "priorityClassName", ""), ("RuntimeClass", "runtimeClassName", "")],
 }
 CLUSTER_WIDE = ("PriorityClass", "RuntimeClass", "CSIDriver", "DeviceClass")  # without a namespace
-# Values of others, which messages do not show.
-_SECRET = {("EnvVar", "value")}
 _LABELS = Field("map", "Labels.", keys="label_key", elements=Field("str", "The value.", format="label_value", nullable=True))
 _ANNOTATIONS = Field("map", "Annotations.", keys="label_key", elements=Field("str", "The value.", nullable=True))
+# What is known of values beside their type.
+_VALUES = {
+    ("EnvVar", "value"): Field("str", "The value.", secret=True),
+    (POD, "nodeSelector"): _LABELS,
+    ("Toleration", "effect"): Field("str", "Taint effect.", choices=("NoSchedule", "PreferNoSchedule", "NoExecute")),
+    ("Toleration", "key"): Field("str", "Taint key.", format="label_key"),
+    ("Toleration", "operator"): Field("str", "Operator that compares the value.", choices=("Equal", "Exists", "Lt", "Gt")),
+    ("Toleration", "value"): Field("str", "Taint value.", format="label_value"),
+}
+# Options of a model service, and the field of its pods for which each is short.
+SHORT_FORMS = {"node_selector": "nodeSelector", "tolerations": "tolerations"}
 
 
 Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or (key, value) of an element of a list that is merged by this key
@@ -93,12 +102,12 @@ def definition(name: str) -> Field:
 
 
 def _field(owner: str, name: str, kind: Type) -> Field:
+    if (owner, name) in _VALUES:
+        return _VALUES[owner, name]
     if kind.name == "list":
         return Field("list", f"{name}.", elements=_value(kind.of))
     if kind.name == "map":
         return Field("map", f"{name}.", elements=dataclasses.replace(_value(kind.of), nullable=True))
-    if (owner, name) in _SECRET:
-        return Field("str", "The value.", secret=True)
     return _value(kind.name)
 
 
@@ -109,9 +118,17 @@ def _value(name: str) -> Field:
 _UNDERSTOOD = f"Fields that Kubernetes {OLDEST.rpartition('.')[0]} or {NEWEST.rpartition('.')[0]} has are understood."
 
 
+@functools.cache
+def added_fields(block: str) -> t.Mapping[str, Field]:
+    """The fields that a `pod`, or a `container`, of a user's file has."""
+    if block == "pod":
+        return {"labels": _LABELS, "annotations": _ANNOTATIONS, **(definition(POD).fields or {})}
+    return {name: field for name, field in (definition(CONTAINER).fields or {}).items() if name != "name"}
+
+
 def pod_field(of: str) -> Field:
     """The option `pod` for what is added to the pods `of` something."""
-    fields = {"labels": _LABELS, "annotations": _ANNOTATIONS, **(definition(POD).fields or {})}
+    fields = added_fields("pod")
     theirs = dict.fromkeys(types(CONTAINER).keys() - fields.keys(), "Write it under container.")
     theirs |= dict.fromkeys(("metadata", "spec"), "Write what is in it here, without it.")
     text = (
@@ -121,9 +138,16 @@ def pod_field(of: str) -> Field:
     return Field("dict", text, fields=fields, elsewhere=theirs, example={"runtimeClassName": "nvidia"})
 
 
+def short_form(option: str, description: str, example: t.Any) -> Field:
+    """The option of a model service that is short for a field of its pods."""
+    field = (definition(POD).fields or {})[SHORT_FORMS[option]]
+    elements = dataclasses.replace(field.elements, nullable=False) if field.elements else None
+    return dataclasses.replace(field, description=description, elements=elements, default=type(example)(), example=example)
+
+
 def container_field(of: str) -> Field:
     """The option `container` for what is added to the container `of` something."""
-    fields = {name: field for name, field in (definition(CONTAINER).fields or {}).items() if name != "name"}
+    fields = added_fields("container")
     theirs = dict.fromkeys(types(POD).keys() - fields.keys(), "Write it under pod.")
     theirs["name"] = "Take it out: this is the container that we make. Write another one under pod.containers."
     text = f"What to add to the container {of}: any field of a container, in Kubernetes' own words, merged as C(kubectl patch) does. See C(docs/pods.md)."

@@ -19,7 +19,7 @@ from .gateway import GATEWAY
 from .gpus import GPUS
 from .model import ENGINE, MODEL, SIMULATOR, STORAGE, WARMUP
 from .monitoring import MONITORING
-from .pods import container_field, pod_field
+from .pods import container_field, pod_field, short_form
 from .scheduler import RESOURCES, SCHEDULER
 from .tracing import TRACING
 
@@ -190,13 +190,6 @@ _PREFILL = {
     "container": container_field("of the prefill servers, over that of all servers"),
 }
 
-_TOLERATION = {
-    "key": Field("str", "Taint key. If omitted, every key.", format="label_key"),
-    "operator": Field("str", "Operator that compares the value.", default="Equal", choices=("Equal", "Exists")),
-    "value": Field("str", "Taint value.", format="label_value"),
-    "effect": Field("str", "Taint effect. If omitted, every effect.", choices=("NoSchedule", "PreferNoSchedule", "NoExecute")),
-}
-
 SERVICE = Field(
     "dict",
     "One model, its servers and its scheduler.",
@@ -260,7 +253,11 @@ SERVICE = Field(
         ),
         "resources": Field("dict", "Resources of one model server besides its accelerators. If omitted, requests that suit the engine.", options=RESOURCES),
         "labels": Field(
-            "map", "Additional labels of the model server pods.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")
+            "map",
+            "Additional labels of the model servers: of their workloads and pods.",
+            default={},
+            keys="label_key",
+            elements=Field("str", "The value.", format="label_value"),
         ),
         "service_account": Field(
             "str",
@@ -270,11 +267,9 @@ SERVICE = Field(
             ),
             format="dns_subdomain",
         ),
-        "node_selector": Field(
-            "map", "Node labels that the model servers require.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")
-        ),
-        "tolerations": Field(
-            "list", "Node taints that the model servers tolerate.", default=[], elements=Field("dict", "One toleration.", options=_TOLERATION)
+        "node_selector": short_form("node_selector", "Node labels that the model servers require.", {"example.com/pool": "gpu"}),
+        "tolerations": short_form(
+            "tolerations", "Node taints that the model servers tolerate, in Kubernetes' own words.", [{"key": "nvidia.com/gpu", "operator": "Exists"}]
         ),
         "pod": pod_field("of the model servers"),
         "container": container_field("of the model servers"),

@@ -43,7 +43,6 @@ DEFAULTS: dict[str, t.Any] = {
     f"{S}.warmup.api": "chat_completions",
     f"{S}.warmup.suspend": False,
     f"{S}.model.adapters_at_runtime": False,
-    f"{S}.tolerations[].operator": "Equal",
     "llm_d_gateway.provider": "envoy_gateway",
     "llm_d_gateway.install": True,
     "llm_d_gateway.create": True,

@@ -172,6 +172,7 @@ UNPRINTED = {
     "server.health_path": "the template has it",
     "server.image": "the verdict; the template has it",
     "server.metrics_path": "the PodMonitor has it",
+    "server.ours": "what a file may not change; the template has it, with what the file adds",
     "server.port": "the Service has it as target_port",
     "server.port_name": "the PodMonitor has it",
     "server.role": "the selector has it",

@@ -179,7 +179,7 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "EKS with Istio": (with_gateways(*ISTIO, version="v1.34.2-eks-113cf36"), {"platform": "eks", "provider": "istio", "service_type": "LoadBalancer"}),
     "AKS": (
         cluster(nodes=[node("aks-1", labels={"kubernetes.azure.com/cluster": "mine"}, taints=[{"key": "sku", "value": "gpu", "effect": "NoSchedule"}], gpu=1)]),
-        {"platform": "aks", "service_type": "LoadBalancer", "tolerations": [{"key": "sku", "value": "gpu", "effect": "NoSchedule", "operator": "Equal"}]},
+        {"platform": "aks", "service_type": "LoadBalancer", "tolerations": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]},
     ),
     "AMD": (
         cluster(nodes=[node("n", labels={"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}, amd=8)]),

@@ -85,6 +85,10 @@ def test_editors_take_our_own_files(root: Path, schema: jsonschema.Draft202012Va
         {"name": "sim"},
         {**SIM, "replicas": "four"},
         {**SIM, "engine": {"type": "simulator", "simulator": {"seed": "x"}}},
+        {**SIM, "pod": {"runtimeClass": "nvidia"}},
+        {**SIM, "pod": {"volumes": [{"name": "a", "secret": {"name": "b"}}]}},
+        {**SIM, "container": {"name": "server"}},
+        {**SIM, "tolerations": [{"key": "a", "effect": "NoShedule"}]},
     ],
 )
 def test_editors_refuse_what_the_plan_refuses(schema: jsonschema.Draft202012Validator, service: dict[str, t.Any]) -> None:
@@ -98,6 +102,7 @@ def test_editors_refuse_what_the_plan_refuses(schema: jsonschema.Draft202012Vali
         {"llm_d_model_services": "{{ services }}"},
         {"llm_d_model_services": [{**SIM, "scheduler": None}]},
         {"my_own": 1, "llm_d_wait_timeout": 60},
+        {"llm_d_model_services": [{**SIM, "pod": {"volumes": [{"name": "a", "$patch": "delete"}], "hostname": None}, "tolerations": [{"operator": "Exists"}]}]},
     ],
 )
 def test_editors_take_templates_empty_options_and_other_variables(schema: jsonschema.Draft202012Validator, variables: dict[str, t.Any]) -> None:

@@ -77,7 +77,7 @@ def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, 
         for steps, ours in _changes(template, made, Type(TEMPLATE)):
             rule = _rule(_path(steps, main), table)
             if steps not in found and (rule.whole or ours and not rule.free):
-                found[steps] = _refused(_place(overlay, steps)[0], rule)
+                found[steps] = refused(_place(overlay, steps)[0], rule)
     problems = {problem.path: problem for problem in found.values()}
     for steps in missing(made, Type(TEMPLATE)):
         place, depth = _deepest(overlays, steps)
@@ -140,7 +140,8 @@ def _rule(path: str, table: Table) -> Governed:
     return next((table[name] for name in named if name in table), Governed())
 
 
-def _refused(place: str, rule: Governed) -> Problem:
+def refused(place: str, rule: Governed) -> Problem:
+    """The problem of what a rule forbids to add at a place."""
     fix = f"Take it out, and write {rule.option}." if rule.option else "Take it out."
     return Problem(place, REDACTED, "is decided by other options of your file.", fix)
 

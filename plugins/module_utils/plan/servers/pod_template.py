@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.objects import Facts
+from ...common.objects import Facts, mapping
 from ...schema.fields import Problem
-from ..parts.overlays import ALIKE, Governed, Overlay, overlay_problems, overlays_of
+from ...schema.pods import SHORT_FORMS
+from ..parts.overlays import ALIKE, Governed, Overlay, overlay_problems, overlays_of, refused
 from ..parts.pod_spec import template_of
 from .device_claims import NAME as CLAIM
 
@@ -34,25 +35,25 @@ GOVERNED = {
     "pod.automountServiceAccountToken": Governed(free=True),
     "pod.initContainers": Governed("scheduler"),
     "pod.labels": Governed("labels"),
-    "pod.nodeSelector": Governed("node_selector"),
     "pod.resourceClaims": Governed("accelerator.claim"),
     "pod.serviceAccount": Governed("service_account", whole=True),
     "pod.serviceAccountName": Governed("service_account"),
     "pod.terminationGracePeriodSeconds": Governed("engine.drain_seconds"),
-    "pod.tolerations": Governed("tolerations"),
     "pod.volumes": Governed("model, storage or cache"),
 }
 
 
 def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
-    """What the user adds to the servers of a role: to those of all roles, then to this one. path: of the service in the user's file."""
+    """What the user adds to the servers of a role: short forms, to those of all roles, then to this one. path: of the service in the user's file."""
     blocks = [(path, service), *([(f"{path}.{role}", service[role])] if role != "decode" else [])]
-    return [overlay for place, block in blocks for overlay in overlays_of(block, place, CONTAINER)]
+    short = {field: service[name] for name, field in SHORT_FORMS.items() if service[name]}
+    return [Overlay(path, short), *(overlay for place, block in blocks for overlay in overlays_of(block, place, CONTAINER))]
 
 
 def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:
     """What the user adds to servers and is decided by other options, or is incomplete. path: of the service in the user's file."""
-    found: dict[str, Problem] = {}
+    twice = [(f"{path}.pod.{field}", name) for name, field in SHORT_FORMS.items() if service[name] and field in mapping(service["pod"])]
+    found = {place: refused(place, Governed(name)) for place, name in twice}
     for each in servers:
         added = overlays(service, each["role"], path)  # workers have nothing that leaders have not
         found |= {problem.path: problem for problem in overlay_problems(each["ours"], added, CONTAINER, GOVERNED)}
@@ -65,9 +66,7 @@ def pod_template(pod: Facts) -> Facts:
     placed = {
         **({"imagePullSecrets": pod["image_pull_secrets"]} if pod["image_pull_secrets"] else {}),
         "automountServiceAccountToken": False,
-        "nodeSelector": pod["node_selector"],
         "affinity": pod["affinity"],
-        "tolerations": pod["tolerations"],
         **({"resourceClaims": claim} if claim else {}),
     }
     return template_of(CONTAINER, pod, {"labels": pod["labels"]}, placed)

@@ -118,9 +118,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "resources": {**_resources(service), **({"claims": [{"name": CLAIM}]} if claimed else {})},
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=engine["type"] == "simulator"),
-        "node_selector": service["node_selector"],
         "affinity": _affinity(service),
-        "tolerations": [{key: value for key, value in item.items() if value is not None} for item in service["tolerations"]],
         "volumes": pod_volumes,
         "volume_mounts": mounts,
     }

@@ -858,6 +858,26 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("level", "operator", "value", "right"),
+    [
+        ("950", "Gt", "900", True),
+        ("900", "Gt", "900", False),
+        ("899", "Lt", "900", True),
+        ("950", "Lt", "900", False),
+        ("-1", "Lt", "0", True),
+        ("0950", "Gt", "900", False),
+        ("high", "Gt", "900", False),
+        ("950", "Gt", "9.5", False),
+        ("950", "Lt", "Gt", False),
+    ],
+)
+def test_tolerations_that_compare_numbers(level: str, operator: str, value: str, right: bool) -> None:
+    """What kube-scheduler 1.37 makes of them, with the feature gate TaintTolerationComparisonOperators."""
+    taint = {"key": "level", "value": level, "effect": "NoSchedule"}
+    assert tolerated(taint, [{"key": "level", "operator": operator, "value": value}]) is right
+
+
+@pytest.mark.parametrize(
     ("server", "no_proxy", "right"),
     [
         ("api.example.com", "localhost,.example.com", True),

@@ -70,6 +70,10 @@ def test_what_is_written_is_kept_and_nothing_else() -> None:
         ({"overhead": {"cpu": "much"}}, "pod.overhead.cpu: 'much' is not a Kubernetes quantity"),
         ({"volumes": [{"$patch": "remove"}]}, "pod.volumes[0].$patch: 'remove' is not known here. "),
         ({"containers": ["x"]}, "pod.containers[0]: "),
+        ({"nodeSelector": {"a": "b c"}}, "pod.nodeSelector.a: 'b c' is not "),
+        ({"tolerations": [{"effect": "NoShedule"}]}, "pod.tolerations[0].effect: 'NoShedule' is not known here. Did you mean 'NoSchedule'? "),
+        ({"tolerations": [{"operator": "exists"}]}, "pod.tolerations[0].operator: 'exists' is not known here. Did you mean 'Exists'? "),
+        ({"tolerations": [{"key": "a b"}]}, "pod.tolerations[0].key: 'a b' is not a Kubernetes label key."),
         ("x", "pod: 'x' is a string, not a mapping (key: value). "),
     ],
 )

@@ -48,7 +48,8 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     count = nodes * local
     if count > 64:
         return
-    made = file_of(big(replicas=replicas, accelerator={"per_replica": count, "nodes": nodes, "across_nodes": way}))
+    placed = {"node_selector": {"a": "b"}, "tolerations": [{"key": "a"}]}
+    made = file_of(big(replicas=replicas, accelerator={"per_replica": count, "nodes": nodes, "across_nodes": way}, **placed))
     assert not problems(made)
     planned = plan(made)
     server = planned["services"][0]["server"]

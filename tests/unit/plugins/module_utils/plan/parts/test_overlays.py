@@ -66,6 +66,16 @@ def test_prefill_servers_have_it_and_their_own() -> None:
     assert main(prefill)["tty"] and main(prefill)["workingDir"] == "/p"
 
 
+def test_short_forms_are_for_all_servers_and_prefill_servers_change_them() -> None:
+    """As `pod` of the service does, which may not have the same field as well: of two lists one would be lost."""
+    short = {"node_selector": {"pool": "gpu", "zone": "a"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
+    own = {"pod": {"nodeSelector": {"pool": "prefill", "zone": None}, "tolerations": [{"key": "prefill"}]}}
+    decode, prefill = servers(SPLIT, **short, prefill=own)
+    assert (spec(decode)["nodeSelector"], spec(decode)["tolerations"]) == (short["node_selector"], short["tolerations"])
+    assert (spec(prefill)["nodeSelector"], spec(prefill)["tolerations"]) == ({"pool": "prefill"}, own["pod"]["tolerations"])
+    assert told(SPLIT, **short, pod=own["pod"], prefill=own).keys() == {"pod.nodeSelector", "pod.tolerations"}
+
+
 def test_a_profile_has_some_of_it() -> None:
     house = {
         "pod": {"volumes": [{"name": "a", "emptyDir": {}}], "tolerations": [{"key": "a"}], "securityContext": {"fsGroup": 5}},
@@ -115,7 +125,7 @@ PROBE = {"httpGet": {"port": 1}}
         ({"pod": {"volumes": [{"name": "shared-memory", "emptyDir": {"medium": None}}]}}, "pod.volumes[0].emptyDir.medium", "model, storage or cache"),
         ({"pod": {"volumes": [{"$patch": "replace"}]}}, "pod.volumes", "model, storage or cache"),
         ({"pod": {"labels": {"team": "b"}}, "labels": {"team": "a"}}, "pod.labels.team", "labels"),
-        ({"pod": {"nodeSelector": {"a": "c"}}, "node_selector": {"a": "b"}}, "pod.nodeSelector.a", "node_selector"),
+        ({"pod": {"nodeSelector": {"c": "d"}}, "node_selector": {"a": "b"}}, "pod.nodeSelector", "node_selector"),
         ({"pod": {"tolerations": []}, "tolerations": [{"key": "a", "operator": "Exists"}]}, "pod.tolerations", "tolerations"),
         ({"pod": {"serviceAccountName": "x"}}, "pod.serviceAccountName", "service_account"),
         ({"pod": {"serviceAccount": "x"}}, "pod.serviceAccount", "service_account"),
@@ -252,8 +262,7 @@ def leaves(value: t.Any, path: str = "") -> t.Iterator[str]:
 @pytest.mark.parametrize("service", [VLLM, SPLIT, GROUPS])
 def test_every_field_of_ours_has_an_option(service: Facts) -> None:
     """A field that is added to the template gets an option as well, or is free."""
-    placed = {"node_selector": {"a": "b"}, "tolerations": [{"key": "a", "operator": "Exists"}], "service_account": "x"}
-    placed |= {"storage": {"claim": True, "size": "9Gi", "access_mode": "ReadWriteMany"}}
+    placed = {"service_account": "x", "storage": {"claim": True, "size": "9Gi", "access_mode": "ReadWriteMany"}}
     made = plan({**file_of(service, **placed), "llm_d_image_pull_secrets": ["pull"]})["services"][0]["servers"]
     assert not [path for each in made for pod in (each, each["worker"]) if pod for path in ungoverned(pod, pod_template.GOVERNED)]
 
