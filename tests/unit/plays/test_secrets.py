@@ -22,6 +22,7 @@ pytestmark = pytest.mark.rest
 
 PLANTED = {
     "llm_d_model_services[].engine.env": "planted-in-the-engine",
+    "llm_d_model_services[].prefill.engine.env": "planted-in-the-prefill-servers",
     "llm_d_model_services[].scheduler.env": "planted-in-the-scheduler",
     "llm_d_api_key": "planted-in-the-key",
     "llm_d_benchmark.api_key": "planted-in-the-benchmark",
@@ -62,7 +63,14 @@ def user_file(suffix: str = "") -> dict:
                     "env": {"SEEN": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"},
                     "args": [f"--hf-token=planted-in-an-argument{suffix}", "--hf_token", f"planted-behind-one{suffix}"],
                 },
-                "scheduler": {"env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]}, "args": [f"--their-token=planted-in-the-picker{suffix}"]},
+                "prefill": {"engine": {"env": {"SEEN_AT_FIRST": value["llm_d_model_services[].prefill.engine.env"]}}},
+                "container": {"env": [{"name": "ADDED", "value": f"planted-in-the-container{suffix}"}]},
+                "pod": {"containers": [{"name": "side", "image": "example.com/side:1", "env": [{"name": "A", "value": f"planted-in-a-sidecar{suffix}"}]}]},
+                "scheduler": {
+                    "preset": "disaggregated",
+                    "env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]},
+                    "args": [f"--their-token=planted-in-the-picker{suffix}"],
+                },
             },
         ],
     }
