@@ -45,7 +45,7 @@ def test_every_claim_holds_behind_it(keyed: list[dict[str, t.Any]], tmp_path: Pa
 
 
 def test_a_benchmark_sends_it(keyed: list[dict[str, t.Any]], tmp_path: Path) -> None:
-    load = {"workload": {"input_len": 32, "output_len": 4}, "rates": [0.5], "seconds": 10, "warmup_seconds": 0}
+    load = {"workload": {"input_len": 32, "output_len": 4}, "rates": [0.5], "seconds": 10, "warmup_seconds": 0, "max_lag": 5, "max_lag_share": 0}
     done = plays.well(INVENTORY, "playbooks/benchmark.yml", tmp_path, llm_d_model_services=keyed, llm_d_benchmark=load)
     (result,) = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("result.json")]
     assert [stage["failed"] for stage in result["stages"]] == [0] and result["stages"][0]["requests"] > 0
