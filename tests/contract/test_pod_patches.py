@@ -16,7 +16,9 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.refusals import place
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.overlays import Overlay, overlaid
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.pod_spec import SERVICE_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.servers.device_claims import API_VERSION, KIND
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import pod_fields
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import MINIMUM
@@ -186,6 +188,30 @@ def test_claims_of_devices_are_taken(server: ApiServer) -> None:
 def test_a_field_that_no_version_has_is_refused_by_the_api_server_too(server: ApiServer) -> None:
     with pytest.raises(ClusterError, match="runtimeClass"):
         dry(server, deployment("a", {**ours(), "spec": {**ours()["spec"], "runtimeClass": "x"}}))
+
+
+BOTH: Facts = {"emptyDir": {}, "hostPath": {"path": "/x"}}
+
+
+@pytest.mark.parametrize(
+    ("added", "path"),
+    [
+        ({"pod": {"priorityClassName": "Bad_Name"}}, "pod.priorityClassName"),
+        ({"pod": {"volumes": [{"name": "one", "emptyDir": {}}, {"name": "two", **BOTH}]}}, "pod.volumes[1].hostPath"),
+        ({"pod": {"containers": [{"name": "side"}]}}, "pod.containers[0].image"),
+        ({"pod": {"hostAliases": [{"ip": "x"}]}}, "pod.hostAliases[0].ip"),
+        ({"container": {"volumeMounts": [{"name": "no", "mountPath": "/no"}]}}, "container.volumeMounts[0].name"),
+        ({"container": {"env": [{"name": "A", "value": "b", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}}, "container.env[0].valueFrom"),
+        ({"tolerations": [{"key": "a"}, {"key": "b", "operator": "Exists", "value": "c"}]}, "tolerations[1].operator"),
+    ],
+)
+def test_what_the_api_server_refuses_has_its_place_in_the_file(server: ApiServer, added: Facts, path: str) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_model_services": [{**BASE, **added}]})
+    made = deployment("a-decode", planned["services"][0]["server"]["template"])
+    made["metadata"]["labels"] = {SERVICE_LABEL: "a"}
+    with pytest.raises(ClusterError) as error:
+        dry(server, made)
+    assert place({"kind": "Deployment", "name": "a-decode", "problem": str(error.value)}, planned, made) == f"llm_d_model_services[0].{path}", error.value
 
 
 def test_the_oldest_version_is_the_one_that_is_asked_for() -> None:

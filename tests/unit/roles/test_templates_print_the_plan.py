@@ -163,6 +163,7 @@ UNPRINTED = {
     "scheduler.proxy.checksum": "the template has it",
     "scheduler.proxy.config_key": "a key of the ConfigMap",
     "scheduler.signals": "the claims",
+    "server.added": "what an API server refuses, which is shown with its place in the file",
     "server.args": "the checks of model servers; the template says the same as the file spells it",
     "server.autoscaling.arrival": "the claims",
     "server.autoscaling.asks": "the preflight",
@@ -184,7 +185,7 @@ UNPRINTED = {
     "warmup_job.replicas": "the preflight",
 }
 # A worker answers nobody, and is rolled out with its leader.
-OF_A_LEADER = ("args", "image", "labels", "ours", "selector")
+OF_A_LEADER = ("added", "args", "image", "labels", "ours", "selector")
 
 
 class Marked:

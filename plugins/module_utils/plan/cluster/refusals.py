@@ -13,11 +13,10 @@ from ..parts.names import PICKER_SUFFIXES
 from ..parts.pod_spec import SERVICE_LABEL
 
 _POD = r"spec\.(?:template|leaderWorkerTemplate\.\w+Template)\.spec\."
+_GROUP = "spec.leaderWorkerTemplate"
 _FIRST = _POD + r"containers\[0\]\."
 # (kind, field of the object, option of the service or of the gateway); the first that fits counts. Behind a field that ends with `.*` the file is another.
 _SERVICE: tuple[tuple[str, str, str], ...] = (
-    ("", _POD + "tolerations", "tolerations"),
-    ("", _POD + "nodeSelector", "node_selector"),
     ("", _POD + "imagePullSecrets.*", "llm_d_image_pull_secrets"),
     ("", _FIRST + "resources", "resources"),
     ("", _FIRST + "image", "engine.image"),
@@ -67,11 +66,33 @@ def place(item: Facts, plan: Facts, definition: Facts) -> str:
     field = found[1].rstrip(".:") if found else ""
     of = mapping(definition["metadata"].get("labels")).get(SERVICE_LABEL)
     for index, service in enumerate(plan["services"]):
+        if service["name"] == of and (added := _added(service, item, field)):
+            return f"llm_d_model_services[{index}]{added}"
         if service["name"] == of:
             picker = item["name"] in [of + suffix for suffix in PICKER_SUFFIXES.values()]
             path = _option(_PICKER if picker else _SERVICE, item["kind"], field, f"llm_d_model_services[{index}]")
             return _variable(path, field, definition) if path.endswith(".engine.env") else path
     return _LISTENER.sub(lambda number: str(int(number[0]) - 1), _option(_REST, item["kind"], field, "llm_d_gateway"))
+
+
+def _added(service: Facts, item: Facts, field: str) -> str:
+    """The path within a service of what its `pod` and `container` blocks add to the pods of an object; empty where the field is not of theirs."""
+    picker, warmup, cache = (service.get(name) or {} for name in ("scheduler", "warmup_job", "cache_server"))
+    pods = [(picker, "spec.template", ".scheduler"), (warmup, "spec.jobTemplate.spec.template", ".warmup"), (cache, "spec.template", ".cache.shared.server")]
+    for server in service.get("servers", []):
+        pods += [
+            (server, "spec.template", ""),
+            (server, f"{_GROUP}.leaderTemplate", ""),
+            ({**server, **(server["worker"] or {})}, f"{_GROUP}.workerTemplate", ""),
+        ]
+    for pod, start, block in pods:
+        if pod.get("name") == item["name"] and field.startswith(f"{start}."):
+            inner = field.removeprefix(f"{start}.")
+            known = [path for path in pod["added"] if re.match(rf"{re.escape(path)}(?=[.\[]|\Z)", inner)]
+            if known:
+                path = max(known, key=len)
+                return f"{block}{pod['added'][path]}{inner.removeprefix(path)}"
+    return ""
 
 
 def _variable(path: str, field: str, definition: Facts) -> str:

@@ -30,7 +30,7 @@ from ..engines.stages import stage_warnings
 from ..engines.weights import model_uri, served_name
 from ..parts.environment import stated, variables
 from ..parts.names import picker_name, scheduler_namespace
-from ..parts.overlays import overlaid, overlays_of
+from ..parts.overlays import overlays_of, planned_pod
 from ..parts.pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from ..parts.references import image
 from ..parts.tracing import picker_environment, picker_flag
@@ -154,8 +154,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "role_labels": {**labels, **selector},
         **{kept: pod[kept] for kept in ("service_account", "labels", "image", "args", "drain_seconds")},
         "event_ports": list(required["ports"]),
-        "ours": ours,
-        "template": overlaid(ours, overlays_of(settings, "", CONTAINER)),
+        **planned_pod(ours, overlays_of(settings, "", CONTAINER)),
         "proxy": proxy,
         "events_service": events_service(service),
         "publish_not_ready": required["publish_not_ready"],

@@ -11,7 +11,7 @@ import typing as t
 from ...benchmark.k8s_job_objects import pod_template
 from ...common.objects import Facts
 from ...schema.fields import Problem
-from .overlays import ALIKE, Governed, added_references, overlaid, overlay_problems, overlays_of
+from .overlays import ALIKE, Governed, added_references, overlay_problems, overlays_of, planned_pod
 
 GOVERNED = {
     **ALIKE,
@@ -36,7 +36,7 @@ GOVERNED = {
 
 
 class OtherPod(t.NamedTuple):
-    """A pod of ours and its block in the user's file. planned: {ours, template}; path: of the block."""
+    """A pod of ours and its block in the user's file. planned: as `planned_pod` returns it; path: of the block."""
 
     planned: Facts
     block: Facts
@@ -44,8 +44,8 @@ class OtherPod(t.NamedTuple):
 
 
 def pod_of(ours: Facts, block: Facts) -> Facts:
-    """{ours: the pod template as we have it, template: with what the user adds in a block}."""
-    return {"ours": ours, "template": overlaid(ours, overlays_of(block, "", _main(ours)))}
+    """The pod with what the user adds in a block, as `planned_pod` returns it."""
+    return planned_pod(ours, overlays_of(block, "", _main(ours)))
 
 
 def other_pods(user: Facts, services: c.Sequence[Facts], gpus: Facts) -> list[OtherPod]:

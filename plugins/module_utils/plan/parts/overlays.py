@@ -16,11 +16,12 @@ _METADATA = ("labels", "annotations")
 
 
 class Overlay(t.NamedTuple):
-    """A `pod`, or a `container`, which is the name of the container that it is for; empty for a pod. path: in the user's file."""
+    """A `pod`, or a `container`, which is the name of the container that it is for; empty for a pod. path: in the user's file, which may have other names."""
 
     path: str
     value: Facts
     container: str = ""
+    names: t.Mapping[str, str] = {}
 
 
 class Governed(t.NamedTuple):
@@ -54,6 +55,20 @@ def overlaid(template: Facts, overlays: c.Iterable[Overlay]) -> Facts:
     for overlay in overlays:
         template = merged(template, _patch(overlay), Type(TEMPLATE))
     return template
+
+
+def planned_pod(ours: Facts, overlays: c.Sequence[Overlay]) -> Facts:
+    """{ours: the pod template as we have it, template: with overlays over it, added: {path of a field of theirs in the template: its path in the file}}."""
+    template = overlaid(ours, overlays)
+    added = {}
+    for steps, _ours in _changes(ours, template, Type(TEMPLATE)):
+        for length in range(len(steps), 0, -1):
+            part = steps[:length]
+            place, depth = _deepest(overlays, part)
+            if depth < length or length < len(steps) and _at(ours, part) is not None:
+                break
+            added[_spelled(template, part)] = place
+    return {"ours": ours, "template": template, "added": added}
 
 
 def patched(ours: Facts, overlays: c.Iterable[Overlay]) -> Facts:
@@ -92,6 +107,29 @@ def added_references(template: Facts, ours: Facts, overlays: c.Sequence[Overlay]
     there = set(named(ours, Type(TEMPLATE)))
     found = [each for each in named(template, Type(TEMPLATE)) if each not in there]
     return [{**what._asdict(), "path": _deepest(overlays, steps)[0]} for steps, what in found]
+
+
+def _at(value: t.Any, steps: Steps) -> t.Any:
+    """What a template has at these steps; None where it has nothing."""
+    for step in steps:
+        if isinstance(step, tuple):
+            value = next((item for item in value or [] if item.get(step[0]) == step[1]), None)
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _spelled(template: Facts, steps: Steps) -> str:
+    """The path of steps as messages of the API server have it: `spec.containers[0].resources.limits[cpu]`."""
+    path, kind = "", Type(TEMPLATE)
+    for depth, step in enumerate(steps):
+        if isinstance(step, tuple):
+            items = _at(template, steps[:depth]) or []
+            path += f"[{next((number for number, item in enumerate(items) if item.get(step[0]) == step[1]), len(items))}]"
+        else:
+            path += f"[{step}]" if kind.name == "map" else f".{step}"
+        kind = types(kind.name).get(step, Type(kind.of))
+    return path.removeprefix(".")
 
 
 def _deepest(overlays: c.Sequence[Overlay], steps: Steps) -> tuple[str, int]:
@@ -159,6 +197,6 @@ def _place(overlay: Overlay, steps: Steps) -> tuple[str, int]:
             index = step if isinstance(step, int) and isinstance(value, list) and step < len(value) else None
         if index is None and not (isinstance(value, dict) and step in value):
             return place, depth
-        place += f".{step}" if index is None else f"[{index}]"
+        place += f".{overlay.names.get(step, step) if depth == start else step}" if index is None else f"[{index}]"
         value = value[step if index is None else index]
     return place, len(steps)

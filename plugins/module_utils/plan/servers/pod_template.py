@@ -47,7 +47,10 @@ def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
     """What the user adds to the servers of a role: short forms, to those of all roles, then to this one. path: of the service in the user's file."""
     blocks = [(path, service), *([(f"{path}.{role}", service[role])] if role != "decode" else [])]
     short = {field: service[name] for name, field in SHORT_FORMS.items() if service[name]}
-    return [Overlay(path, short), *(overlay for place, block in blocks for overlay in overlays_of(block, place, CONTAINER))]
+    return [
+        Overlay(path, short, names={field: name for name, field in SHORT_FORMS.items()}),
+        *(overlay for place, block in blocks for overlay in overlays_of(block, place, CONTAINER)),
+    ]
 
 
 def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:

@@ -20,7 +20,7 @@ from ..engines.server_arguments import as_written, served_arguments, server_envi
 from ..engines.stages import of_prefill
 from ..engines.weights import access_mode, volumes
 from ..gateways.sharing import PIN, part, part_name, prefix, route_name, rules
-from ..parts.overlays import overlaid
+from ..parts.overlays import planned_pod
 from ..parts.pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
 from ..parts.tracing import server_requirements
 from .caches import cache_volumes, with_caches, with_memory
@@ -145,10 +145,10 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
 
 
 def _pod(service: Facts, role: str, pod: Facts) -> Facts:
-    """{selector, labels, args, image, ours: the pod template as the plan has it, template: with what the user adds}."""
+    """{selector, labels, args, image, and the pod template as `planned_pod` returns it}."""
     ours = pod_template({**pod, "args": as_written(service, pod["args"])})
     kept = {name: pod[name] for name in ("selector", "labels", "args", "image")}
-    return {**kept, "ours": ours, "template": overlaid(ours, overlays(service, role, ""))}
+    return {**kept, **planned_pod(ours, overlays(service, role, ""))}
 
 
 def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from pathlib import Path
 
@@ -133,8 +134,8 @@ def test_a_chart_that_is_not_installed_takes_none() -> None:
 
 def test_what_the_documentation_has_is_right(root: Path) -> None:
     text = (root / "docs/pods.md").read_text(encoding="utf-8").partition("## Pods that charts make")[2]
-    values = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
-    assert len(values["llm_d_chart_values"]) > 1 and problems({"llm_d_charts": CHARTS, **GPUS, **values}) == []
+    examples = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert len(examples) > 1 and [problems({"llm_d_charts": CHARTS, **each}) for each in examples] == [[]] * len(examples)
 
 
 def test_images_in_values_are_listed() -> None:
