@@ -39,7 +39,7 @@ def prerequisites(api: KeepingApi, tmp_path: Path, *options: str, **given: t.Any
 
 def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -> None:
     api = KeepingApi(judges={"Deployment": (422, TOLERATION)})
-    status, said = prerequisites(api, tmp_path)
+    status, said = prerequisites(api, tmp_path, llm_d_model_services=[{**SERVICE, "tolerations": [{"key": "gpu"}]}])
     assert status and "Nothing of the deployment has been touched" in said and "(llm_d_model_services[0].tolerations[0].operator)" in said, said
     assert api.kept == PREPARED
 
