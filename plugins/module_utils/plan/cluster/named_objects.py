@@ -10,14 +10,12 @@ import typing as t
 from ...common.objects import Facts, mapping
 from ...schema.pods import CLUSTER_WIDE
 from ..engines.weights import BUCKET_KEYS, model_uri
-from ..gateways.picker_pod import CONTAINER as PICKER
-from ..gateways.proxy_pod import proxy_references
+from ..gateways.proxy_pod import BLOCK as PROXY
 from ..parts.charts import provider_facts
 from ..parts.environment import environment_references
 from ..parts.other_pods import other_pod_references, other_pods
-from ..parts.overlays import added_references, overlays_of
+from ..parts.overlays import added_references
 from ..servers.caches import classes_of_caches
-from ..servers.pod_template import overlays
 
 
 def named_objects(planned: Facts, user: Facts) -> list[Facts]:
@@ -33,7 +31,8 @@ def named_objects(planned: Facts, user: Facts) -> list[Facts]:
     ]
     for index, (service, made) in enumerate(zip(user["llm_d_model_services"], planned["services"], strict=True)):
         found += _of_service(service, made, f"llm_d_model_services[{index}]", home, pickers)
-    found += [_object(namespace=_proxies(planned, user), **each) for each in proxy_references(user, planned["gateway"]["proxy_pod"])]
+    if proxy := planned["gateway"]["proxy_pod"]:
+        found += [_object(namespace=_proxies(planned, user), **each) for each in added_references(proxy, PROXY)]
     found += [_object(namespace=home, **each) for each in other_pod_references(other_pods(user, planned["services"], planned["gpus"]))]
     for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
         if listener["tls_secret"]:
@@ -78,9 +77,8 @@ def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str)
         ("scheduler", service["scheduler"], pickers),
     ):
         yield from (_object(namespace=place, **each) for each in environment_references(options.get("env", {}), f"{path}.{block}.env"))
-    added = [(each, overlays(service, each["role"], path), home) for each in made["servers"]]
-    for pod, over, place in (*added, (picker, overlays_of(service["scheduler"], f"{path}.scheduler", PICKER), pickers)):
-        yield from (_object(namespace=place, **each) for each in added_references(pod["template"], pod["ours"], over))
+    for pod, block, place in (*((each, path, home) for each in made["servers"]), (picker, f"{path}.scheduler", pickers)):
+        yield from (_object(namespace=place, **each) for each in added_references(pod, block))
 
 
 def _object(kind: str, namespace: str, name: str, path: str, key: str = "", alone: bool = False) -> Facts:

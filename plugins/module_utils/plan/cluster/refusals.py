@@ -10,6 +10,7 @@ import typing as t
 
 from ...common.objects import Facts, dicts, get_path, mapping
 from ..parts.names import PICKER_SUFFIXES
+from ..parts.overlays import added_place
 from ..parts.pod_spec import SERVICE_LABEL
 
 _POD = r"spec\.(?:template|leaderWorkerTemplate\.\w+Template)\.spec\."
@@ -66,9 +67,9 @@ def place(item: Facts, plan: Facts, definition: Facts) -> str:
     field = found[1].rstrip(".:") if found else ""
     of = mapping(definition["metadata"].get("labels")).get(SERVICE_LABEL)
     for index, service in enumerate(plan["services"]):
-        if service["name"] == of and (added := _added(service, item, field)):
-            return f"llm_d_model_services[{index}]{added}"
         if service["name"] == of:
+            if added := _added(service, item, field):
+                return f"llm_d_model_services[{index}]{added}"
             picker = item["name"] in [of + suffix for suffix in PICKER_SUFFIXES.values()]
             path = _option(_PICKER if picker else _SERVICE, item["kind"], field, f"llm_d_model_services[{index}]")
             return _variable(path, field, definition) if path.endswith(".engine.env") else path
@@ -86,12 +87,8 @@ def _added(service: Facts, item: Facts, field: str) -> str:
             ({**server, **(server["worker"] or {})}, f"{_GROUP}.workerTemplate", ""),
         ]
     for pod, start, block in pods:
-        if pod.get("name") == item["name"] and field.startswith(f"{start}."):
-            inner = field.removeprefix(f"{start}.")
-            known = [path for path in pod["added"] if re.match(rf"{re.escape(path)}(?=[.\[]|\Z)", inner)]
-            if known:
-                path = max(known, key=len)
-                return f"{block}{pod['added'][path]}{inner.removeprefix(path)}"
+        if pod.get("name") == item["name"] and field.startswith(f"{start}.") and (found := added_place(pod, field.removeprefix(f"{start}."))):
+            return block + found
     return ""
 
 

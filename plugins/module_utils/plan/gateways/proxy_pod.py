@@ -10,7 +10,7 @@ from ...common.yaml_text import to_yaml
 from ...schema.fields import REDACTED, Problem
 from ...schema.pods import BLOCKS, TEMPLATE, Type, merged
 from ..parts.charts import provider_facts
-from ..parts.overlays import ALIKE, Governed, added_references, overlay_problems, overlays_of, patched
+from ..parts.overlays import ALIKE, Governed, overlay_problems, overlays_of, planned_pod
 from ..parts.pod_spec import PROXY_READINESS
 
 BLOCK = "llm_d_gateway"
@@ -27,20 +27,14 @@ GOVERNED = {
 
 
 def proxy_pod(user: Facts, create: bool) -> Facts | None:
-    """{ours: our patch of the pod template, template: with what the user adds, text: both for a provider that reads YAML}; None where the provider takes none,
-    or the Gateway is not ours."""
+    """Our patch of the pod template as `planned_pod` returns it, with text: {ours, template} for a provider that reads YAML; None where the provider takes
+    none, or the Gateway is not ours."""
     container = provider_facts(user)["proxy_container"]
     if not container or not create:
         return None
-    ours = _ours(user, container)
-    found = {"ours": ours, "template": patched(ours, overlays_of(user[BLOCK], BLOCK, container))}
-    return {**found, "text": {name: to_yaml({"spec": {"template": patch}}) if patch else "" for name, patch in found.items()}}
-
-
-def proxy_references(user: Facts, planned: Facts | None) -> list[Facts]:
-    """The objects that the user's additions name, as `added_references` has them. planned: what `proxy_pod` returned."""
-    container = provider_facts(user)["proxy_container"]
-    return added_references(planned["template"], planned["ours"], overlays_of(user[BLOCK], BLOCK, container)) if planned else []
+    found = planned_pod(_ours(user, container), overlays_of(user[BLOCK], "", container), patch=True)
+    patches = {name: found[name] for name in ("ours", "template")}
+    return {**found, "text": {name: to_yaml({"spec": {"template": patch}}) if patch else "" for name, patch in patches.items()}}
 
 
 def proxy_pod_problems(user: Facts) -> list[Problem]:

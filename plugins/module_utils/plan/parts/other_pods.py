@@ -79,12 +79,8 @@ def other_pod_problems(pods: c.Iterable[OtherPod]) -> list[Problem]:
 
 def other_pod_references(pods: c.Iterable[OtherPod]) -> list[Facts]:
     """The objects that the additions name, each once: [{kind, name, key, path}]."""
-    found = [each for planned, block, path in pods for each in _references(planned, block, path)]
+    found = [each for planned, _block, path in pods for each in added_references(planned, path)]
     return [each for index, each in enumerate(found) if each not in found[:index]]
-
-
-def _references(planned: Facts, block: Facts, path: str) -> list[Facts]:
-    return added_references(planned["template"], planned["ours"], overlays_of(block, path, _main(planned["ours"])))
 
 
 def _main(ours: Facts) -> str:

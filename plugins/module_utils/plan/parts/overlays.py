@@ -50,16 +50,16 @@ def overlays_of(block: Facts, path: str, container: str) -> list[Overlay]:
     return [Overlay(f"{path}.{name}", block[name], of) for name, of in (("pod", ""), ("container", container)) if block[name]]
 
 
-def overlaid(template: Facts, overlays: c.Iterable[Overlay]) -> Facts:
-    """The pod template with overlays over it, one after the other."""
+def overlaid(template: Facts, overlays: c.Iterable[Overlay], patch: bool = False) -> Facts:
+    """The pod template with overlays over it, one after the other. patch: it is a patch itself, for a template that somebody else makes."""
     for overlay in overlays:
-        template = merged(template, _patch(overlay), Type(TEMPLATE))
+        template = merged(template, _patch(overlay), Type(TEMPLATE), patch)
     return template
 
 
-def planned_pod(ours: Facts, overlays: c.Sequence[Overlay]) -> Facts:
+def planned_pod(ours: Facts, overlays: c.Sequence[Overlay], patch: bool = False) -> Facts:
     """{ours: the pod template as we have it, template: with overlays over it, added: {path of a field of theirs in the template: its path in the file}}."""
-    template = overlaid(ours, overlays)
+    template = overlaid(ours, overlays, patch)
     added = {}
     for steps, _ours in _changes(ours, template, Type(TEMPLATE)):
         for length in range(len(steps), 0, -1):
@@ -71,16 +71,9 @@ def planned_pod(ours: Facts, overlays: c.Sequence[Overlay]) -> Facts:
     return {"ours": ours, "template": template, "added": added}
 
 
-def patched(ours: Facts, overlays: c.Iterable[Overlay]) -> Facts:
-    """The same where ours is a patch itself, for a template that somebody else makes."""
-    for overlay in overlays:
-        ours = merged(ours, _patch(overlay), Type(TEMPLATE), patch=True)
-    return ours
-
-
 def patch_of(block: Facts, container: str) -> Facts:
     """What a block adds, as one patch of a pod template; {} where it adds nothing."""
-    return patched({}, overlays_of(block, "", container))
+    return overlaid({}, overlays_of(block, "", container), patch=True)
 
 
 def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, table: Table) -> list[Problem]:
@@ -102,11 +95,18 @@ def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, 
     return [*problems.values()]
 
 
-def added_references(template: Facts, ours: Facts, overlays: c.Sequence[Overlay]) -> list[Facts]:
-    """The objects that a template names and that of ours does not: {kind, name, key, path: in the user's file}."""
-    there = set(named(ours, Type(TEMPLATE)))
-    found = [each for each in named(template, Type(TEMPLATE)) if each not in there]
-    return [{**what._asdict(), "path": _deepest(overlays, steps)[0]} for steps, what in found]
+def added_place(planned: Facts, field: str) -> str:
+    """The path in the user's file of a field of the template that is theirs, or within one; empty for any other field. planned: as `planned_pod` returns it."""
+    known = [path for path in planned["added"] if field == path or field.startswith((f"{path}.", f"{path}["))]
+    longest = max(known, key=len, default="")
+    return f"{planned['added'][longest]}{field.removeprefix(longest)}" if longest else ""
+
+
+def added_references(planned: Facts, path: str) -> list[Facts]:
+    """The objects that the template of a planned pod names and that of ours does not: {kind, name, key, path: in the user's file}. path: of its block."""
+    there = set(named(planned["ours"], Type(TEMPLATE)))
+    found = [each for each in named(planned["template"], Type(TEMPLATE)) if each not in there]
+    return [{**what._asdict(), "path": path + added_place(planned, _spelled(planned["template"], steps))} for steps, what in found]
 
 
 def _at(value: t.Any, steps: Steps) -> t.Any:
@@ -127,7 +127,7 @@ def _spelled(template: Facts, steps: Steps) -> str:
             items = _at(template, steps[:depth]) or []
             path += f"[{next((number for number, item in enumerate(items) if item.get(step[0]) == step[1]), len(items))}]"
         else:
-            path += f"[{step}]" if kind.name == "map" else f".{step}"
+            path += f"[{step}]" if kind.name in ("list", "map") else f".{step}"
         kind = types(kind.name).get(step, Type(kind.of))
     return path.removeprefix(".")
 

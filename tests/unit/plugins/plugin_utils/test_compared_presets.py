@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
-from ansible_collections.llm_d.inference.plugins.plugin_utils.compared_presets import cases, preset_problems
+from ansible_collections.llm_d.inference.plugins.plugin_utils.compared_presets import preset_problems
 
 SERVICES = [
     {"name": name, "model": {"served_name": f"acme/{name}"}, "engine": {"type": "simulator"}, "route": {"path": f"/{name}"}} for name in ("sim", "next")
@@ -48,10 +48,3 @@ def test_what_cannot_be_deployed_is_refused_at_its_place(preset, path, words, se
 def test_presets_that_the_release_does_not_have_are_all_named():
     found = refused(["queue", "precise_prefix", "disaggregated"], user={**USER, "llm_d_release": "gie-1.5"})
     assert [each.partition(":")[0] for each in found] == ["compare_presets[1]", "compare_presets[2]"] and "gie-1.5 does not have it" in found[0]
-
-
-def test_a_preset_has_a_name():
-    assert cases(["queue", {"name": "mine", "scorers": {}}]) == [
-        {"name": "queue", "scheduler": {"preset": "queue"}},
-        {"name": "mine", "scheduler": {"scorers": {}}},
-    ]
