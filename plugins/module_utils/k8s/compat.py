@@ -32,6 +32,11 @@ def connection_options(module: t.Any) -> dict[str, t.Any]:
 
 def configuration(options: dict[str, t.Any]) -> t.Any:
     """A kubernetes.client.Configuration from connection options. Reads the kubeconfig; raises whatever the library raises."""
+    # Imported here, since the library may be missing.
+    from kubernetes.client import Configuration
+
+    # A kubeconfig that was loaded before is the default of the process: its server and its token would take the place of those in the options.
+    Configuration.set_default(None)
     return _create_configuration(options)
 
 

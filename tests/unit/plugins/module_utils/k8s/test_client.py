@@ -401,6 +401,20 @@ def test_the_environment_counts(monkeypatch, tmp_path):
         assert ask() == {"gitVersion": "v1.34.4"}
 
 
+def test_a_kubeconfig_of_an_earlier_connection_has_no_part_in_the_next(tmp_path):
+    sent = []
+
+    def api(handler, *_request):
+        sent.append(handler.headers["Authorization"])
+        return 200, {}, json.dumps({"gitVersion": "v1.34.4"})
+
+    earlier = kubeconfig(tmp_path / "config", "http://127.0.0.1:1", token="of-the-earlier-one")
+    module.connect(types.SimpleNamespace(params={"kubeconfig": str(earlier)}))
+    with serve(api) as url:
+        assert ask(host=url, api_key=TOKEN) == {"gitVersion": "v1.34.4"}
+    assert sent == [f"Bearer {TOKEN}"]
+
+
 def test_a_host_that_is_no_url():
     assert "write it as https://host:port" in trouble(host="127.0.0.1:6443", api_key=TOKEN)
 
