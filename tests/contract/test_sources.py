@@ -83,7 +83,7 @@ def test_every_bundle_of_crds_has_a_source() -> None:
 
 
 def test_the_six_lines_of_the_readme_pull_only_what_upstream_names(root: Path) -> None:
-    text = (root / "README.md").read_text(encoding="utf-8").partition("## Six lines")[2].partition("```yaml\n")[2].partition("```")[0]
+    text = (root / "README.md").read_text(encoding="utf-8").partition("## On your cluster")[2].partition("```yaml\n")[2].partition("```")[0]
     assert len(text.splitlines()) == 6
     found = needed(plan(yaml.safe_load(text)))
     assert {repository_of(name) for name in found["images"]} <= set(IMAGES) - set(REMOVED) and found["images"] == found["sources"]

@@ -126,9 +126,9 @@ def test_the_most_numerous_accelerators_are_taken_and_cordoned_nodes_do_not_coun
     assert offers(cluster(nodes=[unwell]))[0].tolerations == []
 
 
-def test_the_readme_shows_what_is_written_for_kind() -> None:
+def test_the_guide_shows_what_is_written_for_kind() -> None:
     text = starting_file(copy.deepcopy(CASES["kind"][0]), "inventories/mine", {**REACHED, "context": "kind-kind"})
-    shown = re.findall(r"^```yaml\n(llm_d_platform: .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    shown = re.findall(r"^```yaml\n(llm_d_platform: .*?)```", (ROOT / "docs/your-cluster.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert shown == [text[text.index("llm_d_platform") :]]
 
 
