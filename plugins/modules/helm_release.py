@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: helm_release
-short_description: Read a Helm release, once no Helm is at work on it
+short_description: Wait for pending Helm operations, then read the release
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)

@@ -94,7 +94,7 @@ def unnoticed(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def python_mutants(path: str, rng: random.Random, number: int) -> list[Mutant]:
-    """So many mutants of a module, each at a place of its own."""
+    """Up to `number` mutants of a module, at distinct positions."""
     source = Path(path).read_text(encoding="utf-8")
     tree, blind = get_ast(source), unnoticed(source)
     places: dict[tuple[tuple[int, int], tuple[int, int]], list[tuple[str, int]]] = {}
@@ -129,7 +129,7 @@ def template_files(part: str) -> list[str]:
 
 
 def template_mutants(path: str, rng: random.Random, number: int, plans: list[dict[str, object]]) -> list[Mutant]:
-    """So many mutants of a template."""
+    """Up to `number` mutants of a template."""
     original = Path(path).read_text(encoding="utf-8")
     lines = original.splitlines(keepends=True)
     found: list[str] = []

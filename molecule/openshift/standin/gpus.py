@@ -88,7 +88,7 @@ def _kubelet(api: Api, name: str) -> None:
 
 
 def _labels(api: Api, node: Facts, labels: Facts) -> bool:
-    """Give a node labels; None takes one away. Gives whether any was other."""
+    """Set node labels (None removes one); return whether any changed."""
     there = node["metadata"].get("labels", {})
     change = {key: value for key, value in labels.items() if there.get(key) != value}
     if change:
@@ -151,7 +151,7 @@ def _say(api: Api, policy: Facts, state: str, reason: str, message: str) -> None
 
 
 def _settled(api: Api, policy: Facts, name: str, node: Facts) -> bool:
-    """Bring a node one step on; whether there was none left to take."""
+    """Advance the node one step; return True when it has settled."""
     spec = policy["spec"]
     product, count, memory, slices = NODES[name]
     there = node["metadata"]["labels"]

@@ -61,7 +61,7 @@ def serve(api: Api, folder: Path) -> None:
             self.wfile.write(data)
 
         def log_message(self, *_given: t.Any) -> None:
-            """Nothing: what goes wrong is in the answer."""
+            """Suppress request logging; errors are in the response."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

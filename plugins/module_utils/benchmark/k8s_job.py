@@ -119,11 +119,11 @@ class JobRun:
             return told
 
     def _unusable(self, pod: Facts, ended: Facts, error: ValueError) -> Unusable:
-        """Why a pod that has ended told no result."""
+        """Explain why a finished pod produced no result."""
         trouble = pod_failure(pod)
         if ended.get("exitCode") == 2:  # the program says itself why it measured nothing
             return Unusable(str(error))
-        return Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}")
+        return Unusable(f"the Job produced no result ({trouble.what if trouble else text(ended.get('reason'))}). Last line of its log: {error}")
 
     def _log(self, pod: Facts, query: Facts) -> str:
         log: str = self._cluster.read_text(f"{self._path('Pod', text(get_path(pod, 'metadata', 'name')))}/log", query)

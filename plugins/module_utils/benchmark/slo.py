@@ -201,7 +201,7 @@ def _why(rule: Rule, totals: Totals) -> str:
         return ABSENT[rule.metric]
     if rule.metric.endswith("_tokens_per_s"):
         return _UNCOUNTED
-    return f"{totals.failed} of {totals.requests} requests failed, and count as ones that last for ever"
+    return f"{totals.failed} of {totals.requests} requests failed; failed requests count as infinite latency"
 
 
 def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float | None:

@@ -121,8 +121,8 @@ class Totals:
             self.cacheable_tokens += record.prompt_tokens
 
     def _is_good(self, record: Record) -> bool:
-        """Whether a request met every bound. There is no time between the tokens of a single one, which is no miss; of several that came in one piece
-        it is unknown, so that nobody can say that the bound was met."""
+        """Whether a request met every bound. TPOT does not apply to answers of one token. A latency that is unknown, such as that of several tokens in one
+        event, counts as a miss."""
         for name, bound in self.bounds.items():
             value = _of(record, name)
             if value is None and record.output_tokens is not None and record.output_tokens < 2:

@@ -23,7 +23,7 @@ GROUPS = {
     "networking.k8s.io": r"^networkpolicies$",
     "cilium.io": r"policies$",  # the group also has an object for each pod
 }
-# Where another rule judges: kinds by what they do, not by what they name.
+# Kinds that other rules handle.
 ELSEWHERE = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "Gateway", "NetworkPolicy", "InferencePool", "ListenerSet", "XListenerSet")
 # Istio's kinds that concern every pod of their namespace where they select none; in the root namespace every pod of the mesh.
 NAMESPACE_WIDE = (

@@ -181,8 +181,8 @@ LOGS = (
 FOLLOW_DRIVER = frozenset({"V7", "exception"})
 DRIVER = "V6"
 
-# Codes of LOGS of which the next run of the container may know nothing: what another part causes that may still be starting, what others use at the moment,
-# and lines that name no cause.
+# Codes of LOGS that a restart of the container may clear: caused by a part that may still be starting, or by what others use at the moment, and lines that name
+# no cause.
 PASSING = frozenset(
     {
         "dns",

@@ -66,7 +66,7 @@ _NATIVE = re.compile(
     r"|(?:free\(\)|malloc\(\)|realloc\(\)|munmap_chunk\(\)): [a-z]|double free or corruption|corrupted (?:size|double-linked)"
     r"|(?:Segmentation fault|Bus error|Illegal instruction|Aborted)(?: \(core dumped\)|\Z)"
 )
-# A program that says this before an exception goes on.
+# Prefixes of exceptions that the program survives.
 _HARMLESS = ("Exception ignored in", "Exception in ASGI application", "exception was never retrieved")
 _SERVES = "Application startup complete."
 # Parts of messages, in lower case.

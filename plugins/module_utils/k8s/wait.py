@@ -169,7 +169,7 @@ class Wait:
             return known
         pods = self.observer.pods(obj)
         for key, count in pod_failures.restart_counts(pods).items():
-            # Restarts during the wait count: all of a pod that is created during it, the further ones of a pod that existed.
+            # Only restarts during this wait count: all those of a pod that is created during it, the later ones of a pod that existed before.
             self._restarts.setdefault(key, count if not self._contexts.get(ref) else 0)
         for pod in pods:
             for entry in pod_failures.containers(pod):
@@ -195,7 +195,7 @@ class Wait:
             return
         stamp, log = self.observer.stamped_log(pod, text(entry.get("name")), LOG_LINES, previous=True) if ended.get("exitCode") else ("", "")
         error = node_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
-        # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
+        # The status of a pod lags its log, so that one run's log can be read twice; the timestamps tell.
         if error and error == before.error and (not stamp or stamp != before.stamp):
             ended_by = pod_failures.end_failure(log)
             self._again[key] = ended_by.what if ended_by else error

@@ -112,12 +112,12 @@ class Prober(ProbeTraffic):
             sent += 1
             cached.append(reply.completion.cached_tokens)
             # The picker records the first prefix after its answer.
-            self._clock.sleep(self._told(self._limits.gap * 4, begun) if number == 0 else self._limits.gap)
+            self._clock.sleep(self._index_delay(self._limits.gap * 4, begun) if number == 0 else self._limits.gap)
         self.seen["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
 
-    def _told(self, usual: float, begun: float) -> float:
-        """Seconds until an endpoint picker has heard of a prefix, `usual` or as long as the server took for it: a slow one sends its events late as well."""
+    def _index_delay(self, usual: float, begun: float) -> float:
+        """Seconds to wait until the prefix index has a prefix: `usual`, or the time of its request, since a slow server sends its events late as well."""
         return max(usual, min(self._clock.now() - begun, self._limits.settle))
 
     def _roam(self, before: Counts) -> Counts:

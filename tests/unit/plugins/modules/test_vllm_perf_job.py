@@ -180,7 +180,7 @@ def test_files_go_along(call, tmp_path):
                 )
             },
             {},
-            "it said last: concurrency 2: 4 s",
+            "Last line of its log: concurrency 2: 4 s",
         ),
         (
             {

@@ -128,9 +128,9 @@ def test_what_was_found_and_whether_it_is_met(name, bound, answered, failed, fou
 @pytest.mark.parametrize(
     ("name", "answered", "failed", "gaps", "why"),
     [
-        ("itl_p99_ms", 8, 2, [0.1], "2 of 10 requests failed, and count as ones that last for ever"),
+        ("itl_p99_ms", 8, 2, [0.1], "2 of 10 requests failed; failed requests count as infinite latency"),
         ("itl_p99_ms", 8, 2, [], slo.ABSENT["itl"]),
-        ("ttft_p99_ms", 8, 2, [], "2 of 10 requests failed, and count as ones that last for ever"),
+        ("ttft_p99_ms", 8, 2, [], "2 of 10 requests failed; failed requests count as infinite latency"),
         ("ttft_p99_ms", 0, 2, [], "no request succeeded"),
         ("ttft_p99_ms", 0, 0, [], "no request was due"),
         ("ttft_p99_ms", 8, 0, [], None),

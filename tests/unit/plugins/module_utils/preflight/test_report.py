@@ -107,7 +107,7 @@ def openshift(version: str, group: str, **more: t.Any) -> Facts:
 
 
 def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
-    """An istiod of a version, of a release of Helm's, in a namespace that bears some labels."""
+    """An istiod Deployment with this version, Helm release and namespace labels."""
     container = {**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": f"registry.example.com/istio/pilot:{version}"}
     made = {**ISTIOD["metadata"], "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "istio-system"}}
     return {
