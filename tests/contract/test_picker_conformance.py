@@ -144,7 +144,7 @@ def picker(api: ApiServer, name: str, place: Deployed, folder: Path, again: dict
         yield places
 
 
-# What each real endpoint picker fails, measured on 2026-11-23; docs/platforms.md says it too.
+# What each real endpoint picker fails, measured on 2026-11-23; docs/conformance.md says it too.
 FAILS = {
     "epp": {"no_body_subset"},
     "epp-gie": {"no_body_subset"},
@@ -351,7 +351,7 @@ def test_a_user_runs_the_playbook_against_any_endpoint_picker(api: ApiServer, tm
 
 
 def test_the_page_says_what_was_measured() -> None:
-    page = (plays.ROOT / "docs/platforms.md").read_text(encoding="utf-8")
+    page = (plays.ROOT / "docs/conformance.md").read_text(encoding="utf-8")
     names = list(FAILS)
     for check in CHECKS:
         cells = ["**failed**" if check.name in FAILS[name] | FAILS_OF_PORTS[name] | FAILS_BEHIND_ENVOY[name] else "passed" for name in names]

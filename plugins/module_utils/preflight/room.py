@@ -179,7 +179,7 @@ def _no_device(wanted: Facts, devices: list[str], rooms: list[Facts]) -> Preflig
     if not devices:
         return PreflightFinding("nodes/none", f"No node is there for {wanted['service']}.", "none", "a node", "Add nodes.")
     others = sorted({name for room in rooms for name in room["all"] if "/" in name and name not in devices})
-    how = "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator."
+    how = "Add nodes with accelerators, or install their device plugin: see docs/gpus.md."
     return PreflightFinding(
         "accelerators/none",
         f"No node has {' and '.join(lacking)}, which {wanted['service']} needs.",

@@ -37,7 +37,7 @@ def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
 
 
 def test_the_file_in_the_documentation_is_the_one_that_is_written(root: Path) -> None:
-    text = (root / "docs/platforms.md").read_text(encoding="utf-8")
+    text = (root / "docs/permissions.md").read_text(encoding="utf-8")
     printed = list(yaml.safe_load_all(re.search(r"```yaml\n(apiVersion: v1\nkind: ServiceAccount.*?)```", text, re.DOTALL).group(1)))
     user = yaml.safe_load((root / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
     known = {name: value for name, value in user.items() if "{{" not in str(value)}
