@@ -29,7 +29,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Hundreds of processes load the same modules: what Python compiles is kept, also where a container's environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help site inventory validate down test nightly lint unit molecule sanity generate bench clean
+.PHONY: help site inventory validate down test nightly lint unit molecule sanity generate docs bench clean
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,14 @@ sanity: $(VENV)/.ready ## ansible-test sanity
 
 generate: $(VENV)/.ready ## Write argument specs, role READMEs and docs from their sources
 	@python tools/generate.py
+
+artifacts/docs/.ready: docs/site/requirements.txt
+	@$(PYTHON) -m venv --clear artifacts/docs
+	artifacts/docs/bin/pip install --quiet --disable-pip-version-check -r docs/site/requirements.txt
+	touch $@
+
+docs: $(VENV)/.ready artifacts/docs/.ready ## Build the site of the documentation, strictly: artifacts/site/html/index.html
+	@PATH="$$PATH:$(CURDIR)/artifacts/docs/bin" artifacts/docs/bin/python tools/site.py artifacts/site
 
 bench: $(VENV)/.ready ## Run every benchmark; each ends with a line NAME: ours=X peer=Y ratio=Z
 	@failed=; for each in tests/benchmarks/*; do [ ! -x "$$each" ] || [ ! -f "$$each" ] || "$$each" || failed="$$failed $$each"; done; \

@@ -56,7 +56,8 @@ MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
 
 def option(field: Field) -> dict[str, t.Any]:
     """One option of an argument spec."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", field.description)
+    # Options beside this one, or within it, are no options of the role.
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"O\((?!llm_d_)", "C(", field.description))
     spec: dict[str, t.Any] = {"description": sentences, **argument_type(field)}
     if field.required:
         spec["required"] = True

@@ -396,7 +396,7 @@ def presets() -> str:
     lines += ["`disaggregated` uses the same scorers for prefill and decode servers.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
     lines += ["Where a release line lacks a preset, the table names the one to use instead.", "", ROUND_ROBIN_NOTE, ""]
-    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md).", "", *_STICKY.splitlines(), "", "# Profiles (`profile`)", ""]
+    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md).", "", *_STICKY.splitlines(), "", "## Profiles (`profile`)", ""]
     lines += ["Options of a whole model service by name, for a service that names the profile. What the service says itself comes first."]
     lines += ["`llm_d_profiles` defines profiles of your own, which look the same.", ""]
     lines += table(["profile", "options"], [[code(name), code(json.dumps(part).replace('"', ""))] for name, part in PROFILES.items()])

@@ -158,9 +158,9 @@ def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:
     api.apply(f"{DEPLOYMENTS}/a-decode", "", deployment("a-decode", OURS))
     before = copy.deepcopy(api.kept)
     _status, said = run(api, tmp_path, *IMITATE, llm_d_scheduler_overrides={"a": {"preset": "queue"}}, llm_d_benchmark={"services": ["a"]})
-    assert "imitate | Look up the server of the simulator" in said and {path: item for path, item in api.kept.items() if path in before and "pods" not in path} == {
-        path: item for path, item in before.items() if "pods" not in path
-    }
+    assert "imitate | Look up the server of the simulator" in said and {
+        path: item for path, item in api.kept.items() if path in before and "pods" not in path
+    } == {path: item for path, item in before.items() if "pods" not in path}
     assert f"{DEPLOYMENTS}/a-imitation-decode" not in api.kept, "it was there, and is deleted"
     api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] = theirs = deployment("a-imitation-decode", THEIRS)
     status, said = run(api, tmp_path, *IMITATE)

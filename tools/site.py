@@ -1,0 +1,125 @@
+#!/usr/bin/env python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build the site of the documentation: tools/site.py FOLDER, a new folder. `make docs` installs what it needs.
+
+Its pages are README.md, docs/*.md, and the reference that antsibull-docs writes of modules, roles, filters and lookups. Needs no network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools.public_plugins import PUBLIC
+
+ROOT = Path(__file__).resolve().parent.parent
+COLLECTION = "llm_d.inference"
+# The pages by the part of the site, in the order of its menu.
+PARTS = {
+    "Start": ("your-cluster", "local-cluster", "openshift", "gke", "awx", "jobs"),
+    "Deploy": (
+        *("platforms", "presets", "endpoint-picker", "engines", "pods", "caches", "adapters", "warm-up", "routes", "autoscaling", "gpus", "secrets"),
+        *("permissions", "air-gap", "second-deployment", "fleets"),
+    ),
+    "Operate": ("playbooks", "claims", "live-change", "upgrade", "removal", "monitoring", "troubleshooting"),
+    "Measure": ("benchmark", "performance", "compare", "calibration", "conformance"),
+    "Reference": ("user-file", "endpoint-picker-parameters", "plugins", "reference/index", "versions", "coverage", "glossary"),
+    "Contribute": ("architecture", "developer-guide", "contributing"),
+}
+# Of the reference, beside the modules for playbooks of users.
+OTHERS = {
+    "Roles": [
+        f"{name}_role"
+        for name in (
+            *("prerequisites", "gpu_operator", "gateway_provider", "gaie_scheduler", "model_service", "validation", "benchmark", "compare", "calibrate"),
+            *("canary", "conformance", "diagnose", "local_cluster"),
+        )
+    ],
+    "Filters, lookups and callbacks": ["scorer_config_filter", "plan_lookup", "summary_callback", "fleet_callback", "environment_variables"],
+}
+_PUBLIC = "What you use in playbooks of your own. Options and results change in a major release only, and are deprecated before that."
+_INTERNAL = "These belong to the roles. Their options and results may change in any release."
+_LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
+
+
+def assemble(folder: Path) -> None:
+    """Write the sources of the site into a new folder."""
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.yml", "site"))
+    shutil.copytree(ROOT / "docs/site", folder, dirs_exist_ok=True)
+    for source, name in (("README.md", "index.md"), ("CONTRIBUTING.md", "contributing.md")):
+        (folder / name).write_text((ROOT / source).read_text(encoding="utf-8"), encoding="utf-8")
+    repository = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["repository"]
+    for page in folder.glob("*.md"):
+        page.write_text(_linked(page, repository), encoding="utf-8")
+    menu = [f"```{{toctree}}\n:caption: {part}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n" for part, pages in PARTS.items()]
+    with (folder / "index.md").open("a", encoding="utf-8") as index:
+        index.write("\n" + "\n".join(menu))
+
+
+def _linked(page: Path, repository: str) -> str:
+    """The text of a page with the links of the site."""
+    home = ROOT if page.name in ("index.md", "contributing.md") else ROOT / "docs"
+    return _LINK.sub(lambda found: found[1] + _target(found[2], home, repository), page.read_text(encoding="utf-8"))
+
+
+def _target(link: str, home: Path, repository: str) -> str:
+    """Where a link of a document leads in the site: to a page, to the reference of a role, or into the repository."""
+    path = (home / link).resolve().relative_to(ROOT)
+    if path.parent == Path("docs") and path.suffix in (".md", ".json"):
+        return path.name
+    if str(path) in ("README.md", "CONTRIBUTING.md"):
+        return {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}[str(path)]
+    if path.parts[0] == "roles" and path.name == "README.md":
+        return f"reference/{path.parts[1]}_role.rst"
+    if path.parts[0] == "docs" and path.suffix != ".yml":
+        return str(path.relative_to("docs"))
+    return f"{repository}/blob/main/{path}"
+
+
+def reference(folder: Path) -> None:
+    """The pages of modules, roles, filters and lookups. Raises CalledProcessError."""
+    folder.mkdir(mode=0o750)
+    command = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", str(folder), COLLECTION]
+    subprocess.run(command, check=True)
+    (folder / "index.rst").unlink()
+    for page in folder.glob("*.rst"):  # the theme has the contents of each page beside it
+        page.write_text(page.read_text(encoding="utf-8").replace(".. contents::\n   :local:\n   :depth: 1\n", ""), encoding="utf-8")
+    pages = {path.stem for path in folder.glob("*.rst")}
+    shown = {**{group: [f"{name}_module" for name in names] for group, names in PUBLIC.items()}, **OTHERS}
+    parts = [f"# Modules, roles and plugins\n\n{_PUBLIC}\n"]
+    parts += [f"## {group}\n\n{_contents(sorted(names))}" for group, names in shown.items()]
+    inner = sorted(pages - {name for names in shown.values() for name in names})
+    (folder / "index.md").write_text("\n".join([*parts, f"## Internal\n\n{_contents(['internal'])}"]), encoding="utf-8")
+    (folder / "internal.md").write_text(f"# Internal modules, roles and plugins\n\n{_INTERNAL}\n\n{_contents(inner)}", encoding="utf-8")
+
+
+def _contents(pages: list[str]) -> str:
+    listed = "\n".join(pages)
+    return f"```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+
+
+def main() -> None:
+    """Build the site into the folder of the command line."""
+    out = Path(sys.argv[1]).resolve()
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    assemble(out / "source")
+    reference(out / "source/reference")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-b", "html", str(out / "source"), str(out / "html")]
+    done = subprocess.run(command, check=False, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    print(f"The site: {out / 'html/index.html'}")
+
+
+if __name__ == "__main__":
+    main()
