@@ -32,7 +32,7 @@ PARTS = {
     ),
     "Operate": ("playbooks", "claims", "live-change", "upgrade", "removal", "monitoring", "troubleshooting"),
     "Measure": ("benchmark", "performance", "compare", "calibration", "conformance"),
-    "Reference": ("user-file", "endpoint-picker-parameters", "plugins", "reference/index", "versions", "coverage", "glossary"),
+    "Reference": ("user-file", "endpoint-picker-parameters", "plugins", "reference/index", "versions", "coverage", "support", "glossary"),
     "Contribute": ("architecture", "developer-guide", "contributing"),
 }
 # Of the reference, beside the modules for playbooks of users.
