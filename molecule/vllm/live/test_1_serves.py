@@ -14,12 +14,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_
 from live_stack import NAMESPACE, Stack, call
 from real import INVENTORY, asked, counted
 
-# In README.md a request, and on the line below it what it prints.
+# In docs/local-cluster.md a request, and on the line below it what it prints.
 SHOWN = re.compile(r"/v1/chat/completions .*\n +-d '(\{.*\})' \| jq -r \.choices\[0\]\.message\.content\n(.+)\n")
 
 
-def test_the_question_of_the_readme_is_answered_as_it_shows(stack: Stack) -> None:
-    shown = SHOWN.search((plays.ROOT / "README.md").read_text(encoding="utf-8"))
+def test_the_question_of_the_guide_is_answered_as_it_shows(stack: Stack) -> None:
+    shown = SHOWN.search((plays.ROOT / "docs/local-cluster.md").read_text(encoding="utf-8"))
     assert shown
     status, _headers, content = call(f"{stack.url('chat')}/v1/chat/completions", json.loads(shown[1]), timeout=120)
     assert status == 200, content
@@ -74,7 +74,7 @@ def test_every_claim_holds(stack: Stack, tmp_path: Path) -> None:
     claims = {claim["id"]: claim["ok"] for claim in verdict["claims"]}
     assert claims and all(claims.values()), claims
     assert {"chat/sticky", "chat/cached", "chat/spread"} <= set(claims), "what only traffic proves is among them"
-    assert f"{len(claims)} of {len(claims)} claims" in (plays.ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{len(claims)} of {len(claims)} claims" in (plays.ROOT / "docs/local-cluster.md").read_text(encoding="utf-8")
 
 
 def test_a_measurement_through_the_gateway(stack: Stack, tmp_path: Path) -> None:
