@@ -103,7 +103,7 @@ def json_schema() -> str:
         "additionalProperties": False,
         "$defs": {"template": {"type": "string", "pattern": "\\{[{%]"}, **{name: _json_object(fields) for name, fields in OBJECTS.items()}},
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(document, indent=0) + "\n"
 
 
 def _json_field(field: Field) -> dict[str, t.Any]:

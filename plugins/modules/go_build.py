@@ -13,7 +13,7 @@ author:
 description:
   - Builds programs from folders that hold a C(go.mod) and a C(go.sum), and copies files such as charts and
     CustomResourceDefinitions out of the Go modules named there.
-  - Each result has a stamp with the hash of its inputs (sources, lock files, flags, compiler), so a second run does nothing.
+  - Each result has a stamp with the hash of its inputs (sources, versions of modules, flags, compiler), so a second run does nothing.
   - Runs on the control node and displays its progress.
 options:
   cache:

@@ -24,7 +24,8 @@ from threading import Thread
 
 from ..common import programs
 
-SOURCE_SUFFIXES = (".go", "go.mod", "go.sum")
+# go.mod has the version of each module; go.sum, which all programs share, only what proves that these are what they were.
+SOURCE_SUFFIXES = (".go", "go.mod")
 
 
 class BuildError(Exception):
@@ -42,7 +43,7 @@ class Binary:
     gcflags: tuple[str, ...] = ()
 
     def fingerprint(self, go_version: str) -> str:
-        """The hash of all inputs: sources, lock files, flags and compiler."""
+        """The hash of all inputs: sources, versions of modules, flags and compiler."""
         digest = hashlib.sha256(json.dumps([self.package, self.ldflags, self.gcflags, go_version]).encode())
         for path in sorted(Path(self.source).rglob("*")):
             if path.is_file() and path.name.endswith(SOURCE_SUFFIXES):
@@ -61,9 +62,10 @@ class Asset:
     template: str = ""
     substitute: tuple[tuple[str, str], ...] = ()
 
-    def fingerprint(self, lock: str) -> str:
-        """The hash of all inputs: the module's locked version and how it is copied."""
-        wanted = [line for line in lock.splitlines() if line.startswith(self.module + " ")]
+    def fingerprint(self) -> str:
+        """The hash of all inputs: the module's version and how it is copied."""
+        versions = (Path(self.source) / "go.mod").read_text(encoding="utf-8")
+        wanted = [line for line in versions.splitlines() if self.module in line.split()]
         return hashlib.sha256(json.dumps([wanted, self.module, self.path, self.dest, self.template, self.substitute]).encode()).hexdigest()
 
 
@@ -86,7 +88,7 @@ class Builder:
 
     def stale_assets(self, assets: list[Asset]) -> list[Asset]:
         """The assets that are missing or come from another module version."""
-        return [each for each in assets if self._stamp("assets/" + each.dest) != each.fingerprint(self._lock(each)) or not self._asset_path(each).exists()]
+        return [each for each in assets if self._stamp("assets/" + each.dest) != each.fingerprint() or not self._asset_path(each).exists()]
 
     def path(self, name: str) -> Path:
         """The path of the binary of that name."""
@@ -137,7 +139,7 @@ class Builder:
             _fill(partial / asset.template, dict(asset.substitute))
         _remove(target)
         partial.rename(target)
-        self._write_stamp("assets/" + asset.dest, asset.fingerprint(self._lock(asset)))
+        self._write_stamp("assets/" + asset.dest, asset.fingerprint())
 
     def _fetch(self, binaries: list[Binary]) -> None:
         for each in binaries:
@@ -176,9 +178,6 @@ class Builder:
         if done.returncode:
             raise BuildError(f"`go {' '.join(arguments)}` in {cwd} failed: {done.stderr.strip()[-800:]}")
         return done.stdout
-
-    def _lock(self, asset: Asset) -> str:
-        return (Path(asset.source) / "go.sum").read_text(encoding="utf-8")
 
     def _asset_path(self, asset: Asset) -> Path:
         return self.cache / "assets" / asset.dest

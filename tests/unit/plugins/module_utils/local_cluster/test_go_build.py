@@ -53,7 +53,6 @@ def output_of(path):
     lambda binary, source: dataclasses.replace(binary, gcflags=("all=-l",)),
     lambda binary, source: (source / "main.go").write_text(PROGRAM + "\n", encoding="utf-8"),
     lambda binary, source: (source / "go.mod").write_text("module other.invalid/hello\n\ngo 1.20\n", encoding="utf-8"),
-    lambda binary, source: (source / "go.sum").write_text("a v1.0.0 h1:x=\n", encoding="utf-8"),
     lambda binary, source: (source / "more.go").write_text("package main\n", encoding="utf-8"),
     lambda binary, source: (source / "main.go").rename(source / "start.go"),
 ])  # fmt: skip
@@ -68,7 +67,8 @@ def test_the_compiler_is_an_input_and_where_the_checkout_lies_is_not(binary, tmp
     before = binary.fingerprint("go1.26.8")
     assert binary.fingerprint("go1.26.9") != before
     os.utime(Path(binary.source, "main.go"), (0, 0))
-    Path(binary.source, "README.md").write_text("no input", encoding="utf-8")
+    for name in ("README.md", "go.sum"):
+        Path(binary.source, name).write_text("no input", encoding="utf-8")
     shutil.copytree(binary.source, tmp_path / "elsewhere")
     assert dataclasses.replace(binary, source=str(tmp_path / "elsewhere")).fingerprint("go1.26.8") == before
 
@@ -197,8 +197,8 @@ class HereBuilder(go_build.Builder):
 
 @needs_go
 def test_an_asset_is_copied_filled_in_and_copied_again_for_another_version(asset, tmp_path):
-    lock = Path(asset.source, "go.sum")
-    lock.write_text("example.invalid/far v1.0.0 h1:x=\nexample.invalid/more v1.0.0 h1:y=\n", encoding="utf-8")
+    versions = Path(asset.source, "go.mod")
+    versions.write_text("require (\n\texample.invalid/far v1.0.0\n\texample.invalid/more v1.0.0 // indirect\n)\n", encoding="utf-8")
     builder = HereBuilder(str(tmp_path / "cache"), GO)
     for _each in range(2):  # over what is there, too
         builder.copy(asset)
@@ -206,9 +206,9 @@ def test_an_asset_is_copied_filled_in_and_copied_again_for_another_version(asset
         assert (chart / "values.yaml").read_text(encoding="utf-8") == "image: a/b:v1\nkeep: ${Other}\n"
         assert sorted(os.listdir(chart)) == ["templates", "values.yaml"] and os.listdir(chart.parent) == ["it"]
     assert builder.stale_assets([asset]) == []
-    lock.write_text("example.invalid/far v1.0.0 h1:x=\nexample.invalid/more v1.1.0 h1:z=\n", encoding="utf-8")
+    versions.write_text("require (\n\texample.invalid/far v1.0.0\n\texample.invalid/more v1.1.0 // indirect\n)\n", encoding="utf-8")
     assert builder.stale_assets([asset]) == []
-    lock.write_text("example.invalid/far v1.0.1 h1:w=\n", encoding="utf-8")
+    versions.write_text("require example.invalid/far v1.0.1\n", encoding="utf-8")
     assert builder.stale_assets([asset]) == [asset]
     with pytest.raises(go_build.BuildError, match="has no charts/none; check the version in "):
         builder.copy(dataclasses.replace(asset, path="charts/none"))
