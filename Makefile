@@ -21,6 +21,9 @@ MARKED ?= not rest and not timing
 SKIPS ?=
 # Of tests/nightly.yml only these: ONLY=faults,vllm
 ONLY ?=
+# What `make release` makes, and the key of GnuPG that signs it; by default the first secret one.
+VERSION ?=
+KEY ?=
 VENV := .venv
 comma := ,
 # Ansible must find this checkout's own commands and configuration wherever make was started.
@@ -29,7 +32,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Hundreds of processes load the same modules: what Python compiles is kept, also where a container's environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help site inventory validate down test nightly lint unit molecule sanity generate docs bench clean
+.PHONY: help site inventory validate down test nightly lint unit molecule sanity generate docs release bench clean
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +94,10 @@ artifacts/docs/.ready: docs/site/requirements.txt
 
 docs: $(VENV)/.ready artifacts/docs/.ready ## Build the site of the documentation, strictly: artifacts/site/html/index.html
 	@PATH="$$PATH:$(CURDIR)/artifacts/docs/bin" artifacts/docs/bin/python tools/site.py artifacts/site
+
+release: $(VENV)/.ready ## Make the files of a release, signed, and publish nothing: make release VERSION=1.0.0 KEY=me@example.com
+	@$(if $(VERSION),,echo "Which version? make release VERSION=1.0.0" >&2; exit 2)
+	python tools/release.py $(VERSION) $(if $(KEY),--key $(KEY))
 
 bench: $(VENV)/.ready ## Run every benchmark; each ends with a line NAME: ours=X peer=Y ratio=Z
 	@failed=; for each in tests/benchmarks/*; do [ ! -x "$$each" ] || [ ! -f "$$each" ] || "$$each" || failed="$$failed $$each"; done; \

@@ -10,7 +10,7 @@ type: aggregate
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: One page for all clusters of an inventory
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Where the inventory has more than one host, each a cluster, ends a run of a playbook of this collection with a table that has one line for each cluster.
   - After a run that validates, writes the same as C(fleet/index.html) and C(fleet/fleet.json) into the folder of artifacts,

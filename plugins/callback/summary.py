@@ -10,7 +10,7 @@ type: aggregate
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: The last lines of a run
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They say what was found, what failed
     and why, where the stack answers, and where the reports are.

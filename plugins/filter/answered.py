@@ -9,7 +9,7 @@ name: answered
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: A variable of the inventory with the answers to a survey in it
-version_added: 0.2.0
+version_added: 1.0.0
 description:
   - For playbooks that a survey of AWX starts. An answer that is left empty keeps what the inventory has.
   - Answers stay texts. The roles take booleans, numbers and lists from them.

@@ -9,7 +9,7 @@ name: only_service
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: The plan of one service alone
-version_added: 0.2.0
+version_added: 1.0.0
 description:
   - For the role P(llm_d.inference.compare#role).
   - With it as their plan, roles neither apply nor prune the other services.

@@ -9,7 +9,7 @@ name: report_config_map
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: The ConfigMap that keeps the files of a report
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Takes the head of a ConfigMap and returns its definition with the files as data, as many of them, in their order, as it may hold.
   - The annotation C(llm-d.ai/left-out) names the others.

@@ -9,7 +9,7 @@ name: scorer_config
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Turn a scheduler block into the configuration of an endpoint picker
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Builds the C(EndpointPickerConfig) of a release line from a scheduler block (a preset, scorers with weights by alias, or raw plugins and profiles), with
     what it requires of the rest of the deployment, and explains a decision for a table of servers.

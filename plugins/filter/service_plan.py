@@ -9,7 +9,7 @@ name: service_plan
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Derive the whole deployment from a dictionary of llm_d_* variables
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Takes a dictionary of C(llm_d_*) variables, rejects mistakes, and returns one dictionary with every name, label, port,
     image and flag of the deployment.

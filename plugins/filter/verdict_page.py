@@ -9,7 +9,7 @@ name: verdict_page
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Show a verdict as a web page
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Takes a verdict and returns an HTML page with each claim, its evidence, its remedy and the time it took. It has no scripts or external resources.
 options:

@@ -9,7 +9,7 @@ name: verdict_table
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Show a verdict as text
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Takes a verdict and returns lines of text, one for each claim, then the outcome, then a C(curl) line for each endpoint.
 options:

@@ -9,7 +9,7 @@ name: image_digests
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: The digests of images, as their registries have them now
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Asks the registry of each image for the digest of its tag, several at a time and for at most 8 seconds each.
   - Fails with all images whose digest is not known.

@@ -9,7 +9,7 @@ name: plan
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Derive the whole deployment from the llm_d_* variables
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads every variable of the host whose name begins with C(llm_d_), rejects mistakes, and returns one dictionary with
     every name, label, port, image and flag of the deployment.

@@ -9,7 +9,7 @@ name: run_folder
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: A folder for the temporary files of a task, which the next run removes
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Returns the path of a folder that ends with the task. If the task is interrupted, the next run of a playbook of this collection removes the folder.
   - M(kubernetes.core.helm) writes values and a copy of the kubeconfig to temporary files, which an interruption leaves behind.

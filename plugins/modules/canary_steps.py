@@ -9,7 +9,7 @@ module: canary_steps
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Compute the steps in which requests move to another service or model
-version_added: 0.2.0
+version_added: 1.0.0
 description:
   - For the role P(llm_d.inference.canary#role).
   - Takes the weights of C(route.weights) and C(model.aliases) in the C(llm_d_*) variables of the host, and returns what the deployment is in each step.

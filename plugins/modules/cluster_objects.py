@@ -10,7 +10,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_objects
 short_description: Apply or delete a list of objects in one call
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
@@ -61,7 +61,7 @@ options:
     type: str
     choices: [fail, report]
     default: fail
-    version_added: 0.2.0
+    version_added: 1.0.0
   skip_forbidden:
     description: With O(owned_by), whether objects that the account may not read are left out, as someone else's.
     type: bool

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_preflight
 short_description: Check whether a cluster meets the needs of a deployment
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
@@ -32,7 +32,7 @@ options:
       - The planned deployment in short, as the role P(llm_d.inference.prerequisites#role) computes it, to compare with the one of this instance that is there.
       - Without it nothing is compared.
     type: dict
-    version_added: 0.2.0
+    version_added: 1.0.0
   credentials:
     description: Credentials of image registries, in addition to those in the pull Secrets.
     type: list
@@ -55,12 +55,12 @@ options:
     description: Versions of collections on the controller by name. One that is known to be broken, alone or with the version of Helm, is reported.
     type: dict
     default: {}
-    version_added: 0.2.0
+    version_added: 1.0.0
   refuse:
     description: Whether the task fails for what is missing. It fails in any case where the API server is not reached.
     type: bool
     default: true
-    version_added: 0.2.0
+    version_added: 1.0.0
   timeout:
     description: Seconds to wait for what is missing, which is checked again meanwhile. V(0) reports it at once.
     type: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cluster_record
 short_description: Read the record of an instance, and find what the user's file no longer asks for
-version_added: 0.2.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: conformance_suite
 short_description: Run the conformance suite of the Gateway API inference extension
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

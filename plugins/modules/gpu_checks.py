@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: gpu_checks
 short_description: Run a test pod on each pool of GPUs and check their metrics
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

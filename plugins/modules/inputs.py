@@ -9,7 +9,7 @@ module: inputs
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Check the llm_d_* variables and the options of roles before anything is changed
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads every variable of the host whose name begins with C(llm_d_) and fails with all mistakes at once.
   - So are options of roles and playbooks that do not exist, or hold a text that is no boolean, number or list where one is meant, and paths to write to

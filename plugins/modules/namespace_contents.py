@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: namespace_contents
 short_description: Find what keeps namespaces from being deleted
-version_added: 0.2.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: picker_conformance
 short_description: Check whether a running endpoint picker keeps the Endpoint Picker Protocol
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

@@ -9,7 +9,7 @@ module: role_facts
 author:
   - llm_d.inference contributors (@llm-d)
 short_description: Compute the plan, the state and the object definitions of a role once
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - The first task of each role calls it and registers the result, which all later tasks read.
   - A variable is evaluated again at every use, and a large value passes through Ansible's templating each time. A registered result is neither.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: stack_secrets
 short_description: Create the Secrets of the user's values
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: stack_use
 short_description: Refuse to remove a gateway or a claim that others use
-version_added: 0.2.0
+version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,8 +40,26 @@ def test_it_holds_what_it_needs_and_no_more(installed: Path) -> None:
     home = installed / "ansible_collections/llm_d/inference"
     for needed in ("MANIFEST.json", "FILES.json", "meta/runtime.yml", "plugins/lookup/plan.py", "roles/gpu_operator/tasks/main.yml", "playbooks/preflight.yml"):
         assert (home / needed).exists(), needed
-    for foreign in (".git", ".venv", "collections", "artifacts"):
+    for foreign in (".git", ".venv", "collections", "artifacts", "tests", "molecule", "tools", "changelogs/fragments", "docs/site", "Makefile"):
         assert not (home / foreign).exists(), foreign
+
+
+def test_its_archive_is_small(installed: Path) -> None:
+    (archive,) = installed.parent.glob("*.tar.gz")
+    assert 500_000 < archive.stat().st_size <= 1_500_000, f"{archive.stat().st_size} bytes"
+
+
+def test_its_documents_lead_to_what_is_in_it(installed: Path) -> None:
+    home, lost = installed / "ansible_collections/llm_d/inference", []
+    for document in sorted(home.rglob("*.md")):
+        links = re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", document.read_text(encoding="utf-8"))
+        lost += [f"{document.relative_to(home)}: {link}" for link in links if not (document.parent / link).exists()]
+    assert not lost
+
+
+def test_the_programs_of_the_local_cluster_share_one_go_sum(installed: Path) -> None:
+    locks = list((installed / "ansible_collections/llm_d/inference/roles/local_cluster/files/go").glob("*/go.sum"))
+    assert len(locks) > 10 and [lock.readlink() for lock in locks] == [Path("../go.sum")] * len(locks)
 
 
 def test_it_says_its_licence_and_brings_the_text(installed: Path) -> None:

@@ -13,15 +13,15 @@ from ansible_collections.llm_d.inference.plugins.module_utils.common.images impo
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.mirrors import mirror_files
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpus.gpu_checks import IMAGE
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.references import collisions, mirrored, registries, source_of
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.caches import SERVER_IMAGE
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, PYTHON_IMAGE
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, variants
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gpus import OPERATORS
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import LEADER_WORKER_SET, RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, GAUDI_REGISTRY, IMAGES, REMOVED
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+
+from tools.sbom import image_rows
 
 Facts = dict[str, t.Any]
 SIX_LINES: Facts = {"llm_d_model_services": [{"name": "llama-8b", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}}]}
@@ -30,33 +30,14 @@ NEEDED = {"none": {"name": "of-someone-else"}}
 MIRRORS: list[t.Any] = ["mirror.example.com:5000/m", {"ghcr.io": "mirror.example.com/ghcr", "docker.io": "mirror.example.com/hub"}]
 
 
-def rows() -> t.Iterator[tuple[str, str]]:
-    """(component, image) of every table."""
-    for name, release in RELEASES.items():
-        yield from ((f"{name} {key}", release[key]) for key in ("epp_image", "sidecar_image", "tokenizer_image") if release[key])
-    for name, engine in ENGINE_DEFAULTS.items():
-        yield from ((f"{name} {vendor}", image) for vendor, image in {"": engine["image"], **engine["images"]}.items())
-    for name, provider in GATEWAY_PROVIDERS.items():
-        for facts in variants(provider):
-            yield from ((f"{name} {key}", facts[key]) for key in ("controller_image", "proxy_image") if facts[key])
-        if provider["extension"]:
-            yield f"{name} extension", provider["extension"]["image"]
-    for name, operator in OPERATORS.items():
-        yield from ((f"{name} {part}", image) for part, image in operator.get("chart", {}).get("images", {}).items())
-    yield "LeaderWorkerSet", LEADER_WORKER_SET["image"].format(version="1.0.0")
-    yield "shared cache", SERVER_IMAGE
-    yield "warm-up on a schedule", PYTHON_IMAGE
-    yield "GPU test", IMAGE
-
-
-@pytest.mark.parametrize("component, image", list(rows()))
+@pytest.mark.parametrize("component, image", list(image_rows()))
 def test_every_component_has_a_source(component: str, image: str) -> None:
     assert repository_of(image) in IMAGES, f"{component}: releases/sources.py lacks {repository_of(image)}"
     assert image != repository_of(image), f"{component}: {image} has no tag"
 
 
 def test_every_source_is_used_and_names_its_page() -> None:
-    assert {repository_of(image) for _component, image in rows()} == set(IMAGES)
+    assert {repository_of(image) for _component, image in image_rows()} == set(IMAGES)
     assert all(page.startswith("https://") for page in [*IMAGES.values(), *(chart.page for chart in CHARTS.values())])
     assert set(REMOVED) <= set(IMAGES) and set(REMOVED.values()) <= set(IMAGES)
 
@@ -128,7 +109,7 @@ def test_behind_an_air_gap_nothing_is_fetched_from_elsewhere(provider: str) -> N
 
 @pytest.mark.parametrize("mirror", [None, *MIRRORS])
 def test_upstreams_name_is_found_again(mirror: t.Any) -> None:
-    for _component, image in [*rows(), ("gaudi", f"{GAUDI_REGISTRY}/gaudi-metric-exporter/metric-exporter:1")]:
+    for _component, image in [*image_rows(), ("gaudi", f"{GAUDI_REGISTRY}/gaudi-metric-exporter/metric-exporter:1")]:
         assert source_of(mirrored(image, mirror), mirror) == image
     assert source_of("registry.test/mine:1", mirror) == "registry.test/mine:1"
 
@@ -197,7 +178,7 @@ def test_the_local_cluster_has_every_registry(root: Path) -> None:
     own = [image["name"] for image in variables["__local_cluster_images"]]
     own += [image["name"] for extra in variables["__local_cluster_extra"].values() for image in extra.get("packages", extra)["images"]]
     assert sorted([*variables["__local_cluster_mirrored"], GAUDI_REGISTRY]) == sorted({*registries(), *(name.partition("/")[0] for name in own)})
-    known = {image for _component, image in rows()}
+    known = {image for _component, image in image_rows()}
     # What only tests run, such as a Prometheus, we do not deploy.
     tests = {
         image["name"] for extra in ("autoscaling", "cert_manager", "conformance", "monitoring") for image in variables["__local_cluster_extra"][extra]["images"]

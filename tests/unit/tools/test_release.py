@@ -1,0 +1,112 @@
+"""make release: files that others can check, and nothing that is published."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from tools.sbom import sbom
+
+ROOT = Path(__file__).resolve().parents[3]
+BIN = Path(sys.executable).parent
+
+
+def test_the_bill_of_materials_is_cyclonedx_and_has_all_kinds() -> None:
+    text = sbom(ROOT, "9.8.7")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    document = json.loads(text)
+    urls = [part["purl"] for part in document["components"]]
+    modules = {("/".join(filter(None, [part.get("group"), part["name"]])), part.get("version")) for part in document["components"]}
+    kinds = {url.split("/")[0] for url in urls}
+    assert kinds == {"pkg:generic", "pkg:pypi", "pkg:golang", "pkg:oci"} and len(urls) == len(set(urls)) > 1000
+    assert document["metadata"]["component"]["version"] == "9.8.7"
+    for file in (ROOT / "roles/local_cluster/files/go").glob("*/go.mod"):
+        words = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+        assert not [each for each in words if each[2:] == ["//", "indirect"] and (each[0], each[1]) not in modules], file
+
+
+class Checkout:
+    """A checkout of its own, and a home of GnuPG with one key."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "GNUPGHOME": str(home), "PATH": f"{BIN}:{os.environ['PATH']}", "GIT_CONFIG_GLOBAL": "/dev/null"}
+        names = self.run("git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).stdout.splitlines()
+        folder.mkdir()
+        subprocess.run(["cp", "--parents", "--no-dereference", *(name for name in names if os.path.lexists(ROOT / name)), str(folder)], cwd=ROOT, check=True)
+        self.run("git", "init", "--quiet")
+        self.commit()
+
+    def run(self, *command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(command, cwd=cwd or self.folder, env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def commit(self) -> None:
+        self.run("git", "add", "--all")
+        self.run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message", "a")
+
+    def release(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "tools/release.py", *arguments]
+        return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(name="checkout", scope="module")
+def _checkout(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Checkout]:
+    home = tmp_path_factory.mktemp("gpg")  # GnuPG's sockets have short names only
+    home.chmod(0o700)
+    found = Checkout(tmp_path_factory.mktemp("release") / "checkout", home)
+    yield found
+    subprocess.run(["gpgconf", "--kill", "all"], env=found.environment, check=False)
+
+
+@pytest.mark.rest
+def test_what_is_no_release_is_refused_and_changes_nothing(checkout: Checkout) -> None:
+    assert "'1.0' is not a version" in checkout.release("1.0").stderr
+    assert "GnuPG has no secret key: create one with `gpg --quick-generate-key`" in checkout.release("9.8.7").stderr
+    checkout.run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "me@example.com")
+    (checkout.folder / "README.md").write_text("changed", encoding="utf-8")
+    assert "has changes that are not committed:\n M README.md" in checkout.release("9.8.7").stderr
+    checkout.run("git", "checkout", "README.md")
+    assert not checkout.run("git", "status", "--porcelain").stdout
+
+
+@pytest.mark.rest
+def test_its_files_can_be_checked_by_those_who_install_it(checkout: Checkout, tmp_path: Path) -> None:
+    for _again in range(2):
+        done = checkout.release("9.8.7", "--key", "me@example.com")
+        assert done.returncode == 0, done.stderr
+    assert "Nothing is published" in done.stdout
+    folder = checkout.folder / "artifacts/release/9.8.7"
+    name = "llm_d-inference-9.8.7"
+    assert sorted(path.name for path in folder.iterdir()) == ["SHA256SUMS", "SHA256SUMS.asc", f"{name}.asc", f"{name}.cdx.json", f"{name}.tar.gz"]
+    checkout.run("sha256sum", "--strict", "--check", "SHA256SUMS", cwd=folder)
+    checkout.run("gpg", "--verify", "SHA256SUMS.asc", "SHA256SUMS", cwd=folder)
+    key = tmp_path / "key.gpg"
+    key.write_bytes(subprocess.run(["gpg", "--export"], env=checkout.environment, capture_output=True, check=True).stdout)
+    here = ["-p", str(tmp_path / "here")]
+    checkout.run("ansible-galaxy", "collection", "install", f"{name}.tar.gz", "--no-deps", "--offline", *here, cwd=folder)
+    signed = ["--signature", f"file://{folder}/{name}.asc", "--required-valid-signature-count", "1", "--keyring", str(key)]
+    verify = ["ansible-galaxy", "collection", "verify", "llm_d.inference:9.8.7", "--offline", *here, *signed]
+    checkout.run(*verify, cwd=folder)
+    manifest = tmp_path / "here/ansible_collections/llm_d/inference/MANIFEST.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(AssertionError, match="[Ss]ignature"):
+        checkout.run(*verify, cwd=folder)
+
+
+@pytest.mark.rest
+def test_the_checkout_has_the_version_and_its_changelog(checkout: Checkout) -> None:
+    assert checkout.release("9.8.7").returncode == 0
+    assert yaml.safe_load((checkout.folder / "galaxy.yml").read_text(encoding="utf-8"))["version"] == "9.8.7"
+    assert "## v9\\.8\\.7" in (checkout.folder / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert not list((checkout.folder / "changelogs/fragments").glob("*.yml"))
