@@ -25,7 +25,7 @@ from plugins.module_utils.releases.pod_fields import FIELDS  # noqa: E402
 from plugins.module_utils.schema.fields import FORMATS, Field, argument_type  # noqa: E402
 from plugins.module_utils.schema.pods import BLOCKS, added_fields, definition  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import controller, endpoint_picker, import_graph, manifests, patterns, pictures, public_plugins, tables  # noqa: E402
+from tools import controller, drawings, endpoint_picker, import_graph, manifests, patterns, pictures, public_plugins, tables  # noqa: E402
 from tools.manifests import BANNER  # noqa: E402
 
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
@@ -266,6 +266,7 @@ def generated() -> dict[Path, str]:
         **patterns.generated(),
         **controller.generated(),
         **pictures.generated(),
+        **drawings.generated(),
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
         text = files[spec] if path == spec else path.read_text(encoding="utf-8")

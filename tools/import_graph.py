@@ -49,11 +49,18 @@ def page() -> str:
     graph = imports()
     placed = order(graph)
     lines = [
-        "# Packages and their imports", "",
+        "# Architecture", "", "## The way of a request", "",
+        "![A client sends to the gateway, which asks the endpoint picker for a server, and sends the request there](pictures/request.svg)", "",
+        "## The way of a value", "",
+        "What `replicas: 2` of a model service passes on its way from the user's file to `spec.replicas` of a Deployment;",
+        "[CONTRIBUTING.md](../CONTRIBUTING.md#the-way-of-a-value) has the functions.", "",
+        "![The files that a value passes, and what each adds](pictures/value.svg)", "",
+        "## Packages and their imports", "",
         "Read from the imports of `plugins/module_utils`. An arrow leads from a package to one that it imports from;",
         "arrows that a longer way implies are left out.",
-        "`tests/contract/test_architecture.py` fails where an arrow leads up. What each package holds: [CONTRIBUTING.md](../CONTRIBUTING.md).", "",
-        "```mermaid", "flowchart TD", *(f"    {name} --> {other}" for name, other in direct(graph)), "```", "",
+        "`tests/contract/test_architecture.py` fails where an arrow leads up. What each package holds:",
+        "[CONTRIBUTING.md](../CONTRIBUTING.md#the-packages-of-pluginsmodule_utils).", "",
+        "![The packages, each above those that it imports from](pictures/packages.svg)", "",
         "| package | imports from |", "|---|---|",
     ]  # fmt: skip
     lines += [f"| `{name}` | {', '.join(sorted(graph[name], key=placed.index)) or 'nothing of ours'} |" for name in reversed(placed)]
