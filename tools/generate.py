@@ -39,6 +39,20 @@ MODEL_SERVICE = {
         "It returns when every server is healthy and the gateway has accepted the route.",
         "All settings come from the plan, which derives them from your C(llm_d_*) variables. See C(docs/user-file.md).",
     ],
+    "version_added": "1.0.0",
+    "author": ["llm_d.inference contributors (@llm-d)"],
+    "examples": """\
+- name: Deploy everything that serves requests
+  hosts: all
+  gather_facts: false
+  roles:
+    - role: llm_d.inference.inputs
+    - role: llm_d.inference.prerequisites
+    - role: llm_d.inference.record
+    - role: llm_d.inference.gateway_provider
+    - role: llm_d.inference.gaie_scheduler
+    - role: llm_d.inference.model_service
+""",
 }
 MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
     "model_service_plan": {"description": ["What to deploy.", "If omitted, C(lookup('llm_d.inference.plan'))."], "type": "dict"},
@@ -84,11 +98,18 @@ def secretless(name: str, spec: dict[str, t.Any]) -> dict[str, t.Any]:
     return {**spec, "no_log": False} if re.search("secret|token|key", name) else spec
 
 
+class _Dumper(manifests.Dumper):
+    """Writes texts of several lines as such."""
+
+
+_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
+
+
 def argument_spec() -> str:
     """meta/argument_specs.yml of model_service, with the whole schema of llm_d_model_services."""
     options = {**MODEL_SERVICE_OPTIONS, "llm_d_model_services": option(VARIABLES["llm_d_model_services"])}
     document = {"argument_specs": {"main": {**MODEL_SERVICE, "options": options}}}
-    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=manifests.Dumper, sort_keys=False, width=120, allow_unicode=True)
+    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
 def json_schema() -> str:
@@ -232,6 +253,7 @@ def readme(role: Path, specs: dict[str, t.Any]) -> str:
         shared = [name for name in (spec.get("options") or {}) if name.startswith("llm_d_")]
         if shared:
             lines += ["Described in [your file](../../docs/user-file.md): " + ", ".join(f"`{name}`" for name in shared) + ".", ""]
+        lines += ["```yaml", spec["examples"].rstrip(), "```", ""] if spec.get("examples") else []
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 

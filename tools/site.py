@@ -35,15 +35,14 @@ PARTS = {
     "Reference": ("user-file", "endpoint-picker-parameters", "plugins", "reference/index", "versions", "coverage", "support", "glossary"),
     "Contribute": ("architecture", "developer-guide", "contributing"),
 }
+# Roles for playbooks of users.
+ROLES = (
+    *("prerequisites", "gpu_operator", "gateway_provider", "gaie_scheduler", "model_service", "validation", "benchmark", "compare", "calibrate"),
+    *("canary", "conformance", "diagnose", "local_cluster"),
+)
 # Of the reference, beside the modules for playbooks of users.
 OTHERS = {
-    "Roles": [
-        f"{name}_role"
-        for name in (
-            *("prerequisites", "gpu_operator", "gateway_provider", "gaie_scheduler", "model_service", "validation", "benchmark", "compare", "calibrate"),
-            *("canary", "conformance", "diagnose", "local_cluster"),
-        )
-    ],
+    "Roles": [f"{name}_role" for name in ROLES],
     "Filters, lookups and callbacks": ["scorer_config_filter", "plan_lookup", "summary_callback", "fleet_callback", "environment_variables"],
 }
 _PUBLIC = "What you use in playbooks of your own. Options and results change in a major release only, and are deprecated before that."
