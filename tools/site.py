@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build the site of the documentation: tools/site.py FOLDER, a new folder. `make docs` installs what it needs.
 
-Its pages are README.md, docs/*.md, and the reference that antsibull-docs writes of modules, roles, filters and lookups. Needs no network.
+Its pages are README.md, docs/*.md, the reference that antsibull-docs writes of modules, roles, filters and lookups, and reports with pictures that headless
+Chromium takes. Needs no network.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools import report_pictures
 from tools.public_plugins import PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +33,7 @@ PARTS = {
         *("permissions", "air-gap", "second-deployment", "fleets"),
     ),
     "Operate": ("playbooks", "claims", "live-change", "upgrade", "removal", "monitoring", "troubleshooting"),
-    "Measure": ("benchmark", "performance", "compare", "calibration", "conformance"),
+    "Measure": ("benchmark", "performance", "compare", "calibration", "conformance", "reports"),
     "Reference": ("user-file", "endpoint-picker-parameters", "plugins", "reference/index", "versions", "coverage", "support", "glossary"),
     "Contribute": ("architecture", "developer-guide", "contributing"),
 }
@@ -59,6 +61,7 @@ def assemble(folder: Path) -> None:
     repository = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["repository"]
     for page in folder.glob("*.md"):
         page.write_text(_linked(page, repository), encoding="utf-8")
+    report_pictures.write(folder)
     menu = [f"```{{toctree}}\n:caption: {part}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n" for part, pages in PARTS.items()]
     with (folder / "index.md").open("a", encoding="utf-8") as index:
         index.write("\n" + "\n".join(menu))
