@@ -13,7 +13,7 @@ import nox
 # nox takes a Python from the PATH, where pyenv's shims have those of one version only.
 os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *map(str, sorted(Path.home().glob(".pyenv/versions/*/bin")))])
 
-# ansible-core, by the `ansible` package that has it, and the Pythons that run it; tests/contract/test_supported.py compares this with what users are told.
+# ansible-core, by the `ansible` package that has it, and the Pythons that run it; tests/contract/test_supported.py compares this with the documentation.
 ANSIBLE = {"2.20": "13.8.0", "2.21": "14.5.0", "2.22": "15.0.0a3"}
 MATRIX = [("2.20", "3.12"), ("2.20", "3.13"), ("2.21", "3.12"), ("2.21", "3.13"), ("2.22", "3.13")]
 PREFERRED = "2.21"  # what requirements.txt has

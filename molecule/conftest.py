@@ -1,6 +1,6 @@
-"""What live tests show: their end at once, and of one that fails what the cluster says of itself at that moment, below its traceback.
+"""Output of live tests: each test's end at once, and below the traceback of a failed one a description of the cluster at that moment.
 
-The limit of each unit test does not hold here: live tests bound what they wait for themselves.
+The time limit of unit tests does not apply: live tests bound their own waits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/awx.md as somebody follows it: its commands in a shell, against the stand-in of AWX, which runs the jobs that they start."""
+"""Runs the commands of docs/awx.md in a shell, against the stand-in of AWX, which runs the jobs that they start."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ import yaml
 from controller_api.server import Controller
 from controller_api.store import Row
 
-OURS, THEIRS = "https://github.com/llm-d/llm_d.inference.git", "https://git.example.com/stack.git"
+COLLECTION_URL, INVENTORY_URL = "https://github.com/llm-d/llm_d.inference.git", "https://git.example.com/stack.git"
 PACKAGE = "ansible==11.13.0"  # the last one with awx.awx
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", (plays.ROOT / "docs/awx.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-# Blocks that need what these tests do not have, by how they begin, and the test that has it.
+# Blocks that these tests cannot run, by their first words, and the test that runs them.
 ELSEWHERE = {
     "python3.12 -m venv": "tests/unit/plays/test_installed.py",
     "definition=": "tests/contract/test_execution_environment.py",
@@ -42,7 +42,7 @@ def awx_collection(folder: Path) -> Path:
 
 
 class Projects(c.Mapping[str, Path]):
-    """What AWX finds at the URLs of the guide: this checkout, and what was pushed to the repository of the inventory."""
+    """The projects at the URLs of the guide: this checkout, and the commits that were pushed to the repository of the inventory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._pushed = folder, folder / "git/stack.git"
@@ -50,9 +50,9 @@ class Projects(c.Mapping[str, Path]):
         self._clones = 0
 
     def __getitem__(self, url: str) -> Path:
-        if url == OURS:
+        if url == COLLECTION_URL:
             return plays.ROOT
-        if url != THEIRS:
+        if url != INVENTORY_URL:
             raise KeyError(url)
         self._clones += 1
         made = self._folder / f"clones/{self._clones}"
@@ -60,14 +60,14 @@ class Projects(c.Mapping[str, Path]):
         return made
 
     def __iter__(self) -> c.Iterator[str]:
-        return iter((OURS, THEIRS))
+        return iter((COLLECTION_URL, INVENTORY_URL))
 
     def __len__(self) -> int:
         return 2
 
 
 class Guide:
-    """A person with a shell, an empty AWX and an empty repository. kubeconfig: theirs; path: of their programs."""
+    """A reader of the guide, with a shell, an empty AWX and an empty repository. kubeconfig: for the shell; path: of additional programs."""
 
     def __init__(self, folder: Path, awx: Path, kubeconfig: str, path: str = "") -> None:
         self.folder, self.left = folder, list(BLOCKS)
@@ -94,7 +94,7 @@ class Guide:
         shutil.rmtree(self.folder / "clones", ignore_errors=True)
 
     def run(self, start: str, well: bool = True) -> str:
-        """What the block of commands that begins like this prints. well: how it has to end."""
+        """The output of the block of commands that begins with `start`. well: whether it has to succeed."""
         (block,) = [each for each in self.left if each.startswith(start)]
         self.left.remove(block)
         flow = ([0] + [each.id for each in self.rows("workflow_jobs")])[-1]
@@ -102,7 +102,7 @@ class Guide:
         return self.shell(re.sub(r'"workflow_job_id": \d+', f'"workflow_job_id": {flow}', block), well)
 
     def shell(self, commands: str, well: bool = True) -> str:
-        """What commands print, in the folder and with the variables of those before."""
+        """The output of commands, in the folder and with the variables that the commands before left."""
         state = self.folder / "state"
         before = f"source {state}" if state.exists() else f"cd {self.folder}"
         script = f"set -euo pipefail; {before}\n{commands}\n{{ export -p; echo cd $PWD; }} > {state}"
@@ -111,12 +111,12 @@ class Guide:
         return done.stdout
 
     def file(self, variables: c.Mapping[str, t.Any]) -> None:
-        """Pushes a file that is read after that of the guide, for what is not so here."""
+        """Push a file with variables that override those of the guide."""
         (self.folder / "stack/inventories/mine/group_vars/all/overrides.yml").write_text(yaml.safe_dump(dict(variables)), encoding="utf-8")
         self.shell("git add . && git commit --quiet -m Here && git push --quiet")
 
     def finished(self, kind: str) -> Row:
-        """The last one of these, once it has ended."""
+        """The last row of a kind, once it has ended."""
         (*_before, row) = self.rows(kind)
         while not row["finished"]:
             time.sleep(0.1)
@@ -126,7 +126,7 @@ class Guide:
         return list(self.api.api.store.rows[kind].values())
 
     def jobs(self) -> list[tuple[str, str]]:
-        """(name, how it ended) of all jobs."""
+        """(name, status) of all jobs."""
         return [(job.name.removeprefix("llm-d: "), job["status"]) for job in self.rows("jobs")]
 
     def ended(self) -> str:

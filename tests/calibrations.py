@@ -1,4 +1,4 @@
-"""playbooks/calibrate.yml as live tests run it. Who imports this has imported `plays` before."""
+"""Runs of playbooks/calibrate.yml for live tests. Import `plays` first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from live_stack import NAMESPACE, Stack, until
 
 
 def command(inventory: str, service: str, folder: Path, **given: t.Any) -> list[str]:
-    """The play, with other options of the role; its results go below the folder."""
+    """The command of the play, with options of the role; its results go below the folder."""
     named = {"llm_d_artifacts_dir": str(folder), "calibrate_service": service, **{f"calibrate_{name}": value for name, value in given.items()}}
     return plays.command("-i", inventory, "playbooks/calibrate.yml", "-e", json.dumps(named))
 
@@ -27,7 +27,7 @@ def imitations(stack: Stack) -> list[str]:
 
 
 def interrupted(stack: Stack, arguments: list[str], seconds: float) -> None:
-    """A calibration that is ended by Ctrl-C while its simulator runs, which begins within these seconds."""
+    """End a calibration by Ctrl-C while its simulator runs. seconds: within which the simulator has to start."""
     with subprocess.Popen(
         arguments, cwd=plays.ROOT, env=plays.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as play:
@@ -40,7 +40,7 @@ def interrupted(stack: Stack, arguments: list[str], seconds: float) -> None:
 
 
 def broken_off(stack: Stack, arguments: list[str], requests: Path, seconds: float, end: t.Callable[[], None]) -> str:
-    """The output of a calibration in whose middle the servers end. requests: the file by which it is seen that they are being sent, within these seconds."""
+    """The output of a calibration whose servers are ended by `end` in its middle. requests: the file that appears within these seconds."""
     process = subprocess.Popen(arguments, cwd=plays.ROOT, env=plays.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         until(lambda: requests.exists() or process.poll() is not None, seconds, f"{requests.parent.name}: requests are sent")

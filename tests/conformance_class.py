@@ -1,6 +1,6 @@
-"""What the official conformance suite needs on the local cluster beside Envoy AI Gateway: a class, and the CRD of pools of its own version.
+"""The objects that the official conformance suite needs on the local cluster in addition to Envoy AI Gateway: a class, and the CRD of pools of its version.
 
-Who imports this has imported `plays` before, which lets the checkout be imported as a collection.
+Import `plays` first: it makes the checkout importable as a collection.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _POOLS = "inferencepools.inference.networking.k8s.io"
 
 @contextlib.contextmanager
 def plain_class() -> t.Iterator[None]:
-    """A class whose Gateways have an address without a load balancer, which the suite does not ask for. What a run that was killed has left goes first."""
+    """A class whose Gateways have an address without a load balancer, as the suite does not request one. Objects of a killed run are deleted first."""
     api, name, home = client.CustomObjectsApi(), SUITE["conformance_gateway_class"], _FACTS["namespace"]
-    # The local cluster's own: it is built from packages, which follow the tested version later.
+    # The image of the local cluster: it is built from packages, which follow the tested version later.
     proxy = user_file("local")["llm_d_images"]["proxy"]
     kubernetes = {"envoyService": {"type": "ClusterIP"}, "envoyDeployment": {"container": {"image": proxy}}}
     parameters = {"apiVersion": f"{_GROUP}/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": name}}
@@ -63,7 +63,7 @@ def plain_class() -> t.Iterator[None]:
 
 @contextlib.contextmanager
 def pools_of_the_suite() -> t.Iterator[None]:
-    """The CRD of pools as the suite's version defines it, then that of the local cluster again, which is older."""
+    """Install the CRD of pools of the suite's version; at the end, the older one of the local cluster again."""
     _define(CACHE / "assets/crds/inference-pool.yaml")
     try:
         yield
@@ -77,5 +77,5 @@ def _define(path: Path) -> None:
     kept = {"resourceVersion": there.metadata.resource_version, "labels": there.metadata.labels or {}}
     annotations = {**(there.metadata.annotations or {}), **wanted["metadata"]["annotations"]}
     made = {**wanted, "metadata": {**wanted["metadata"], **kept, "annotations": annotations}}
-    # As us: a definition that somebody else has written to is not ours to remove.
+    # As our field manager: the collection does not remove a CRD that another manager has changed.
     api.replace_custom_resource_definition(_POOLS, made, field_manager=FIELD_MANAGER)

@@ -15,7 +15,7 @@ import property_tests
 import pytest
 import yaml
 
-# As in the Makefile, so that a test sees the same however it is started.
+# As in the Makefile, so that a test behaves the same however it is started.
 os.environ["ANSIBLE_CONFIG"] = str(plays.ROOT / "ansible.cfg")
 property_tests.load_profiles()
 
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is there now stays: collections that look at all modules and tests again and again would take a tenth of the time."""
+    """Exclude all modules and tests from garbage collection, which would otherwise take a tenth of the time."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""The execution environment as far as it can be made without a container engine: its collections, its libraries, and an image of both."""
+"""The parts of the execution environment that can be built without a container engine: its collections, its libraries, and an image of both."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "extensions/execution_environment"
 BIN = Path(sys.executable).parent
 NAME, CACHE = "llm-d-local/execution-environment:1", "/var/cache/llm-d-local"
-# What the image has of its base: the shell in which Ansible starts modules, and what that and the entry point start.
+# The programs of the base image: the shell in which Ansible starts modules, and the commands that it and the entry point run.
 SYSTEM = ("bash", "chmod", "cut", "env", "getent", "id", "mkdir", "rm", "sed")
 PROGRAMS = ("ansible-inventory", "ansible-playbook", "ansible-runner", "dumb-init")
 
 
 def run(*command: str | Path, folder: Path | None = None) -> str:
-    """What a program says that ends well. folder: where it is started."""
+    """The output of a program that succeeds. folder: its working directory."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -31,8 +31,8 @@ def run(*command: str | Path, folder: Path | None = None) -> str:
 
 def definition() -> dict[str, t.Any]:
     """The definition for ansible-builder."""
-    found: dict[str, t.Any] = yaml.safe_load((FOLDER / "execution-environment.yml").read_text(encoding="utf-8"))
-    return found
+    document: dict[str, t.Any] = yaml.safe_load((FOLDER / "execution-environment.yml").read_text(encoding="utf-8"))
+    return document
 
 
 def built(folder: Path) -> Path:
@@ -42,7 +42,7 @@ def built(folder: Path) -> Path:
 
 
 def install(folder: Path, *what: str | Path, into: Path) -> Path:
-    """The folder of collections into which ansible-galaxy has installed `what`, which it is given in `folder`."""
+    """Install collections with ansible-galaxy; the folder `into`. what: arguments of ansible-galaxy; folder: its working directory."""
     run(BIN / "ansible-galaxy", "collection", "install", *what, "--no-deps", "--offline", "--force", "-p", into, folder=folder)
     return into
 
@@ -65,9 +65,9 @@ def kubernetes() -> Path:
 
 
 def needed(collections: Path) -> dict[str, list[str]]:
-    """What ansible-builder finds that the collections in a folder need: lines for pip (python), and lines for bindep (system)."""
-    found: dict[str, list[str]] = yaml.safe_load(run(BIN / "ansible-builder", "introspect", collections))
-    return found
+    """The requirements of the collections in a folder by ansible-builder: lines for pip (python), and lines for bindep (system)."""
+    requirements: dict[str, list[str]] = yaml.safe_load(run(BIN / "ansible-builder", "introspect", collections))
+    return requirements
 
 
 def context(folder: Path, file: Path = FOLDER / "execution-environment.yml") -> Path:
@@ -77,10 +77,10 @@ def context(folder: Path, file: Path = FOLDER / "execution-environment.yml") -> 
 
 
 def push(folder: Path) -> str:
-    """Put an image with the same into the local registry; its whole name.
+    """Push an image with the same content into the local registry; its whole name.
 
-    The Python, the shell and its programs are those of this host, and Helm is that of the local cluster, since neither UBI nor an engine is in reach. The
-    libraries are what the definition and `needed` say, each in the version that this checkout is tested with.
+    The Python, the shell and its programs are those of this host, and Helm is that of the local cluster, since neither UBI nor an engine is available. The
+    libraries are those of the definition and of `needed`, each in the version that this checkout is tested with.
     """
     collections, python = with_others(folder), folder / "venv"
     venv.create(python, symlinks=True, with_pip=True)
@@ -99,6 +99,6 @@ def push(folder: Path) -> str:
         f"{there}/kubernetes": str(kubernetes()),
     }
     image = Image(NAME, files, ["/opt/builder/bin/entrypoint", "dumb-init"], libraries=True, trees=trees, leave_out=["pip*", "__pycache__"], python=str(python))
-    # With the stamps of the local cluster, so that the blobs of the last image go.
+    # With the stamps of the local cluster, so that the blobs of the last image are deleted.
     Registry(REGISTRY, CRANE, BLOBS, f"{CACHE}/stamps/images").push(image)
     return f"{REGISTRY}/{NAME}"

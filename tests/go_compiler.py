@@ -1,4 +1,4 @@
-"""The Go compiler of the tests: one that the local cluster's build would take, wherever its role found it or put it."""
+"""The Go compiler of the tests: one that the local cluster's build would use, whether it is installed on the host or by its role."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ ROLE = ROOT / "roles/local_cluster"
 
 
 def role_variables(**given: str) -> dict[str, t.Any]:
-    """What the role knows of Go: `minimum`, `package` (of PyPI) and `candidates`, the last of which is where that package goes; `given` as a user sets it."""
+    """The role's variables on Go: `minimum`, `package` (of PyPI) and `candidates`, the last of which is in that package. given: variables of a user."""
     files = [yaml.safe_load((ROLE / each / "main.yml").read_text(encoding="utf-8")) for each in ("defaults", "vars")]
-    known = {**files[0], **files[1], **given}
-    known["__local_cluster_python"] = jinja2.Template(known["__local_cluster_python"]).render(known)
-    found = {name: known[f"__local_cluster_go_{name}"] for name in ("minimum", "package", "candidates")}
-    return {**found, "candidates": [jinja2.Template(each).render(known) for each in found["candidates"]]}
+    variables = {**files[0], **files[1], **given}
+    variables["__local_cluster_python"] = jinja2.Template(variables["__local_cluster_python"]).render(variables)
+    go = {name: variables[f"__local_cluster_go_{name}"] for name in ("minimum", "package", "candidates")}
+    return {**go, "candidates": [jinja2.Template(each).render(variables) for each in go["candidates"]]}
 
 
 @functools.cache
 def find() -> str | None:
     """A Go compiler that is new enough for all that we build, or None."""
-    known = role_variables()
-    return find_go(known["minimum"], known["candidates"])
+    variables = role_variables()
+    return find_go(variables["minimum"], variables["candidates"])
 
 
 needs_go = pytest.mark.skipif(find() is None, reason="no Go compiler: none on this host, and the local cluster has not installed one yet")
 
 
 def outcomes(folder: Path, *arguments: str, environment: t.Mapping[str, str]) -> dict[str, str]:
-    """The outcome of each Go test in a folder (pass, fail, skip), by name; fails with what they printed where one fails."""
+    """The outcome of each Go test in a folder (pass, fail, skip), by name. Fails with their output if one fails."""
     command = [str(find()), "test", "-trimpath", "-vet=off", "-count=1", "-json", *arguments]
     done = subprocess.run(command, cwd=folder, env=dict(environment), capture_output=True, text=True, check=False)
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -1,4 +1,4 @@
-"""A line for each live test as soon as it is over: molecule shows what pytest prints at its end only, which some scenarios reach after 40 minutes."""
+"""Prints a line for each live test as soon as it is over: molecule shows pytest's output only at its end, which some scenarios reach after 40 minutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN_AT = "LLM_D_SHOWN_AT"  # a file that is open for appending, such as /proc/
 
 
 def show(report: pytest.TestReport) -> None:
-    """The line of its call, or of what failed or skipped before or after it."""
+    """Write the line of a test's call, or of a setup or teardown that failed or skipped."""
     place = os.environ.get(SHOWN_AT)
     if place and (report.when == "call" or not report.passed):
         part = "" if report.when == "call" else f" at its {report.when}"

@@ -1,4 +1,4 @@
-"""The running stack as the live tests see it: the gateway, the pods behind it, and the playbook that changes the scheduler."""
+"""The running stack for live tests: the gateway, the pods behind it, and the playbook that changes the scheduler."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp import observe
 from kubernetes import client, config
 
 NAMESPACE = "llm-d"
-Seen = t.TypeVar("Seen")
+Value = t.TypeVar("Value")
 SERIES = "inference_extension_plugin_duration_seconds"
 
 
 class Stack:
-    """One gateway and its services. inventory: of the playbooks; models: by service; paths: of services that do not have the gateway for themselves."""
+    """One gateway and its services. inventory: of the playbooks; models: by service; paths: of services that share the gateway."""
 
     def __init__(self, inventory: str, models: t.Mapping[str, str], paths: t.Mapping[str, str] | None = None) -> None:
         self._inventory, self._models, self._paths = inventory, models, paths or {}
@@ -31,9 +31,9 @@ class Stack:
 
     @property
     def gateway(self) -> str:
-        """Its URL at this moment: another one once the Gateway is made again."""
-        found = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
-        return f"http://{found['status']['addresses'][0]['value']}"
+        """The present URL of the gateway: it changes when the Gateway is created again."""
+        gateway = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
+        return f"http://{gateway['status']['addresses'][0]['value']}"
 
     def url(self, service: str) -> str:
         return self.gateway + self._paths.get(service, "")
@@ -43,17 +43,17 @@ class Stack:
         return self._pods(f"llm-d.ai/model-service={service},llm-d.ai/role={role}")
 
     def picker(self, service: str) -> str:
-        """Address of the one endpoint picker that serves."""
-        found = self.pickers(service)
-        assert len(found) == 1, found
-        return next(iter(found.values()))
+        """Address of the only ready endpoint picker."""
+        pickers = self.pickers(service)
+        assert len(pickers) == 1, pickers
+        return next(iter(pickers.values()))
 
     def pickers(self, service: str) -> dict[str, str]:
         """Addresses of the ready endpoint pickers, by pod name."""
         return self._pods(f"app.kubernetes.io/instance={service}-epp")
 
     def ending(self, service: str) -> list[str]:
-        """The endpoint pickers that have been told to end and have not yet, by pod name."""
+        """The names of the terminating endpoint picker pods."""
         pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=f"app.kubernetes.io/instance={service}-epp").items
         return [pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp]
 
@@ -66,15 +66,15 @@ class Stack:
         }
 
     def processes(self, pod: str, command: str, namespace: str = NAMESPACE) -> list[int]:
-        """Numbers of the processes of a pod on this host."""
+        """Process IDs of a pod's processes on this host. command: a part of their command lines."""
         uid = self.core.read_namespaced_pod(pod, namespace).metadata.uid
-        found = []
+        pids = []
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 group = (path / "cgroup").read_text(encoding="utf-8").replace("_", "-")
                 if uid in group and command in (path / "cmdline").read_bytes().decode(errors="replace"):
-                    found.append(int(path.name))
-        return found
+                    pids.append(int(path.name))
+        return pids
 
     def metrics(self, service: str) -> str:
         return call(f"http://{self.picker(service)}:9090/metrics")[2].decode()
@@ -87,12 +87,12 @@ class Stack:
         return headers["x-inference-pod"]
 
     def picks(self, address: str) -> float:
-        """How often an endpoint picker has picked."""
+        """The number of picks of an endpoint picker."""
         page = call(f"http://{address}:9090/metrics")[2].decode()
         return sum(count for (point, _name), count in observed.plugin_runs(page, SERIES).items() if point == "Picker")
 
     def obeyed(self, service: str) -> None:
-        """Wait until the gateway asks the endpoint picker that is there: for a moment after a switch it still asks the one before."""
+        """Wait until the gateway asks the present endpoint picker: for a moment after a switch it still asks the one before."""
         address = self.picker(service)
 
         def picked() -> bool:
@@ -107,7 +107,7 @@ class Stack:
         return self.as_written(llm_d_scheduler_overrides={service: block}, **variables)
 
     def as_written(self, **given: t.Any) -> subprocess.CompletedProcess[str]:
-        """Run playbooks/scorers.yml: what the user's file says, but for these variables."""
+        """Run playbooks/scorers.yml with the user's file and these variables."""
         return plays.run("-i", self._inventory, "playbooks/scorers.yml", "-e", json.dumps(given))
 
 
@@ -122,23 +122,23 @@ def call(url: str, body: t.Any = None, timeout: float = 30.0, headers: t.Mapping
         return error.code, dict(error.headers), error.read()
 
 
-def until(look: t.Callable[[], Seen], seconds: float, what: str) -> Seen:
-    """The first true value of `look`, which has to come within `seconds`. what: names it in the failure."""
+def until(probe: t.Callable[[], Value], seconds: float, what: str) -> Value:
+    """Call `probe` until it returns a true value, which is returned. Fails after `seconds`. what: names the condition in the failure."""
     end = time.monotonic() + seconds
-    while not (seen := look()):
+    while not (value := probe()):
         assert time.monotonic() < end, f"not in {seconds:g} s: {what}"
         time.sleep(0.1)
-    return seen
+    return value
 
 
-def forget_series(core: client.CoreV1Api) -> None:
-    """The Prometheus of molecule/monitoring loses its series: its data goes with its pod. Else its last answers count for five minutes."""
-    known: t.Any = {"namespace": "monitoring", "label_selector": "app.kubernetes.io/name=prometheus"}
-    (before,) = core.list_namespaced_pod(**known).items
+def reset_prometheus(core: client.CoreV1Api) -> None:
+    """Delete the Prometheus pod of molecule/monitoring, and its series with it: samples of the past count for five minutes otherwise."""
+    selector: t.Any = {"namespace": "monitoring", "label_selector": "app.kubernetes.io/name=prometheus"}
+    (before,) = core.list_namespaced_pod(**selector).items
     core.delete_namespaced_pod(before.metadata.name, "monitoring")
 
     def back() -> bool:
-        pods = [pod for pod in core.list_namespaced_pod(**known).items if pod.metadata.uid != before.metadata.uid]
+        pods = [pod for pod in core.list_namespaced_pod(**selector).items if pod.metadata.uid != before.metadata.uid]
         return any(entry.type == "Ready" and entry.status == "True" for pod in pods for entry in pod.status.conditions or [])
 
     until(back, 120, "the Prometheus is back")

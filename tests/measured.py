@@ -1,4 +1,4 @@
-"""What benchmarks of whole runs on the local cluster share: its programs, and commands and plays that have to end well to be a measurement."""
+"""Helpers of benchmarks of whole runs on the local cluster: its programs, and commands and plays that have to succeed to be a measurement."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def run(command: t.Sequence[str], given: str | None = None, **environment: str) 
 
 def play(playbook: str, *arguments: str, inventory: str = "inventories/local", **variables: t.Any) -> tuple[float, str]:
     """(seconds, output) of a playbook."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # not in the command: it may be longer than a command may be
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # not on the command line, whose length is limited
         json.dump(variables, file)
         file.flush()
         return run(plays.command("-i", inventory, playbook, "-e", f"@{file.name}", *arguments))
 
 
 def of_task(task: str, playbook: str, inventory: str = "inventories/local") -> float:
-    """Seconds that a task of a playbook takes, as a callback of ansible-core has it. task: in its name."""
+    """Seconds that a task of a playbook takes, by a callback of ansible-core. task: a part of its name."""
     with tempfile.TemporaryDirectory() as folder:
         run(plays.command("-i", inventory, playbook), ANSIBLE_CALLBACKS_ENABLED="ansible.builtin.junit", JUNIT_OUTPUT_DIR=folder)
         (file,) = Path(folder).iterdir()
@@ -52,7 +52,7 @@ def down(**variables: t.Any) -> float:
 
 @contextlib.contextmanager
 def new_cluster() -> t.Iterator[None]:
-    """The local cluster is down at the beginning, whatever ran in it, and at the end."""
+    """Take the local cluster down at the beginning and at the end."""
     down()
     try:
         yield
@@ -62,7 +62,7 @@ def new_cluster() -> t.Iterator[None]:
 
 @contextlib.contextmanager
 def local_stack() -> t.Iterator[None]:
-    """The stack of inventories/local, on a cluster of its own."""
+    """The stack of inventories/local, on a new cluster."""
     with new_cluster():
         play("site.yml")
         yield

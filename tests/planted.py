@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values that stand for secrets in a user's file, and where they are found again."""
+"""Values in the place of secrets in a user's file, and the search for them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import plays
 
-# Of each option that is or holds a secret. No other text has them, also not as a part.
+# One value for each option that is or holds a secret. No other text contains them.
 PLANTED = {name: f"planted-{name}-Zq9Xw7" for name in ("environment", "picker", "argument", "key", "benchmark", "registry", "token", "kubeconfig")}
 KUBECONFIG = PLANTED["kubeconfig"]  # the token of the account
 
 
 def planted_file(**service: t.Any) -> dict[str, t.Any]:
-    """Variables of a user's file with all of them but the kubeconfig's. service: more options of the model service `sim`."""
+    """Variables of a user's file with all of these values but the kubeconfig's. service: further options of the model service `sim`."""
     sim = {
         "name": "sim",
         "model": {"served_name": "acme/sim"},
@@ -41,13 +41,13 @@ def planted_file(**service: t.Any) -> dict[str, t.Any]:
 
 
 def runner(folder: Path, playbook: str, variables: c.Mapping[str, t.Any], host: str) -> str:
-    """The status of a job of ansible-runner with -vvv, of which the folder has all that AWX keeps, and the folder of temporary files, `temporary`."""
+    """The status of a job of ansible-runner with -vvv. Afterwards the folder contains all that AWX keeps of it, and its temporary files in `temporary`."""
     for name in ("env", "inventory"):
         (folder / name).mkdir(parents=True)
     (folder / "project").symlink_to(plays.ROOT)
     (folder / "inventory/hosts").write_text(f"{host} ansible_connection=local\n", encoding="utf-8")
     (folder / "env/extravars").write_text(json.dumps(variables), encoding="utf-8")
-    # A path of a socket has to be short.
+    # The length of a socket's path is limited.
     with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
         around = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "no_proxy": "*", "HOME": str(folder), "TMPDIR": temporary}
         command = ["ansible-runner", "run", str(folder), "-p", playbook, "-i", "one", "-vvv"]
@@ -56,7 +56,7 @@ def runner(folder: Path, playbook: str, variables: c.Mapping[str, t.Any], host: 
     return (folder / "artifacts/one/status").read_text(encoding="utf-8")
 
 
-def found_in(folder: Path, given: c.Container[Path], values: c.Mapping[str, str] = PLANTED) -> list[tuple[str, str]]:
+def occurrences(folder: Path, given: c.Container[Path], values: c.Mapping[str, str] = PLANTED) -> list[tuple[str, str]]:
     """(file, name of the value) of each value, plain or within base64, in the files of a folder but the `given` ones. Links are not followed."""
     forms = [(name, form) for name, value in values.items() for form in (value.encode(), *(in_base64(value.encode(), before) for before in range(3)))]
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path not in given]
@@ -64,6 +64,6 @@ def found_in(folder: Path, given: c.Container[Path], values: c.Mapping[str, str]
 
 
 def in_base64(value: bytes, before: int) -> bytes:
-    """What is alike in the base64 of all texts with the value, with so many bytes before it, or three more, six more and so on."""
+    """The part that the base64 of all texts with the value has in common. before: the number of bytes before the value, modulo 3."""
     whole = base64.b64encode(b"x" * before + value)
     return whole[-(-before * 8 // 6) : (before + len(value)) * 8 // 6]

@@ -1,6 +1,6 @@
-"""Plays as a user starts them, for the tests that do: with the settings of this checkout, and none that molecule has made for its own plays.
+"""Runs plays as a user does: with the settings of this checkout, and none that molecule has made for its own plays.
 
-Who imports this can import the checkout as ansible_collections.llm_d.inference, as Ansible itself does it.
+Importing this module makes the checkout importable as ansible_collections.llm_d.inference, as Ansible itself does it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def command(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).parent / "ansible-playbook"), *arguments]
 
 
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a play. Its output is read, so without colours; with what modules were called with, as ansible-core before 2.21 shows it."""
+def environment(**variables: str) -> dict[str, str]:
+    """The environment of a play, without colours since its output is read, and with the arguments of modules, as ansible-core before 2.21 shows them."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))}
-    return {**own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_INVOCATION": "1", **more}
+    return {**own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_INVOCATION": "1", **variables}
 
 
 def kubeconfig(path: Path, server: str, token: str = "sk-token-of-the-test") -> str:
-    """`path`, written so that it leads to this API server."""
+    """Write a kubeconfig for an API server; its path."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -45,7 +45,7 @@ def kubeconfig(path: Path, server: str, token: str = "sk-token-of-the-test") -> 
 
 
 def copied(checkout: Path, folder: Path) -> Path:
-    """`folder`, made with the files of a checkout: those that Git has, or would take."""
+    """Copy the files of a checkout, tracked or untracked and not ignored, into a new folder, which is returned."""
     folder.mkdir(parents=True)
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=checkout, capture_output=True, check=True).stdout
     there = b"\0".join(name for name in listed.split(b"\0") if name and os.path.lexists(checkout / os.fsdecode(name)))
@@ -53,19 +53,19 @@ def copied(checkout: Path, folder: Path) -> Path:
     return folder
 
 
-def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """A whole play, in the checkout; `more` are variables of its environment."""
-    return subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, text=True, env=environment(**more), check=False)
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a play in the checkout. variables: of its environment."""
+    return subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, text=True, env=environment(**variables), check=False)
 
 
 def well(inventory: str, playbook: str, artifacts: Path, *options: str, **given: t.Any) -> str:
-    """The output of a play that ends well. given: variables; its reports go to `artifacts`."""
+    """The output of a play that succeeds. given: variables; artifacts: the folder of its reports."""
     done = run("-i", inventory, playbook, "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **given}), *options)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
     return done.stdout
 
 
 def site(inventory: str, artifacts: Path, *options: str, **given: t.Any) -> tuple[dict[str, t.Any], str]:
-    """(verdict, output) of a site.yml that ends well."""
+    """(verdict, output) of a site.yml that succeeds."""
     out = well(inventory, "site.yml", artifacts, *options, **given)
     return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8")), out

@@ -1,7 +1,7 @@
-"""How many examples a property test tries, and which.
+"""The number of examples that a property test tries, and their choice.
 
 By default the same ones each time, however slow the machine; the profile `nightly` of hypothesis (`pytest --hypothesis-profile=nightly`) draws NIGHTLY
-times as many at random, and prints how to have a failure again.
+times as many at random, and prints how to reproduce a failure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import typing as t
 from hypothesis import HealthCheck, settings
 
 NIGHTLY = 20
-# Of a test that asks for no number of its own; hypothesis has the same.
+# The number of a test that requests none; it is the default of hypothesis.
 EXAMPLES = 100
 
 
@@ -24,6 +24,6 @@ def load_profiles() -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-def examples(number: int, **more: t.Any) -> settings:
+def examples(number: int, **options: t.Any) -> settings:
     """Settings of one test: `number` examples in the default profile, and in another profile in proportion to that profile's own number."""
-    return settings(max_examples=max(1, number * settings().max_examples // EXAMPLES), **more)
+    return settings(max_examples=max(1, number * settings().max_examples // EXAMPLES), **options)

@@ -1,4 +1,4 @@
-"""An image with the Python of this host, for the local cluster, which has none: what a user takes from a registry."""
+"""An image with the Python of this host, for the local cluster, which has no such image. A user takes one from a registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOBS = "/var/cache/llm-d-local/registry"
 
 
 def push(folder: Path) -> str:
-    """Put it into the local registry; its whole name."""
+    """Push the image into the local registry; its whole name."""
     venv.create(folder / "venv", symlinks=True)
     (folder / "stamps").mkdir()
     files = {"/usr/bin/python3": sys.executable}

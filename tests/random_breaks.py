@@ -1,7 +1,7 @@
-"""Random changes of a running stack, as somebody with kubectl would make them, and whether the diagnosis names them.
+"""Random changes of a running stack, as a user of kubectl makes them, and whether the diagnosis names them.
 
-Each break takes an object that site.yml has applied and one of its fields, and changes the value, removes it, or adds one beside it; what the API server
-refuses is no break. Then the stack is diagnosed at once, without requests, and the object is put back. Import plays first.
+Each break takes one field of an object that site.yml has applied, and changes the value, removes it, or adds a value next to it; a change that the API server
+refuses does not count. Then the stack is diagnosed at once, without requests, and the object is restored. Import plays first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Way = tuple[t.Any, ...]
 
 
 def leaves(value: t.Any, way: Way = ()) -> t.Iterator[Way]:
-    """The way to each field of an object, and to each element of its lists."""
+    """The path of each field of an object, and of each element of its lists."""
     inner: list[tuple[t.Any, t.Any]] = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     for key, below in inner:
         if not way and key in LEFT_OUT:
@@ -53,7 +53,7 @@ def changed(value: t.Any, chance: random.Random) -> t.Any:
 
 
 def spoil(obj: Facts, chance: random.Random) -> tuple[str, Facts]:
-    """(what was done, the object with one field changed, removed, or added)."""
+    """(the change in words, the object with one field changed, removed, or added)."""
     made = copy.deepcopy(obj)
     way = chance.choice(sorted(leaves(obj), key=str))
     parent = made
@@ -74,7 +74,7 @@ def spoil(obj: Facts, chance: random.Random) -> tuple[str, Facts]:
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of the breaks. named: with the object that was changed; first: before all else; missed: a line for each that is not first."""
+    """The results of the breaks. named: the object that was changed is named; first: in the first finding; missed: a line for each that is not first."""
 
     done: int = 0
     named: int = 0
@@ -84,7 +84,7 @@ class Outcome:
 
 
 class Stack:
-    """A running stack of a user's file, with the definitions of all that site.yml applies of it."""
+    """A running stack of a user's file, with the definitions of all objects that site.yml applies."""
 
     def __init__(self, user: Facts, kubeconfig: str) -> None:
         self.cluster = connect(types.SimpleNamespace(params={"kubeconfig": kubeconfig}))
@@ -97,15 +97,15 @@ class Stack:
         return [entry for entry in report.diagnose(snap) if entry.weight >= weight]
 
     def alarms(self, seconds: float = 120) -> list[str]:
-        """The findings that do not go away: Deployments need a while until they have their pods again."""
+        """The findings that are still there after `seconds`: Deployments need time to recreate their pods."""
         end, rest = time.monotonic() + seconds, self.findings()
         while rest and time.monotonic() < end:
             time.sleep(2)
             rest = self.findings()
         return [f"{entry.code} {entry.where}: {'; '.join(entry.evidence)}" for entry in rest]
 
-    def breaks(self, count: int, seed: int, told: t.Callable[[str], None] = print) -> Outcome:
-        """Break and put back, so many times. told: gets a line for each break that is not named first."""
+    def breaks(self, count: int, seed: int, log: t.Callable[[str], None] = print) -> Outcome:
+        """Break and restore objects `count` times. log: called with a line for each break that is not named first."""
         chance, out = random.Random(seed), Outcome()
         while out.done < count:
             item = chance.choice([each for each in self.objects if each["kind"] != "Namespace"])
@@ -122,18 +122,18 @@ class Stack:
                 out.refused += 1
                 continue
             if _content(answer) == _content(before):
-                out.refused += 1  # the API server has put it back, as it does with its defaults
+                out.refused += 1  # the API server has reverted it, as it does with its defaults
                 continue
             try:
-                seen = self.findings(SUSPECT)
+                findings = self.findings(SUSPECT)
             finally:
                 self.cluster.request("PUT", path, SOMEBODY, before)
             title = object_title(item)
-            hits = [index for index, entry in enumerate(seen) if title in entry.where]
+            hits = [index for index, entry in enumerate(findings) if title in entry.where]
             out.done, out.named, out.first = out.done + 1, out.named + bool(hits), out.first + (hits[:1] == [0])
             if hits[:1] != [0]:
-                out.missed.append(f"{'behind another' if hits else 'NOT NAMED'}: {title}: {what}; found {json.dumps([entry.where for entry in seen])}")
-                told(out.missed[-1])
+                out.missed.append(f"{'behind another' if hits else 'NOT NAMED'}: {title}: {what}; found {json.dumps([entry.where for entry in findings])}")
+                log(out.missed[-1])
         return out
 
 

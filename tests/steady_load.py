@@ -1,4 +1,4 @@
-"""An open-loop client: requests leave at a fixed rate, whatever the answers do, and every one that is not answered in full is told with its reason."""
+"""An open-loop client: requests leave at a fixed rate, whatever the answers do; each one without a complete answer is reported with its reason."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import urllib.parse
 
 @dataclasses.dataclass
 class Report:
-    """What became of the requests. `lost` holds (seconds since the start, why) of each that was not answered in full."""
+    """The results of the requests. lost: (seconds since the start, reason) of each without a complete answer."""
 
     sent: int = 0
     statuses: collections.Counter[int] = dataclasses.field(default_factory=collections.Counter)
     lost: list[tuple[float, str]] = dataclasses.field(default_factory=list)
     latencies: list[float] = dataclasses.field(default_factory=list)
     pods: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
-    latest: float = 0.0  # by how much the latest request left after its time, in seconds
+    latest: float = 0.0  # the largest delay of a request's start against its schedule, in seconds
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class Report:
 
 
 class SteadyLoad:
-    """Sends until told to stop, then waits for the in-flight requests. Use as a context manager; read `report` afterwards."""
+    """Sends until the context ends, then waits for the in-flight requests. Read `report` afterwards."""
 
     def __init__(self, url: str, model: str, rate: float, timeout: float = 60.0, long_every: int = 50, long_tokens: int = 400):
         parts = urllib.parse.urlsplit(url)
@@ -55,25 +55,25 @@ class SteadyLoad:
         self._thread.join(self._timeout + 30)
 
     async def _run(self) -> None:
-        self._begin, under_way = time.monotonic(), set()
+        self._begin, in_flight = time.monotonic(), set()
         while not self._end.is_set():
             due = self._begin + self.report.sent / self._rate
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             self.report.latest = max(self.report.latest, time.monotonic() - due)
             task = asyncio.create_task(self._one(self.report.sent))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
+            in_flight.add(task)
+            task.add_done_callback(in_flight.discard)
             self.report.sent += 1
         self.report.seconds = time.monotonic() - self._begin
         endless: set[asyncio.Task[None]] = set()
-        if under_way:
-            _ended, endless = await asyncio.wait(under_way, timeout=self._timeout + 5)  # each ends by its own limit, and counts itself
+        if in_flight:
+            _ended, endless = await asyncio.wait(in_flight, timeout=self._timeout + 5)  # each ends by its own limit, and counts itself
         self.report.lost += [(self.report.seconds, "no end of the answer")] * len(endless)
 
     async def _one(self, number: int) -> None:
         start, streamed = time.monotonic(), number % 2 == 0
         tokens = self._long_tokens if self._long_every and number % self._long_every == 0 else 4
-        story = number if number % 5 == 0 else number % 7  # some that nobody has told: those that have been told stay where they were
+        story = number if number % 5 == 0 else number % 7  # a fifth of the prompts is new: a repeated one stays with the server that has its prefix
         body = {"model": self._model, "prompt": f"Story {story} of the river. " * 8, "max_tokens": tokens, "ignore_eos": True, "stream": streamed}
         try:
             status, headers, content = await asyncio.wait_for(self._exchange(json.dumps(body).encode()), self._timeout)
@@ -107,7 +107,7 @@ class SteadyLoad:
 
 
 async def chunks(reader: asyncio.StreamReader) -> bytes:
-    """A chunked body; one that is broken off raises IncompleteReadError."""
+    """A chunked body. Raises IncompleteReadError if it ends early."""
     content = b""
     while True:
         size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
@@ -118,7 +118,7 @@ async def chunks(reader: asyncio.StreamReader) -> bytes:
 
 
 def trouble(status: int, content: bytes, streamed: bool) -> str:
-    """Why an answer is not a whole completion; empty when it is."""
+    """Why an answer is not a complete completion; empty if it is."""
     text = content.decode("utf-8", "replace")
     if status != 200:
         return f"status {status}: {text[:200]}"
@@ -129,8 +129,8 @@ def trouble(status: int, content: bytes, streamed: bool) -> str:
     for event in events:
         if event == "[DONE]":
             continue
-        found = json.loads(event)
-        if "error" in found:
+        payload = json.loads(event)
+        if "error" in payload:
             return f"an error in the answer: {event[:200]}"
-        finished = finished or any(choice.get("finish_reason") for choice in found.get("choices") or [])
+        finished = finished or any(choice.get("finish_reason") for choice in payload.get("choices") or [])
     return "" if finished else f"no finish_reason: {text[-200:]!r}"

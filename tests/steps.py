@@ -1,4 +1,4 @@
-"""The steps of `make test` and `make nightly`, one after the other: a log of each, and at the end a table and the same as JSON.
+"""Runs the steps of `make test` and `make nightly` in order: a log of each, and at the end a table, also as JSON.
 
 Nothing but the standard library: the first step installs the rest.
 """
@@ -18,23 +18,23 @@ import typing as t
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Several times what a step takes on a slow machine, and yet, with all other steps, less than the 90 minutes after which CI ends a run.
+# Several times the duration of a step on a slow machine, and still, with all other steps, less than the 90 minutes after which CI ends a run.
 MINUTES = 30.0
-# For what is interrupted to clean up, and for what is aborted to write its stacks.
+# The time that an interrupted step has to clean up, and an aborted one to write its stacks.
 INTERRUPT_SECONDS, ABORT_SECONDS = 120.0, 10.0
 WIDTH = 240
-# Lines that name a failure, the most telling kind first; of the first kind that a log has, the first line is shown.
+# Lines that name a failure, the most specific kind first; the first line of the first kind in a log is shown.
 TELLING = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"^(?:FAILED|ERROR) \S+\.py\b.*",  # pytest's summary
-        r"^\[ERROR\]: .*(?:\n(?!Origin:|\n).*){0,5}",  # Ansible, which wraps what molecule runs, and says on the next lines which object it is
+        r"^\[ERROR\]: .*(?:\n(?!Origin:|\n).*){0,5}",  # Ansible, which wraps the output of molecule, and names the object on the next lines
         r"^CRITICAL .*(?:\n.*){1,3}",  # molecule, which names the tasks on the lines after
         r"^(?:FAILED|ERROR|fatal): .*",  # our own scripts, ansible-test
         r"^[A-Z]{1,4}\d{2,4} .*\n *--> .*",  # ruff
         r"^\S+:\d+(?::\d+)?: .*",  # mypy, ansible-lint
         r"^\S+\.ya?ml\n +\d+:\d+ .*",  # yamllint
-        r"^[A-Za-z][\w.]*(?:Error|Exception): .*",  # Python, of what is no test
+        r"^[A-Za-z][\w.]*(?:Error|Exception): .*",  # Python, outside of tests
         r"^make(?:\[\d\])?: \*\*\* .*",
         r".*\S.*\Z",  # the last line
     )
@@ -44,7 +44,7 @@ COLOUR, FRAME = re.compile(r"\x1b\[[0-9;]*m"), re.compile(r"^ *│ ?", re.MULTIL
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One entry of a list. minutes: after these it is ended as hanging; always: it runs after a failure too; live: when it fails, the cluster is described."""
+    """One entry of a list. minutes: its time limit; always: it runs after a failure too; live: when it fails, the cluster is described."""
 
     name: str
     command: str
@@ -55,7 +55,7 @@ class Step:
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of a step. state: ok, FAILED, HUNG, stopped, flaky, broken or not run; line: the one that says why; log: where its whole output lies."""
+    """The result of a step. state: ok, FAILED, HUNG, stopped, flaky, broken or not run; line: the line that says why; log: the path of its whole output."""
 
     name: str
     state: str = "not run"
@@ -79,7 +79,7 @@ def run(step: Step, log: Path, now: t.Callable[[], float] = time.monotonic) -> O
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.DEVNULL,
-            # A file and no pipe, which whatever the step leaves running would hold open.
+            # A file and no pipe: processes that the step leaves running would hold a pipe open.
             stdout=kept,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -103,25 +103,25 @@ def run(step: Step, log: Path, now: t.Callable[[], float] = time.monotonic) -> O
 
 
 def fresh(log: Path) -> t.BinaryIO:
-    """An empty log, to which everybody appends who has it open: what a step runs may open its standard output by another name."""
+    """An empty log, opened for appending: a program of a step may open its standard output by another name."""
     log.write_bytes(b"")
     return log.open("ab")
 
 
 def environment() -> dict[str, str]:
-    """Of each step. The commands of the virtual environment come first, also where a shim (pyenv) has put those of its Python before them."""
+    """The environment of each step. The commands of the virtual environment come first, also before those of a shim (pyenv)."""
     # Python prints the stacks of all its threads when it is aborted.
     return {**os.environ, "PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "PYTHONFAULTHANDLER": "1"}
 
 
 def show(written: t.BinaryIO) -> None:
-    """Print what has been written since the last look."""
+    """Print the output since the last call."""
     sys.stdout.buffer.write(written.read())
     sys.stdout.buffer.flush()
 
 
 def follow(process: subprocess.Popen[bytes], written: t.BinaryIO, end: float, now: t.Callable[[], float]) -> bool:
-    """Show what a process writes until it ends; whether it did before the clock says `end`."""
+    """Show the output of a process until it ends. False if it has not ended when the clock reads `end`."""
     while process.poll() is None:
         show(written)
         if now() > end:
@@ -132,20 +132,20 @@ def follow(process: subprocess.Popen[bytes], written: t.BinaryIO, end: float, no
 
 def abort(process: subprocess.Popen[bytes]) -> None:
     """End a process and its descendants, after those that are Python have printed their stacks."""
-    found = [process.pid, *descendants(process.pid)]
-    aborted = [pid for pid in found if program(pid).startswith("python")]
+    pids = [process.pid, *descendants(process.pid)]
+    aborted = [pid for pid in pids if program(pid).startswith("python")]
     for pid in aborted:
         send(pid, signal.SIGABRT)
     end = time.monotonic() + ABORT_SECONDS
     while time.monotonic() < end and any(program(pid) for pid in aborted):
         time.sleep(0.1)
-    for pid in found:
+    for pid in pids:
         send(pid, signal.SIGKILL)
     process.wait()
 
 
 def send(pid: int, number: int) -> None:
-    """A signal to a process, if it is still there."""
+    """Send a signal to a process, if it still exists."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
@@ -159,27 +159,27 @@ def program(pid: int) -> str:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes that this one has started, directly or not, as far as their parents still run."""
+    """All processes that a process has started, directly or not, if their parents still run."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             # The name stands in brackets, and may hold anything.
             children.setdefault(int(entry.read_text(errors="replace").rpartition(")")[2].split()[1]), []).append(int(entry.parent.name))
-    found = list(children.get(pid, []))
-    for each in found:
-        found += children.get(each, [])
-    return found
+    pids = list(children.get(pid, []))
+    for each in pids:
+        pids += children.get(each, [])
+    return pids
 
 
 def telling_line(log: str) -> str:
-    """What of a failed step's log says best what failed, on one line; without colours and molecule's frame."""
+    """The part of a failed step's log that names the failure best, on one line, without colours and molecule's frame."""
     plain = FRAME.sub("", COLOUR.sub("", log)).rstrip()
-    found = next((match for each in TELLING if (match := each.search(plain))), None)
-    return " ".join(found.group().split())[:WIDTH] if found else "no output"
+    first = next((match for each in TELLING if (match := each.search(plain))), None)
+    return " ".join(first.group().split())[:WIDTH] if first else "no output"
 
 
 def table(title: str, outcomes: t.Sequence[Outcome]) -> str:
-    """All steps, a line each; of those that failed, the line that says why and where the log lies."""
+    """All steps, a line each; for those that failed, also the reason and the path of the log."""
     width = max(len(each.name) for each in outcomes)
     lines = [f"\n== {title}"]
     for each in outcomes:
@@ -195,7 +195,7 @@ def clock(seconds: float) -> str:
 
 
 def git(*arguments: str) -> str:
-    """What git says of the checkout; empty outside one."""
+    """The output of git in the checkout; empty outside a checkout."""
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
@@ -207,7 +207,7 @@ def checkout() -> tuple[str, bool]:
 def conclude(title: str, file: Path, outcomes: t.Sequence[Outcome], begun: tuple[str, bool]) -> int:
     """Print the table, write it to `file` as JSON ({commit, dirty, ok, seconds, steps}), return the exit status.
 
-    begun: the checkout before the first step. Where it has changed since, no commit was tested: it counts as dirty.
+    begun: the checkout before the first step. If it has changed since, no commit was tested: it counts as dirty.
     """
     commit, dirty = begun[0], begun[1] or checkout() != begun
     ok, seconds = all(each.ok for each in outcomes), sum(each.seconds for each in outcomes)

@@ -2,9 +2,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server that sends each token at its time, to measure a client by: `timed_server.py TTFT ITL` (milliseconds) prints its port and serves until it is ended.
+"""A server that sends each token when it is due, to measure a client: `timed_server.py TTFT ITL` (milliseconds) prints its port and serves until it is ended.
 
-It never sleeps but looks at the clock all the time, on a core of its own: timers, those of the simulator too, are late by up to a millisecond.
+It never sleeps but reads the clock all the time, on its own core: timers, those of the simulator too, are late by up to a millisecond.
 Every POST is a completion of `max_tokens` tokens, streamed.
 """
 
@@ -22,8 +22,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding
 
 def wrapped(*events: object) -> bytes:
     """Events as one chunk of a body."""
-    said = b"".join(b"data: " + (json.dumps(event) if isinstance(event, dict) else str(event)).encode() + b"\n\n" for event in events)
-    return b"%x\r\n%b\r\n" % (len(said), said)
+    payload = b"".join(b"data: " + (json.dumps(event) if isinstance(event, dict) else str(event)).encode() + b"\n\n" for event in events)
+    return b"%x\r\n%b\r\n" % (len(payload), payload)
 
 
 TOKEN = wrapped({"object": "text_completion", "choices": [{"index": 0, "text": " token", "finish_reason": None}]})
@@ -37,7 +37,7 @@ def last(tokens: int) -> bytes:
 
 
 class Server:
-    """One thread. What is due is in a heap: (when, order, connection, tokens sent, tokens asked for)."""
+    """One thread. The scheduled tokens are in a heap: (when, order, connection, tokens sent, tokens requested)."""
 
     def __init__(self, ttft: float, itl: float) -> None:
         self._ttft, self._itl = ttft, itl
@@ -51,7 +51,7 @@ class Server:
         self.port = self._listener.getsockname()[1]
 
     def serve(self) -> None:
-        """For ever."""
+        """Serve until the process is ended."""
         while True:
             for number, _event in self._poll.poll(0):
                 if number == self._listener.fileno():
@@ -85,17 +85,17 @@ class Server:
             held.clear()
             self._plan(came + self._ttft, connection, 0, int(json.loads(body)["max_tokens"]))
 
-    def _plan(self, when: float, connection: socket.socket, sent: int, asked: int) -> None:
+    def _plan(self, when: float, connection: socket.socket, sent: int, tokens: int) -> None:
         self._order += 1
-        heapq.heappush(self._due, (when, self._order, connection, sent, asked))
+        heapq.heappush(self._due, (when, self._order, connection, sent, tokens))
 
-    def _send(self, when: float, _order: int, connection: socket.socket, sent: int, asked: int) -> None:
+    def _send(self, when: float, _order: int, connection: socket.socket, sent: int, tokens: int) -> None:
         try:
-            connection.sendall((HEAD if not sent else b"") + (TOKEN if sent + 1 < asked else last(asked)))
+            connection.sendall((HEAD if not sent else b"") + (TOKEN if sent + 1 < tokens else last(tokens)))
         except OSError:
             return  # the client has gone
-        if sent + 1 < asked:
-            self._plan(when + self._itl, connection, sent + 1, asked)
+        if sent + 1 < tokens:
+            self._plan(when + self._itl, connection, sent + 1, tokens)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When the events of streamed answers were on the wire of loopback, as tcpdump saw them."""
+"""Times at which the events of streamed answers were on loopback, captured by tcpdump."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import time
 
 @contextlib.contextmanager
 def wire(url: str, folder: pathlib.Path):
-    """Gives a list that has, afterwards, (milliseconds to the first event, between events) as the kernel stamped their packets; empty without tcpdump."""
-    seen: list[tuple[list[float], list[float]]] = []
+    """Yield a list that contains, afterwards, (milliseconds to the first event, between events) by the kernel's timestamps; it stays empty without tcpdump."""
+    samples: list[tuple[list[float], list[float]]] = []
     if not shutil.which("tcpdump"):
-        yield seen
+        yield samples
         return
     port = url.rpartition(":")[2]
     command = [
@@ -38,19 +38,19 @@ def wire(url: str, folder: pathlib.Path):
         f"tcp port {port}",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watching:
-        watching.stderr.readline()  # it says that it listens
+        watching.stderr.readline()  # it reports that it listens
         try:
-            yield seen
+            yield samples
         finally:
             time.sleep(0.5)
             watching.send_signal(signal.SIGINT)
             watching.communicate()
-    seen.append(events((folder / "wire.pcap").read_bytes(), int(port)))
+    samples.append(events((folder / "wire.pcap").read_bytes(), int(port)))
 
 
 def events(capture: bytes, port: int) -> tuple[list[float], list[float]]:
     """Times to the first event and between events of every answer, in milliseconds, from a capture of Ethernet frames with nanoseconds."""
-    first, between, asked, last = [], [], {}, {}
+    first, between, request_times, last = [], [], {}, {}
     at = 24
     while at < len(capture):
         seconds, nanoseconds, kept = struct.unpack_from("<III", capture, at)
@@ -60,12 +60,12 @@ def events(capture: bytes, port: int) -> tuple[list[float], list[float]]:
         source, target = struct.unpack_from(">HH", frame, tcp)
         payload = frame[tcp + (frame[tcp + 12] >> 4) * 4 :]
         if target == port and payload.startswith(b"POST "):
-            asked[source] = now
+            request_times[source] = now
             last.pop(source, None)
         elif source == port and b'data: {"' in payload:
             if target in last:
                 between.append(now - last[target])
-            elif target in asked:
-                first.append(now - asked[target])
+            elif target in request_times:
+                first.append(now - request_times[target])
             last[target] = now
     return first, between

@@ -24,7 +24,7 @@ Facts = dict[str, t.Any]
 
 
 class Unsafe(str):
-    """A text that Ansible leaves as it is: the controller works it out."""
+    """A text that Ansible does not template: the controller evaluates it."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -40,8 +40,8 @@ _Dumper.add_representer(Unsafe, lambda dumper, text: dumper.represent_scalar("!u
 
 
 def data() -> Facts:
-    """The lists by their names in infra.aap_configuration, with the options of configure_awx in their places."""
-    source = yaml.load((ROOT / "tools/controller.yml").read_text(encoding="utf-8"), Loader=_Loader)  # safe, and one tag more
+    """The lists by their names in infra.aap_configuration, with the options of configure_awx filled in."""
+    source = yaml.load((ROOT / "tools/controller.yml").read_text(encoding="utf-8"), Loader=_Loader)  # the safe loader, with one more tag
     common = source.pop("common")
     made = [{**common, **each} for each in [*source[TEMPLATES], *templates()]]
     return t.cast(Facts, _with_options({**source, TEMPLATES: made}))
@@ -49,18 +49,18 @@ def data() -> Facts:
 
 def templates() -> list[Facts]:
     """The job templates of the patterns."""
-    known = patterns.data()
-    found = []
-    for name, pattern in known["patterns"].items():
-        (made,) = patterns.definition(name, pattern, known["questions"])["aap_resources"]["controller_job_templates"]
+    source = patterns.data()
+    job_templates = []
+    for name, pattern in source["patterns"].items():
+        (made,) = patterns.definition(name, pattern, source["questions"])["aap_resources"]["controller_job_templates"]
         kept = {key: value for key, value in made.items() if key not in ("primary", "survey", "playbook")}
         playbook = f"extensions/patterns/{name}/playbooks/{made['playbook']}"
-        found.append({**kept, "playbook": playbook, "survey_enabled": True, "survey_spec": made["survey"]})
-    return found
+        job_templates.append({**kept, "playbook": playbook, "survey_enabled": True, "survey_spec": made["survey"]})
+    return job_templates
 
 
 def _with_options(value: t.Any) -> t.Any:
-    """A value with Jinja for each $name."""
+    """A value in which each $name is replaced by Jinja."""
     if isinstance(value, dict):
         return {key: _with_options(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -69,7 +69,7 @@ def _with_options(value: t.Any) -> t.Any:
         return value
     if value.startswith("$"):
         return f"{{{{ {_option(value[1:])} }}}}"
-    return re.sub(r"\$([a-z_]+)", lambda found: f"({_option(found[1])})", value)
+    return re.sub(r"\$([a-z_]+)", lambda match: f"({_option(match[1])})", value)
 
 
 def _option(name: str) -> str:

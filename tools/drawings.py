@@ -47,7 +47,7 @@ def request() -> str:
 
 
 def steps() -> list[tuple[str, str, str]]:
-    """(file, functions, what it adds) of each step of a value, from the table of CONTRIBUTING.md."""
+    """(file, functions, what the step adds) of each step of a value, from the table of CONTRIBUTING.md."""
     table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## The way of a value\n")[2].partition("\n## ")[0]
     rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in table.splitlines() if re.match(r"\| \d", line)]
     return [(file, functions, adds) for _number, file, functions, adds in rows]
@@ -111,8 +111,8 @@ def layers(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _mean(places: c.Iterable[float]) -> float:
-    found = list(places)
-    return sum(found) / len(found) if found else 0.0
+    values = list(places)
+    return sum(values) / len(values) if values else 0.0
 
 
 def generated() -> dict[Path, str]:

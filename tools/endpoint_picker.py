@@ -329,7 +329,7 @@ def _document() -> list[str]:
 
 def _parameters(params: t.Iterable[Param], lines: t.Collection[str], prefix: str) -> dict[tuple[str, str, str, str], set[str]]:
     """(dotted name, type, default, values) to the release lines where a parameter is like that. Mappings are shown by their keys."""
-    found: dict[tuple[str, str, str, str], set[str]] = {}
+    merged: dict[tuple[str, str, str, str], set[str]] = {}
     for param in params:
         here = set(lines) & param.lines
         if not here:
@@ -337,14 +337,14 @@ def _parameters(params: t.Iterable[Param], lines: t.Collection[str], prefix: str
         name = f"{prefix}{param.name}"
         if param.required or not param.fields:
             kind = {"strs": "list of strings", "objects": "list", "free": "any", "str": "string"}.get(param.kind, param.kind)
-            found.setdefault((name, kind, _default(param), _values(param)), set()).update(here)
+            merged.setdefault((name, kind, _default(param), _values(param)), set()).update(here)
         for key, nested in _parameters(param.fields, here, f"{name}{'[].' if param.kind == 'objects' else '.'}").items():
-            found.setdefault(key, set()).update(nested)
-    return found
+            merged.setdefault(key, set()).update(nested)
+    return merged
 
 
 def _values(param: Param) -> str:
-    """What a parameter accepts beyond its type."""
+    """The values that a parameter accepts, beyond its type."""
     if param.obsolete:
         return f"Refused. {param.obsolete}"
     limits = ((">=", param.low), (">", param.above), ("<=", param.high), ("<", param.below))
@@ -367,10 +367,10 @@ def _word(value: t.Any) -> str:
 
 def _types_of(role: str) -> dict[str, list[Plugin]]:
     """The plugin types whose first role is this one, each with its versions."""
-    found: dict[str, list[Plugin]] = {}
+    types: dict[str, list[Plugin]] = {}
     for plugin in catalog.PLUGINS:
-        found.setdefault(plugin.type, []).append(plugin)
-    return {kind: versions for kind, versions in found.items() if versions[0].roles[0] == role}
+        types.setdefault(plugin.type, []).append(plugin)
+    return {kind: versions for kind, versions in types.items() if versions[0].roles[0] == role}
 
 
 def _plugins_of(role: str, title: str) -> list[str]:
@@ -394,21 +394,21 @@ def _parameters_of(role: str, title: str) -> list[str]:
 
 
 def _aliases(kind: str) -> list[str]:
-    return list(dict.fromkeys(code(alias) for _role, aliases in _ALIASES for alias, known in aliases.items() if known == kind))
+    return list(dict.fromkeys(code(alias) for _role, aliases in _ALIASES for alias, target in aliases.items() if target == kind))
 
 
 def _notes(versions: t.Sequence[Plugin]) -> list[str]:
-    """What sets some lines apart: experimental, deprecated, created by itself."""
-    found = []
+    """The differences between lines: experimental, deprecated, created by itself."""
+    notes = []
     alpha = {line for version in versions for line in version.alpha}
     if alpha:
-        found.append(f"Experimental in {_where(alpha)}: it needs `--allow-experimental-plugins`.")
-    found += [f"In {_where(version.lines)}: {version.deprecated}" for version in versions if version.deprecated]
+        notes.append(f"Experimental in {_where(alpha)}: it needs `--allow-experimental-plugins`.")
+    notes += [f"In {_where(version.lines)}: {version.deprecated}" for version in versions if version.deprecated]
     created = {line for version in versions if version.default for line in version.lines}
     if created:
         but = {data for version in versions if version.default for data in version.makes} - catalog.BY_ITSELF - {"precise", "session"}
-        found.append(f"Created by itself if not declared ({_where(created)}){', but not for ' + ', '.join(DATA[data].lower() for data in but) if but else ''}.")
-    return found
+        notes.append(f"Created by itself if not declared ({_where(created)}){', but not for ' + ', '.join(DATA[data].lower() for data in but) if but else ''}.")
+    return notes
 
 
 def _target(move: Move) -> str:

@@ -70,7 +70,7 @@ MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
 
 def option(field: Field) -> dict[str, t.Any]:
     """One option of an argument spec."""
-    # Options beside this one, or within it, are no options of the role.
+    # Options next to this one, or within it, are no options of the role.
     sentences = re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"O\((?!llm_d_)", "C(", field.description))
     spec: dict[str, t.Any] = {"description": sentences, **argument_type(field)}
     if field.required:
@@ -99,7 +99,7 @@ def secretless(name: str, spec: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 class _Dumper(manifests.Dumper):
-    """Writes texts of several lines as such."""
+    """Writes strings of several lines as blocks."""
 
 
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
@@ -319,13 +319,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when something is stale")
     check = parser.parse_args().check
-    found = stale()
-    for path in found:
+    outdated = stale()
+    for path in outdated:
         print(f"{'stale' if check else 'wrote'}: {path.relative_to(ROOT)}")
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(generated()[path], encoding="utf-8")
-    return 1 if check and found else 0
+    return 1 if check and outdated else 0
 
 
 if __name__ == "__main__":

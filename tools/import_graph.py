@@ -14,15 +14,15 @@ MODULE_UTILS = ROOT / "plugins/module_utils"
 
 def imports() -> dict[str, set[str]]:
     """For each package, the packages that it imports from."""
-    found: dict[str, set[str]] = {path.name: set() for path in sorted(MODULE_UTILS.iterdir()) if path.is_dir() and path.name != "__pycache__"}
+    graph: dict[str, set[str]] = {path.name: set() for path in sorted(MODULE_UTILS.iterdir()) if path.is_dir() and path.name != "__pycache__"}
     for path in sorted(MODULE_UTILS.rglob("*.py")):
         parts = path.relative_to(MODULE_UTILS).parts
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level == len(parts):
                 for package in [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]:
                     if package != parts[0]:
-                        found[parts[0]].add(package)
-    return found
+                        graph[parts[0]].add(package)
+    return graph
 
 
 def order(graph: dict[str, set[str]]) -> list[str]:
@@ -37,7 +37,7 @@ def order(graph: dict[str, set[str]]) -> list[str]:
 
 
 def direct(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """The arrows that no longer way implies, which is what a reader can take in at a glance."""
+    """The arrows that no longer way implies: few enough for a picture."""
     reach: dict[str, set[str]] = {}
     for name in order(graph):
         reach[name] = graph[name].union(*(reach[other] for other in graph[name]))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every inventory renders, so that a reviewer sees what a change does to a cluster: tests/golden/manifests/<inventory>.yml."""
+"""The objects that each inventory renders, so that a reviewer sees the effect of a change on a cluster: tests/golden/manifests/<inventory>.yml."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BANNER = "Written by tools/generate.py. Do not edit."
 
 
 class Dumper(yaml.SafeDumper):
-    """YAML as yamllint wants it: sequences indented, no aliases."""
+    """YAML as yamllint requires it: sequences indented, no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
@@ -33,28 +33,28 @@ class Dumper(yaml.SafeDumper):
 
 
 class _BlockDumper(Dumper):
-    """Strings of several lines as blocks."""
+    """Writes strings of several lines as blocks."""
 
 
 _BlockDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
 
 
 def names() -> list[str]:
-    """The inventories that are shipped: not those that `make inventory` has written."""
+    """The shipped inventories, without those that `make inventory` has written."""
     folders = [path for path in (ROOT / "inventories").iterdir() if (path / "hosts").is_file()]
     return sorted(path.name for path in folders if MADE_BY not in (path / "hosts").read_text(encoding="utf-8"))
 
 
 def user_file(name: str) -> Facts:
-    """The variables of an inventory. `local` names variables of role local_cluster, which stand here by their defaults."""
-    found: Facts = {}
+    """The variables of an inventory. Variables of role local_cluster, which `local` names, are replaced by their defaults."""
+    variables: Facts = {}
     defaults = yaml.safe_load((ROOT / "roles/local_cluster/defaults/main.yml").read_text(encoding="utf-8"))
     for path in sorted((ROOT / f"inventories/{name}/group_vars/all").glob("*.yml")):
         text = path.read_text(encoding="utf-8")
         while re.search(r"\{\{ (local_cluster_\w+) \}\}", text):
             text = re.sub(r"\{\{ (local_cluster_\w+) \}\}", lambda match: str(defaults[match.group(1)]), text)
-        found |= yaml.safe_load(text) or {}
-    return found
+        variables |= yaml.safe_load(text) or {}
+    return variables
 
 
 def case(name: str) -> tuple[Facts, list[Facts]]:

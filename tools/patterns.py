@@ -27,7 +27,7 @@ Facts = dict[str, t.Any]
 
 
 def data() -> Facts:
-    """{questions, patterns} as tools/patterns.yml has them."""
+    """{questions, patterns} of tools/patterns.yml."""
     return t.cast(Facts, yaml.safe_load((ROOT / "tools/patterns.yml").read_text(encoding="utf-8")))
 
 
@@ -36,14 +36,14 @@ def field_of(path: str) -> Field:
     first, *rest = re.sub(r"(\[\]|\{\})", r".\1", path).split(".")
     field = VARIABLES[first] if first.startswith("llm_d_") else options_of(owner(first))[first]
     for step in rest:
-        found = field.elements if field.type in ("list", "map") else (field.options or {})[step]
-        assert found is not None, path
-        field = found
+        inner = field.elements if field.type in ("list", "map") else (field.options or {})[step]
+        assert inner is not None, path
+        field = inner
     return field
 
 
 def question(variable: str, about: Facts, required: bool) -> Facts:
-    """A question of a survey. Its type, choices and bounds are those of the option, so that it asks for nothing that is refused."""
+    """A question of a survey. Its type, choices and bounds are those of the option, so that no answer within them is refused."""
     field = field_of(about["sets"])
     listed = field.type == "list"
     one = field_of(about["like"]) if "like" in about else (listed and field.elements) or field
@@ -54,7 +54,7 @@ def question(variable: str, about: Facts, required: bool) -> Facts:
     elif listed:
         kind = "textarea"
     text = about["text"] if required else f"{about['text']} {_left_out(field)}"
-    # AWX has whole numbers for bounds.
+    # Bounds in AWX are whole numbers.
     bounds = {"min": one.minimum and math.ceil(one.minimum), "max": one.maximum and math.floor(one.maximum)}
     if kind not in ("integer", "float"):
         bounds = {"max": _longest(one) if kind == "text" else None}
@@ -72,18 +72,18 @@ def question(variable: str, about: Facts, required: bool) -> Facts:
 
 
 def _longest(field: Field) -> int | None:
-    """The length of the longest name that a format takes; None where it takes any, or no plain name."""
+    """The length of the longest name that a format accepts; None if it accepts any, or no plain name."""
     taken = [length for length in range(1, 300) if field.format and FORMATS[field.format].pattern.match("a" * length)]
     return taken[-1] if taken and taken[-1] < 299 else None
 
 
 def survey(pattern: Facts, questions: Facts) -> list[Facts]:
-    """The questions of a pattern, those that must be answered first."""
-    return [question(name, questions[name], name in pattern["requires"]) for name in asked_by(pattern)]
+    """The questions of a pattern; those that must be answered come first."""
+    return [question(name, questions[name], name in pattern["requires"]) for name in survey_variables(pattern)]
 
 
-def asked_by(pattern: Facts) -> list[str]:
-    """The variables of its survey."""
+def survey_variables(pattern: Facts) -> list[str]:
+    """The variables of the survey of a pattern."""
     return [*pattern["requires"], *pattern["asks"]]
 
 
@@ -130,10 +130,10 @@ def definition(name: str, pattern: Facts, questions: Facts) -> Facts:
 def playbook(pattern: Facts, questions: Facts) -> str:
     """The playbook, which puts the answers into the variables of the inventory."""
     places: dict[str, list[str]] = {}
-    for variable in asked_by(pattern):
+    for variable in survey_variables(pattern):
         path = questions[variable]["sets"]
         first, inner = re.fullmatch(r"([a-z_]+)(.*)", path).groups()  # type: ignore[union-attr]
-        if variable != SERVICE:  # it names the service that the other answers are of
+        if variable != SERVICE:  # it names the service to which the other answers belong
             places.setdefault(first, []).append(_place(inner, variable))
     for path, value in pattern.get("sets", {}).items():
         first, _dot, inner = path.partition(".")
@@ -156,7 +156,7 @@ def _place(inner: str, variable: str) -> str:
 
 
 def _if_left_out(name: str) -> str:
-    """What a variable has that the inventory leaves out, as Jinja: its default. In the user's file null or an empty text is a mistake."""
+    """The default of a variable that the inventory leaves out, as Jinja. In the user's file, null or an empty text is a mistake."""
     field = field_of(name)
     return json.dumps(field.default).replace("null", "none").replace('"', "'")
 
@@ -170,16 +170,16 @@ def arguments(name: str, pattern: Facts, questions: Facts) -> str:
     return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=Dumper, sort_keys=False, width=150, allow_unicode=True)
 
 
-def _argument(asked: Facts) -> Facts:
+def _argument(entry: Facts) -> Facts:
     """An answer as an option of a play: a text, or a list where several choices are selected."""
-    spec = {"type": "str", "required": asked["required"], "description": asked["question_description"]}
-    if "choices" in asked:
-        spec["choices"] = [*asked["choices"], *([] if asked["required"] else [""])]
-    return {**spec, "type": "list", "elements": "str"} if asked["type"] == "multiselect" else spec
+    spec = {"type": "str", "required": entry["required"], "description": entry["question_description"]}
+    if "choices" in entry:
+        spec["choices"] = [*entry["choices"], *([] if entry["required"] else [""])]
+    return {**spec, "type": "list", "elements": "str"} if entry["type"] == "multiselect" else spec
 
 
 def readme(name: str, pattern: Facts, questions: Facts) -> str:
-    """README.md: what it does, what it creates, how it is used."""
+    """README.md: what the pattern does, what it creates, how it is used."""
     made = definition(name, pattern, questions)["aap_resources"]["controller_job_templates"][0]
     rows = []
     for each in survey(pattern, questions):
@@ -214,21 +214,21 @@ def readme(name: str, pattern: Facts, questions: Facts) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _bounds(asked: Facts) -> str:
-    if "choices" in asked and asked["choices"] != _BOOLEANS:
-        return (" Any of " if asked["type"] == "multiselect" else " One of ") + ", ".join(f"`{each}`" for each in asked["choices"]) + "."
-    if asked["type"] == "text":
-        return f" At most {asked['max']} characters." if "max" in asked else ""
-    if "max" in asked:
-        return f" From {asked['min']} to {asked['max']}."
-    return f" At least {asked['min']}." if "min" in asked else ""
+def _bounds(entry: Facts) -> str:
+    if "choices" in entry and entry["choices"] != _BOOLEANS:
+        return (" Any of " if entry["type"] == "multiselect" else " One of ") + ", ".join(f"`{each}`" for each in entry["choices"]) + "."
+    if entry["type"] == "text":
+        return f" At most {entry['max']} characters." if "max" in entry else ""
+    if "max" in entry:
+        return f" From {entry['min']} to {entry['max']}."
+    return f" At least {entry['min']}." if "min" in entry else ""
 
 
 def generated() -> dict[Path, str]:
     """The expected content of every file of the patterns."""
-    known, files = data(), dict[Path, str]()
-    questions = known["questions"]
-    for name, pattern in known["patterns"].items():
+    source, files = data(), dict[Path, str]()
+    questions = source["questions"]
+    for name, pattern in source["patterns"].items():
         folder = FOLDER / name
         files[folder / "meta/pattern.json"] = json.dumps(definition(name, pattern, questions), indent=2) + "\n"
         files[folder / f"playbooks/{name}.yml"] = playbook(pattern, questions)

@@ -22,11 +22,11 @@ Facts = dict[str, t.Any]
 
 
 def workflow(flow: Facts) -> str:
-    """The nodes of a workflow: those that follow upon success in one row, the others below it, and what follows upon what."""
+    """The nodes of a workflow, with arrows from each to its successors: those that follow upon success in one row, the others below it."""
     nodes = {node["identifier"]: node for node in flow["simplified_workflow_nodes"]}
     row = [next(iter(nodes))]
-    while found := nodes[row[-1]].get("success_nodes"):
-        row += found
+    while following := nodes[row[-1]].get("success_nodes"):
+        row += following
     other = [name for name in nodes if name not in row]
     shift = (len(row) - len(other)) / 2
     places = {name: (place, 0) for place, name in enumerate(row)} | {name: (place + shift, 1) for place, name in enumerate(other)}
@@ -60,9 +60,9 @@ def _link(start: tuple[int, int], end: tuple[int, int], kind: str) -> str:
 
 def survey(template: Facts) -> str:
     """The questions of a survey, in two columns."""
-    parts, asked = [], template["survey_spec"]["spec"]
+    parts, questions = [], template["survey_spec"]["spec"]
     tops = [50, 50]
-    for number, question in enumerate(asked):
+    for number, question in enumerate(questions):
         left, top = 20 + 420 * (number % 2), tops[number % 2]
         need = '<tspan class="need"> *</tspan>' if question["required"] else ""
         parts.append(f'<text x="{left}" y="{top}">{escape(question["question_name"])}{need}</text>')
@@ -77,7 +77,7 @@ def survey(template: Facts) -> str:
 
 
 def _fitted(choices: list[str]) -> str:
-    """As many choices as a field has room for."""
+    """The choices that fit into a field."""
     return textwrap.shorten(", ".join(choices), 60, placeholder=" …")
 
 

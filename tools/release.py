@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def released(version: str) -> bool:
-    """Whether the changelog has this version."""
+    """Whether the changelog contains this version."""
     return version in yaml.safe_load((ROOT / "changelogs/changelog.yaml").read_text(encoding="utf-8"))["releases"]
 
 
@@ -69,7 +69,7 @@ def set_version(version: str) -> None:
 
 
 def files(folder: Path, version: str, key: str) -> None:
-    """Write the files of the release into a folder; those of an earlier run go."""
+    """Write the files of the release into a folder. Files of an earlier run are deleted."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         path.unlink()
@@ -93,7 +93,7 @@ def sign(path: Path, signature: Path, key: str) -> None:
 
 
 def run(*command: str) -> str:
-    """What a command prints; ends the release where it fails."""
+    """The output of a command. Ends the release if it fails."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command[:3])} failed:\n{done.stdout}{done.stderr}")

@@ -48,19 +48,19 @@ def collections(galaxy: dict[str, t.Any]) -> list[Component]:
 def packages(root: Path) -> list[Component]:
     """The Python packages that modules import."""
     lines = (root / "meta/ee-requirements.txt").read_text(encoding="utf-8").splitlines()
-    found = [match for line in lines if (match := _REQUIREMENT.match(line))]
-    return [_part(PackageURL("pypi", None, match[1].lower()), match[2].strip()) for match in found]
+    matches = [match for line in lines if (match := _REQUIREMENT.match(line))]
+    return [_part(PackageURL("pypi", None, match[1].lower()), match[2].strip()) for match in matches]
 
 
 def modules(root: Path) -> list[Component]:
     """The Go modules of which the local cluster's programs are built, each version once."""
     files = sorted((root / "roles/local_cluster/files/go").glob("*/go.mod"))
-    found = {match for file in files for match in _MODULE.findall(file.read_text(encoding="utf-8"))}
-    return [_part(PackageURL("golang", path.rpartition("/")[0] or None, path.rpartition("/")[2], version)) for path, version in sorted(found)]
+    pairs = {match for file in files for match in _MODULE.findall(file.read_text(encoding="utf-8"))}
+    return [_part(PackageURL("golang", path.rpartition("/")[0] or None, path.rpartition("/")[2], version)) for path, version in sorted(pairs)]
 
 
 def images() -> list[Component]:
-    """The images that a deployment names where the file says nothing of images."""
+    """The images of a deployment whose file names no image."""
     return [_image(name) for name in sorted({image for _component, image in image_rows()})]
 
 
@@ -91,7 +91,7 @@ def _image(name: str) -> Component:
 
 
 def _part(url: PackageURL, bounds: str = "", kind: ComponentType = ComponentType.LIBRARY) -> Component:
-    """A component. bounds: of versions, where it is not one."""
+    """A component. bounds: the accepted versions, if there is not exactly one."""
     version = url.version or (url.qualifiers or {}).get("tag")
-    more = [Property(name="llm_d.inference:versions", value=bounds)] if bounds else []
-    return Component(name=url.name, group=url.namespace, version=version, type=kind, purl=url, bom_ref=str(url), properties=more)
+    properties = [Property(name="llm_d.inference:versions", value=bounds)] if bounds else []
+    return Component(name=url.name, group=url.namespace, version=version, type=kind, purl=url, bom_ref=str(url), properties=properties)

@@ -42,7 +42,7 @@ ROLES = (
     *("prerequisites", "gpu_operator", "gateway_provider", "gaie_scheduler", "model_service", "validation", "benchmark", "compare", "calibrate"),
     *("canary", "conformance", "diagnose", "local_cluster"),
 )
-# Of the reference, beside the modules for playbooks of users.
+# Pages of the reference, next to the modules for playbooks of users.
 OTHERS = {
     "Roles": [f"{name}_role" for name in ROLES],
     "Filters, lookups and callbacks": ["scorer_config_filter", "plan_lookup", "summary_callback", "fleet_callback", "environment_variables"],
@@ -68,9 +68,9 @@ def assemble(folder: Path) -> None:
 
 
 def _linked(page: Path, repository: str) -> str:
-    """The text of a page with the links of the site."""
+    """The text of a page, with its links as they are in the site."""
     home = ROOT if page.name in ("index.md", "contributing.md") else ROOT / "docs"
-    return _LINK.sub(lambda found: found[1] + _target(found[2], home, repository), page.read_text(encoding="utf-8"))
+    return _LINK.sub(lambda match: match[1] + _target(match[2], home, repository), page.read_text(encoding="utf-8"))
 
 
 def _target(link: str, home: Path, repository: str) -> str:
@@ -93,7 +93,7 @@ def reference(folder: Path) -> None:
     command = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", str(folder), COLLECTION]
     subprocess.run(command, check=True)
     (folder / "index.rst").unlink()
-    for page in folder.glob("*.rst"):  # the theme has the contents of each page beside it
+    for page in folder.glob("*.rst"):  # the theme shows the contents of each page next to it
         page.write_text(page.read_text(encoding="utf-8").replace(".. contents::\n   :local:\n   :depth: 1\n", ""), encoding="utf-8")
     pages = {path.stem for path in folder.glob("*.rst")}
     shown = {**{group: [f"{name}_module" for name in names] for group, names in PUBLIC.items()}, **OTHERS}

@@ -22,22 +22,22 @@ text { fill: #e6edf3 } .small { fill: #9198a1 } .box { fill: #21262d; stroke: #6
 
 
 def picture(title: str, wide: int, high: int, parts: c.Iterable[str], heading: bool = True) -> str:
-    """A picture with a title, which is written into it as its heading or is there for those who cannot see it."""
-    said = escape(title)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img" aria-label="{said}">'
-    shown = [f'<text class="head" x="20" y="24">{said}</text>'] if heading else []
-    return "\n".join([head, f"<title>{said}</title><style>{STYLE}</style>", *shown, *parts, "</svg>", ""])
+    """A picture with a title for screen readers, which is also its heading if requested."""
+    label = escape(title)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img" aria-label="{label}">'
+    shown = [f'<text class="head" x="20" y="24">{label}</text>'] if heading else []
+    return "\n".join([head, f"<title>{label}</title><style>{STYLE}</style>", *shown, *parts, "</svg>", ""])
 
 
 def box(left: int, top: int, wide: int, high: int, round_by: int = 5) -> str:
-    """A box, whose corners are round."""
+    """A box with round corners."""
     return f'<rect class="box" x="{left}" y="{top}" width="{wide}" height="{high}" rx="{round_by}"/>'
 
 
 def text(x: int, y: int, words: str, kind: str = "", anchor: str = "") -> str:
     """A line of text. kind: a class of STYLE; anchor: start, middle or end."""
-    more = (f' class="{kind}"' if kind else "") + (f' text-anchor="{anchor}"' if anchor else "")
-    return f'<text{more} x="{x}" y="{y}">{escape(words)}</text>'
+    attributes = (f' class="{kind}"' if kind else "") + (f' text-anchor="{anchor}"' if anchor else "")
+    return f'<text{attributes} x="{x}" y="{y}">{escape(words)}</text>'
 
 
 def arrow(kind: str, path: str, tip: str) -> str:

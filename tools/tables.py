@@ -61,7 +61,7 @@ def code(text: str | None) -> str:
     return f"`{text}`" if text else ""
 
 
-# What ran, by where a proof of docs/coverage.yml lies. Every other proof is a test without a cluster.
+# What ran, by the folder of a proof of docs/coverage.yml. Every other proof is a test without a cluster.
 RAN = {
     "molecule/default": "local cluster",
     "molecule/vllm": "real vLLM",
@@ -89,8 +89,8 @@ def coverage(rows: t.Sequence[dict[str, t.Any]]) -> str:
 
 def ran(proofs: t.Sequence[str]) -> str:
     """Where a feature has run."""
-    found = [next((where for start, where in RAN.items() if proof.startswith(f"{start}/")), "") for proof in proofs]
-    return ", ".join(dict.fromkeys(filter(None, found))) or ("tests" if proofs else "")
+    places = [next((where for start, where in RAN.items() if proof.startswith(f"{start}/")), "") for proof in proofs]
+    return ", ".join(dict.fromkeys(filter(None, places))) or ("tests" if proofs else "")
 
 
 def _sum(rows: t.Sequence[dict[str, t.Any]]) -> str:
@@ -98,7 +98,7 @@ def _sum(rows: t.Sequence[dict[str, t.Any]]) -> str:
     return f"{states.count('done')} of {len(rows)} done, {states.count('partly')} partly, {states.count('open')} open"
 
 
-# Release line: where its endpoint picker has run (by hand, or in which test), with which result.
+# Release line: where its endpoint picker has run (by hand, or in which test), and the result.
 _LOCAL = "on the local cluster, compiled from its Go module"
 _BY_HAND = "on the local cluster, built from upstream's tag, by hand on 2026-11-22"
 _SIX = "balanced, round_robin, queue, prefix_aware, default and disaggregated behind Envoy Gateway, balanced with standalone: all claims held"
@@ -187,7 +187,7 @@ def versions() -> str:
     lines += [*_LEADERS.splitlines(), ""]
     lines += ["## Pairs", "", *_PAIRS.splitlines(), ""]
     rows = [
-        [code(line), pair.llm_d, pair.vllm, " and ".join(pair.gie), f"[{urllib.parse.urlsplit(pair.said).netloc}]({pair.said})"] for line, pair in PAIRS.items()
+        [code(line), pair.llm_d, pair.vllm, " and ".join(pair.gie), f"[{urllib.parse.urlsplit(pair.page).netloc}]({pair.page})"] for line, pair in PAIRS.items()
     ]
     lines += table(["release", "llm-d", "vLLM", "inference extension", "named by"], rows)
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", _gateway_api(), ""]
@@ -274,7 +274,7 @@ def versions() -> str:
     return text_of(lines)
 
 
-# What the options of the user's file are called in docs/engines.md where the place says too little.
+# Names of metrics in docs/engines.md.
 _READ = {"waiting": "waiting", "running": "running", "kv_cache": "KV-cache use", "block_size": "block size", "blocks": "blocks", "lora": "adapters"}
 
 
@@ -320,13 +320,13 @@ def engines() -> str:
             ["separate prefill, KV events, several nodes", *("yes" if name in WHOLE else "refused" for name in names)],
         ],
     )
-    said = [f"- `{name}`: {row['warning']}." for name, row in ENGINE_DEFAULTS.items() if row["warning"]]
+    warnings = [f"- `{name}`: {row['warning']}." for name, row in ENGINE_DEFAULTS.items() if row["warning"]]
     lines += [
-        "A scorer that reads a metric which the engine does not export is refused, with a preset that fits. The endpoint picker is told the metrics of the",
-        "engine in its configuration (`defaultEngine` and `engineConfigs`), in every release line; in a complete `scheduler.document` you write them yourself:",
+        "A scorer that reads a metric which the engine does not export is refused, with a preset that fits. The configuration names the metrics of the engine",
+        "(`defaultEngine` and `engineConfigs`) in every release line; in a complete `scheduler.document` you write them yourself:",
         "each is a name with labels and their values. An offset, or a label with `!=`, is refused, since the endpoint picker would leave it out.",
         "",
-        *said,
+        *warnings,
         "- `trtllm`: the PyTorch back end; `engine.args: [--backend=tensorrt]` builds a TensorRT engine at each start, where the image has that back end. Its",
         "  metrics need TensorRT-LLM 1.3.0rc12 or newer. `gpu_memory_utilization` is the part of what the weights leave free. `--config` is refused: it",
         "  would take the place of the file that the plan writes, with the metrics in it.",

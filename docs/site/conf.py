@@ -24,7 +24,7 @@ myst_heading_anchors = 4
 nitpicky = True
 suppress_warnings = ["misc.highlighting_failure"]  # templates in YAML are shown as they are
 
-# Labels of Ansible's own documentation, which is not built here, and of variables of the user's file, by their page.
+# Pages of labels in Ansible's own documentation, which is not built here; labels of variables of the user's file.
 _ANSIBLE = "https://docs.ansible.com/ansible/latest/"
 _PAGES = (
     (r"(action|callback)_plugins", rf"{_ANSIBLE}plugins/\1.html"),
@@ -36,18 +36,18 @@ _VARIABLE = re.compile(r"ansible_collections\.llm_d\.inference\.\w+_role__parame
 
 
 def _resolve(app: Sphinx, _env: BuildEnvironment, node: pending_xref, text: nodes.TextElement) -> nodes.reference | None:
-    """The link for a label that no page here has; None for one that leads nowhere."""
+    """The link for a label that no page of the site has; None if the label is unknown."""
     label = str(node.get("reftarget", ""))
     if variable := _VARIABLE.match(label):
         page = app.builder.get_relative_uri(str(node["refdoc"]), "user-file")
         return nodes.reference("", "", text, internal=True, refuri=f"{page}#{variable[1].replace('_', '-')}")
     for pattern, page in _PAGES:
-        if found := re.fullmatch(pattern, label):
-            return nodes.reference("", "", text, internal=False, refuri=found.expand(page))
+        if match := re.fullmatch(pattern, label):
+            return nodes.reference("", "", text, internal=False, refuri=match.expand(page))
     return None
 
 
 def setup(app: Sphinx) -> dict[str, t.Any]:
-    """Add what resolves labels of others."""
+    """Register the resolver of labels of other sites."""
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

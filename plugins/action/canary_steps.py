@@ -29,12 +29,12 @@ class ActionModule(ActionBase):
         _checked, options = self.validate_argument_spec(
             argument_spec={name: {"type": "raw", "required": name in ("steps", "pause")} for name in ("service", "to", "steps", "pause")},
         )
-        user, found = read(task_vars or {}, self._templar.template)
-        if found:
-            return {**result, "failed": True, "msg": spelled(explain(found))}
-        own, wrong = given("canary", task_vars or {}, self._templar.template)
-        if wrong:
-            return {**result, "failed": True, "msg": explain(wrong, WHAT)}
+        user, problems = read(task_vars or {}, self._templar.template)
+        if problems:
+            return {**result, "failed": True, "msg": spelled(explain(problems))}
+        own, option_problems = given("canary", task_vars or {}, self._templar.template)
+        if option_problems:
+            return {**result, "failed": True, "msg": explain(option_problems, WHAT)}
         try:
             made = canary(user, {name: own[name] if blank(value) else value for name, value in plain(options).items()})
         except Mistakes as mistakes:

@@ -88,9 +88,9 @@ class ActionModule(InProcess):
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
             done, rest = split_foreign(references, existing, options["owned_by"], options["state"])
-            kept = {id(reference): found for reference, found in rest}
+            kept = {id(reference): live for reference, live in rest}
             left = [(item, kept[id(reference)]) for item, reference in zip(order, references, strict=True) if id(reference) in kept]
-            order = [item if item["metadata"].get("namespace") else joined(item, found) for item, found in left]
+            order = [item if item["metadata"].get("namespace") else joined(item, live) for item, live in left]
             foreign = [f"{change.title} ({change.problem})" for change in done if change.action == "foreign"]
             if foreign and options["state"] == "present" and options["foreign"] == "refuse":
                 return {**result, "failed": True, "foreign": foreign, "msg": _names_of_others(foreign)}
@@ -113,13 +113,13 @@ class ActionModule(InProcess):
             objects = [definition for _index, definition in tried]
             answer = self._call(objects, options, task_vars)
             done = done if answer.get("failed") else judged(done, zip(tried, changes(objects, answer, options["state"], True), strict=True))
-        told = events(done, datetime.datetime.now(datetime.UTC)) if options.get("events") and not self._task.check_mode else []
-        if told:  # where they cannot be created, nobody is told: what they tell is done
-            self._call(told, {**options, "apply": False}, task_vars)
+        event_objects = events(done, datetime.datetime.now(datetime.UTC)) if options.get("events") and not self._task.check_mode else []
+        if event_objects:  # where they cannot be created, nothing is reported: the changes have been made
+            self._call(event_objects, {**options, "apply": False}, task_vars)
         return self._finish(result, done, options.get("refused") == "report")
 
     def _handle(self, definitions: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> str:
-        """Bring the definitions to their state, and add what became of each to `done`. What is wrong where a call failed as a whole, else empty."""
+        """Bring the definitions to their state, and add the outcome of each to `done`. Returns the error of a call that failed as a whole, else ""."""
         parts = batches(definitions)
         for part in parts if options["state"] == "present" else reversed(parts):
             answer = self._call(part, options, task_vars)
@@ -130,7 +130,7 @@ class ActionModule(InProcess):
         return ""
 
     def _empty(self, namespaces: list[Facts], done: list[Change], options: Facts, result: Facts, task_vars: Facts | None) -> list[Facts]:
-        """Those of the namespaces that hold nothing of others. What keeps the rest is added to `done` and to the result. done: what was deleted before."""
+        """The namespaces without objects of others. The reasons that keep the rest are added to `done` and to the result. done: the changes before."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
         inside = {"labels": options["owned_by"], **(options.get("contents") or {})}
         inside["going"] = [*inside.get("going", ()), *(_reference(change.definition) for change in done if change.action == "deleted")]
@@ -152,8 +152,8 @@ class ActionModule(InProcess):
         answer = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
-        found: list[Facts] = answer["found"]
-        return found
+        objects: list[Facts] = answer["found"]
+        return objects
 
     def _with_released_replicas(self, definitions: list[Facts], options: Facts, task_vars: Facts | None) -> list[Facts]:
         """The definitions, after another field manager took over spec.replicas from us where a definition omits it. See field_ownership."""
@@ -175,13 +175,13 @@ class ActionModule(InProcess):
             raise AnsibleActionFail(self._why(answer, task_vars))
         refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
         # A conflict means that someone scaled it in the meantime, and owns the number now.
-        wrong = [
+        problems = [
             f"{change.title}: another field manager could not take over its replicas: {change.problem}"
             for change in refused
             if FIELDS_TAKEN not in change.problem
         ]
-        if wrong:
-            raise AnsibleActionFail("\n".join(wrong))
+        if problems:
+            raise AnsibleActionFail("\n".join(problems))
         return definitions
 
     def _with_checksums(self, definitions: list[Facts], task_vars: Facts | None) -> list[Facts]:
@@ -197,8 +197,8 @@ class ActionModule(InProcess):
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
         made = list(definitions)
-        for index, found in zip(reading, answer["checksums"], strict=True):
-            made[index] = with_checksums(made[index], {tuple(entry["path"]): entry["value"] for entry in found})
+        for index, checksums in zip(reading, answer["checksums"], strict=True):
+            made[index] = with_checksums(made[index], {tuple(entry["path"]): entry["value"] for entry in checksums})
         return made
 
     def _why(self, answer: Facts, task_vars: Facts | None) -> str:

@@ -41,7 +41,7 @@ display = Display()
 
 
 def _bucket(user: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Where reports are kept, for the page of all clusters; empty without a bucket, and where it is a mistake."""
+    """The bucket of reports, for the page of all clusters; empty without a bucket, and for an invalid one."""
     bucket, known = get_path(user, "llm_d_artifacts", "s3"), VARIABLES["llm_d_artifacts"].options["s3"].options
     if not isinstance(bucket, dict) or not isinstance(bucket.get("bucket"), str):
         return {}
@@ -69,52 +69,52 @@ class ActionModule(ActionBase):
         result.update(artifacts_dir=user["llm_d_artifacts_dir"], fleet_dir=fleet_folder(variables, user), artifacts_s3=_bucket(user))
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
-        found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
-        found += self._options(variables) + self._backwards(user)
-        found += without_credentials(user)
+        problems = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
+        problems += self._options(variables) + self._removals(user)
+        problems += without_credentials(user)
         if COMPARE in [role.get_name() for role in self._roles()]:
-            options, wrong = given("compare", variables, self._templar.template)
-            found += [] if wrong else preset_problems(user, options, found)
-        found += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
-        # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
-        found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))
-        result.update(**(_refused(found) or {"changed": False, **_summary(user), **interpreter_facts(self, variables)}))
+            options, option_errors = given("compare", variables, self._templar.template)
+            problems += [] if option_errors else preset_problems(user, options, problems)
+        problems += locked_paths(variables, self._templar.template) if self._connection.transport == "local" else []
+        # A play of the user that sets the connection otherwise than by the variables has to distinguish its hosts itself.
+        problems = in_order(problems if self._task.module_defaults or any(self._task.environment or []) else problems + same_place(variables))
+        result.update(**(_refused(problems) or {"changed": False, **_summary(user), **interpreter_facts(self, variables)}))
         return result
 
     def _options(self, variables: dict[str, t.Any]) -> list[Problem]:
-        """The problems of options of roles and playbooks, before Ansible looks at those of the roles that come later, and says what it says."""
+        """The problems of options of roles and playbooks, before Ansible itself checks those of later roles, with less helpful messages."""
         extra, roles = self._task.get_variable_manager().extra_vars, [role.get_name(include_role_fqcn=False) for role in self._roles()]
         return option_problems(variables, extra, roles, self._templar.template)
 
-    def _backwards(self, user: dict[str, t.Any]) -> list[Problem]:
-        """Whether a play that creates removes instead, first what the rest stands on, without a look at who uses it. Roles with a state of their own aside."""
+    def _removals(self, user: dict[str, t.Any]) -> list[Problem]:
+        """The problem of a play in the order of creation that would remove objects before their dependents. Roles with their own state do not count."""
         if user.get(STATE) != "absent":
             return []
-        given, found = {**self._task.get_variable_manager().extra_vars, **(self._task.play.get_vars() if self._task.play else {})}, []
+        given, positions = {**self._task.get_variable_manager().extra_vars, **(self._task.play.get_vars() if self._task.play else {})}, []
         for role in self._roles():
             name = role.get_name().removeprefix(OURS)
             if name in CREATED and f"{name}_state" not in {**given, **role.vars, **role.get_role_params()}:
-                found.append(CREATED.index(name))
-        if found == sorted(found, reverse=True):
+                positions.append(CREATED.index(name))
+        if positions == sorted(positions, reverse=True):
             return []
-        why = "this play goes in the order of creation: it would remove first what the rest stands on, and ask nobody."
+        why = "this play runs in the order of creation: it would first remove what the rest depends on, without confirmation."
         return [Problem(STATE, "absent", f"'absent': {why}", "Leave it out, and run playbooks/teardown.yml, which removes in reverse order.")]
 
     def _roles(self) -> list[t.Any]:
-        """The roles of the play, those aside that its tasks include."""
+        """The roles of the play, without those that its tasks include."""
         return self._task.play.get_roles() if self._task.play else []
 
 
-def _refused(found: list[Problem]) -> dict[str, t.Any]:
+def _refused(problems: list[Problem]) -> dict[str, t.Any]:
     """The failure by these problems; {} for none."""
-    if not found:
+    if not problems:
         return {}
-    return {"failed": True, "msg": spelled(explain(found, _of(found))), "problems": [dataclasses.asdict(redacted(problem)) for problem in found]}
+    return {"failed": True, "msg": spelled(explain(problems, _subject(problems))), "problems": [dataclasses.asdict(redacted(problem)) for problem in problems]}
 
 
-def _of(found: list[Problem]) -> str:
-    """Where the problems are."""
-    return "llm_d_* variables" if all(problem.path.startswith(PREFIX) for problem in found) else "variables"
+def _subject(problems: list[Problem]) -> str:
+    """What the problems are about, for the message."""
+    return "llm_d_* variables" if all(problem.path.startswith(PREFIX) for problem in problems) else "variables"
 
 
 def _summary(user: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -77,9 +77,9 @@ class ActionModule(ActionBase):
             plan = given or planned({**variables, **others}, self._templar.template)
         except AnsibleLookupError as error:
             return {**result, "failed": True, "msg": str(error)}
-        own, found = given_options(role, variables, self._templar.template)
-        if found:
-            return {**result, "failed": True, "msg": spelled(explain(found, f"{role}_* variables"))}
+        own, problems = given_options(role, variables, self._templar.template)
+        if problems:
+            return {**result, "failed": True, "msg": spelled(explain(problems, f"{role}_* variables"))}
         made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}
         objects = functools.cache(lambda: definitions(plan))
         derived = {name: DERIVED[name](plan, objects) for name in options["derive"]}
@@ -104,10 +104,10 @@ class ActionModule(ActionBase):
 
     def _rendered(self, templates: t.Any, plan: Facts) -> list[Facts]:
         """The definitions of one template or of several, in order."""
-        found: list[Facts] = []
+        objects: list[Facts] = []
         for name in [templates] if isinstance(templates, str) else templates:
             try:
-                found += render(compat.template_path(self, name), plan)
+                objects += render(compat.template_path(self, name), plan)
             except (TemplateError, yaml.YAMLError, ValueError) as error:
                 raise AnsibleActionFail(f"{name}: {error}") from error
-        return found
+        return objects

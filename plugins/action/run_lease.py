@@ -19,7 +19,7 @@ from ..plugin_utils.followed import Followed
 
 
 class ActionModule(Followed):
-    """Adds to the module who takes the Lease, and its renewal. A module that is sent elsewhere takes none: nothing of this run outlives its task there."""
+    """Adds the holder of the Lease, and its renewal, to the module. A module that is sent to another host takes none: no process of this run stays there."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """See Followed.run."""

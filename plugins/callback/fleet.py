@@ -16,7 +16,7 @@ description:
   - After a run that validates, writes the same as C(fleet/index.html) and C(fleet/fleet.json) into the folder of artifacts,
     also where clusters failed, were refused or could not be reached. A cluster that had no part in the run keeps the row of its last one.
   - Where the file of a cluster has C(llm_d_artifacts.s3), the page is kept there, too, as C(PREFIX/fleet/TIME/index.html).
-  - A callback and no play, since Ansible runs no further play once all hosts have failed.
+  - This is a callback and not a play, since Ansible runs no further play once all hosts have failed.
   - Does nothing in an inventory of one host.
 requirements:
   - Enable it with C(callbacks_enabled = llm_d.inference.fleet) in C(ansible.cfg), as the one of this repository does.
@@ -43,7 +43,7 @@ display = Display()
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no types
-    """Keeps what each host's tasks tell, until the run ends."""
+    """Keeps facts from the tasks of each host until the run ends."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -53,11 +53,11 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
     def __init__(self) -> None:
         super().__init__()
         self.hosts: list[str] = []
-        self.seen: dict[str, Facts] = {}
+        self.facts: dict[str, Facts] = {}
         self.validates = self.checks = self.fatal = False
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
-        """Learn the hosts of the inventory. With one, nothing more is asked of this callback: each result would be copied for it."""
+        """Read the hosts of the inventory. With one host this callback is disabled, since Ansible would copy each result for it."""
         self.hosts = list(play.get_variable_manager().get_vars(play=play, include_hostvars=False)["groups"]["all"])
         self.disabled = len(self.hosts) < 2
         self.validates |= any(role.get_name() == VALIDATION for role in play.get_roles())
@@ -72,7 +72,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
             self._of(result)["verdict"] = result.result["ansible_facts"]["validation_verdict"]
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
-        """Keep what failed; whether it was rescued, the statistics say in the end."""
+        """Keep the failure; the statistics at the end show whether it was rescued."""
         if ignore_errors:
             return
         if result.task.action == INPUTS:
@@ -81,47 +81,48 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         self._of(result)["failure"] = failed(result)
 
     def v2_runner_on_unreachable(self, result: t.Any) -> None:
-        """Keep that the host, from which the cluster is reached, was not."""
+        """Keep that the host from which the cluster is reached was unreachable."""
         self._of(result)["failure"] = unreachable(result)
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """Write the page, and end the run with the table."""
-        found = {host: self.seen[host] for host in self.hosts if "artifacts_dir" in self.seen.get(host, {}).get("inputs", {})}
-        if not found:
+        with_artifacts = {host: self.facts[host] for host in self.hosts if "artifacts_dir" in self.facts.get(host, {}).get("inputs", {})}
+        if not with_artifacts:
             return
-        for host, seen in self.seen.items():
-            told = stats.summarize(host)
-            if not told["failures"] and not told["unreachable"]:
-                seen.pop("failure", None)
+        for host, facts in self.facts.items():
+            counts = stats.summarize(host)
+            if not counts["failures"] and not counts["unreachable"]:
+                facts.pop("failure", None)
         time = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        folders = {host: Path(seen["inputs"]["artifacts_dir"]) for host, seen in found.items()}
-        folder = Path(next(iter(found.values()))["inputs"]["fleet_dir"])
-        stopped = self.fatal and any("failure" in seen for seen in self.seen.values())
+        folders = {host: Path(facts["inputs"]["artifacts_dir"]) for host, facts in with_artifacts.items()}
+        folder = Path(next(iter(with_artifacts.values()))["inputs"]["fleet_dir"])
+        stopped = self.fatal and any("failure" in facts for facts in self.facts.values())
         rows = {
-            host: fleet.row(host, seen, time, stopped, os.path.relpath(folders.get(host, folder) / "report.html", folder)) for host, seen in self.seen.items()
+            host: fleet.row(host, facts, time, stopped, os.path.relpath(folders.get(host, folder) / "report.html", folder))
+            for host, facts in self.facts.items()
         }
-        told_of = [row for row in rows.values() if row["state"] != "done"]
-        page = folder / "index.html" if self.validates and told_of and not self.checks else None
+        outcomes = [row for row in rows.values() if row["state"] != "done"]
+        page = folder / "index.html" if self.validates and outcomes and not self.checks else None
         if page:
             report = fleet.report(self.hosts, rows, _earlier(folder), time)
             try:
                 _write(folder / "fleet.json", json.dumps(report, indent=2) + "\n")
                 _write(page, fleet.page(report))
             except OSError as error:
-                display.warning(f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check who owns the folder, and what lies there.")
+                display.warning(f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check the owner and the contents of the folder.")
                 page = None
         pages = [str(page)] if page else []
-        if page and (bucket := next((seen["inputs"]["artifacts_s3"] for seen in found.values() if seen["inputs"].get("artifacts_s3")), None)):
+        if page and (bucket := next((facts["inputs"]["artifacts_s3"] for facts in with_artifacts.values() if facts["inputs"].get("artifacts_s3")), None)):
             pages.append(_kept(bucket, report, stacks(stats)))
         for line in fleet.table([rows[host] for host in self.hosts if host in rows], pages):
             display.display(line)
 
     def _of(self, result: t.Any) -> Facts:
-        return self.seen.setdefault(result.host.get_name(), {})
+        return self.facts.setdefault(result.host.get_name(), {})
 
 
 def _kept(bucket: Facts, report: Facts, reports: Facts) -> str:
-    """The URL of the page in the bucket, which leads to the reports there, or why it is not there."""
+    """The URL of the page in the bucket, which links to the reports there, or why it could not be put there."""
     prefix = f"{bucket['prefix']}/fleet/{report['time'].replace('-', '').replace(':', '')}"
     rows = []
     for row in report["clusters"]:

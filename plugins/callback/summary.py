@@ -12,10 +12,10 @@ author:
 short_description: The last lines of a run
 version_added: 1.0.0
 description:
-  - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They say what was found, what failed
-    and why, where the stack answers, and where the reports are.
+  - Ends a run of a playbook of this collection on one cluster with at most ten lines of 80 columns. They show the results, what failed
+    and why, the address of the stack, and the places of the reports.
   - Reads the statistic C(inference_stacks) of the run.
-  - Says so where the inventory has no hosts, which Ansible takes for success.
+  - Reports an inventory without hosts, which Ansible takes for success.
   - Does nothing in an inventory of several hosts, whose table is that of P(llm_d.inference.fleet#callback).
 requirements:
   - Enable it with C(callbacks_enabled = llm_d.inference.summary) in C(ansible.cfg), as the one of this repository does.
@@ -34,7 +34,7 @@ display = Display()
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no types
-    """Keeps what failed, until the run ends."""
+    """Keeps failures until the run ends."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -47,13 +47,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
         self.ours = self.empty = False
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
-        """Learn the hosts of the inventory."""
+        """Read the hosts of the inventory."""
         hosts = play.get_variable_manager().get_vars(play=play, include_hostvars=False)["groups"]["all"]
         self.disabled, self.empty = len(hosts) > 1, not hosts
         self.ours |= any(role.get_name().startswith("llm_d.inference.") for role in play.get_roles())
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
-        """Keep what failed; whether it was rescued, the statistics say in the end."""
+        """Keep the failure; the statistics at the end show whether it was rescued."""
         if not ignore_errors:
             self.failures[result.host.get_name()] = failed(result)
 
@@ -67,9 +67,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
             return
         if self.empty and not stats.processed:
             display.display("nothing was done: the inventory has no hosts")
-        found = stacks(stats)
+        reports = stacks(stats)
         for host in sorted(stats.processed):
-            told = stats.summarize(host)
-            failure = self.failures.get(host) if told["failures"] or told["unreachable"] else None
-            for line in summary.lines(found.get(host, {}), failure):
+            counts = stats.summarize(host)
+            failure = self.failures.get(host) if counts["failures"] or counts["unreachable"] else None
+            for line in summary.lines(reports.get(host, {}), failure):
                 display.display(line)

@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Says what would change and changes nothing.
+    description: Returns what would change and changes nothing.
     support: full
   diff_mode:
     description: Shows what differs.

@@ -19,7 +19,7 @@ from ..module_utils.validation import options as validation
 class ModuleDocFragment:
     """extends_documentation_fragment: llm_d.inference.options.NAME"""
 
-    # with a type, since ansible-test wants to read whole texts where there is none
+    # with a type, since ansible-test requires literal texts where there is none
     CONFORMANCE_SUITE: str = documentation(validation.CONFORMANCE_SUITE)
     HOST_PREFLIGHT: str = documentation(local_cluster.HOST_PREFLIGHT)
     HOST_RESIDUE: str = documentation(local_cluster.HOST_RESIDUE)

@@ -28,7 +28,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Deploy what the survey asks for
+- name: Deploy the answers to a survey
   ansible.builtin.import_playbook: llm_d.inference.site
   vars:
     llm_d_model_services: >-

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filters of measurements: what is to be measured, and what came of it. Each is described in the YAML of its name."""
+"""Filters of measurements: the runs of a plan, and the report of their results. Each is described in the YAML of its name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..plugin_utils.planning import plain
 
 
 def benchmark_runs(plan: t.Any, seconds: float | None = None) -> list[dict[str, t.Any]]:
-    """What of a plan is to be measured."""
+    """The options of vllm_perf for each measurement of a plan."""
     if not isinstance(plan, dict) or "benchmark" not in plan:
         raise AnsibleFilterError("benchmark_runs takes a plan")
     return benchmark.runs(plain(plan), seconds)

@@ -26,15 +26,15 @@ def calibration(files: t.Any, max_num_seqs: int = measured.Simulated.places, met
 
 
 def calibration_prefill(text: str) -> dict[str, t.Any]:
-    """The option for the scheduler, and what it was measured with."""
-    found = measured.prefill([request for stage in measured.read(text).values() for request in stage])
-    if found is None:
+    """The option for the scheduler, and the length of the measured prompts."""
+    throughput = measured.prefill([request for stage in measured.read(text).values() for request in stage])
+    if throughput is None:
         raise AnsibleFilterError("The prefill throughput cannot be measured: no request with a prompt that was in no cache was answered.")
-    return found
+    return throughput
 
 
 def calibration_prompt(workload: t.Any, words: int, models: t.Any = None) -> dict[str, t.Any]:
-    """Prompts as long as what the server computes at once."""
+    """A workload whose prompts are as long as the server computes in one step."""
     taken = [model["max_model_len"] for model in plain(models or []) if model.get("max_model_len")]
     return measured.longest(plain(workload), int(words), taken)
 

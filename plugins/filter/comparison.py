@@ -21,8 +21,8 @@ def comparison(runs: t.Any, about: t.Any = None, servers: t.Any = None) -> dict[
     listed = plain(runs)
     if not isinstance(listed, list) or not listed or not all(isinstance(run, dict) and {"preset", "stages", "total"} <= set(run) for run in listed):
         raise AnsibleFilterError("comparison takes a list of runs, each with preset, stages and total")
-    found = comparisons.results(listed, plain(about or {}), plain(servers or []))
-    return {"results": found, "lines": comparisons.lines(found), "table": comparisons.table(found), "page": comparison_page.page(found)}
+    results = comparisons.results(listed, plain(about or {}), plain(servers or []))
+    return {"results": results, "lines": comparisons.lines(results), "table": comparisons.table(results), "page": comparison_page.page(results)}
 
 
 def comparison_cases(presets: t.Iterable[t.Any]) -> list[dict[str, t.Any]]:

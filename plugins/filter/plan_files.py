@@ -25,13 +25,13 @@ def needed_images(plan: t.Any) -> dict[str, t.Any]:
     return needed(plain(plan))
 
 
-def mirror_files(needed: t.Any, registry: t.Any = None) -> dict[str, str]:
+def mirror_files(images: t.Any, registry: t.Any = None) -> dict[str, str]:
     """{file name: content}."""
-    if not isinstance(needed, dict) or "sources" not in needed:
+    if not isinstance(images, dict) or "sources" not in images:
         raise AnsibleFilterError("mirror_files takes what needed_images returns")
     if registry and not isinstance(registry, (str, dict)):
         raise AnsibleFilterError("mirror_files takes a registry, or a mapping from a registry to its mirror")
-    return mirrors.mirror_files(plain(needed["sources"]), plain(registry) or None)
+    return mirrors.mirror_files(plain(images["sources"]), plain(registry) or None)
 
 
 def exported_files(plan: t.Any, definitions: t.Any) -> dict[str, str]:
@@ -45,9 +45,9 @@ def rights_file(plan: t.Any, options: t.Any = None) -> dict[str, t.Any]:
     """{state, name, content, lines} of the file with the permissions that a plan needs."""
     if not isinstance(plan, dict) or "preflight" not in plan:
         raise AnsibleFilterError("rights_file takes a plan")
-    settings, found = chosen(plain(options or {}))
-    if found:
-        raise AnsibleFilterError(explain(found, f"{PREFIX}* variables"))
+    settings, problems = chosen(plain(options or {}))
+    if problems:
+        raise AnsibleFilterError(explain(problems, f"{PREFIX}* variables"))
     return {"state": settings["state"], **made_of(plain(plan), settings)}
 
 

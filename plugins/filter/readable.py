@@ -48,9 +48,9 @@ def shows_yaml() -> bool:
         return False
 
 
-def diagnosis_claims(found: t.Any, verdict: t.Any) -> dict[str, t.Any]:
-    """The result with the claims that do not hold."""
-    made: dict[str, t.Any] = spelled(report.with_claims(plain(found), plain(verdict)))
+def diagnosis_claims(result: t.Any, verdict: t.Any) -> dict[str, t.Any]:
+    """The result of a diagnosis with the claims of a verdict that do not hold."""
+    made: dict[str, t.Any] = spelled(report.with_claims(plain(result), plain(verdict)))
     return {**made, "lines": report.lines(made), "markdown": report.markdown(made)}
 
 

@@ -41,11 +41,11 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils.validation import verdict_page as pages
 
 
-def verdict_page(found: t.Any) -> str:
+def verdict_page(verdict: t.Any) -> str:
     """A verdict as a page."""
-    if not isinstance(found, dict) or "claims" not in found:
+    if not isinstance(verdict, dict) or "claims" not in verdict:
         raise AnsibleFilterError("verdict_page takes a verdict")
-    return pages.page(found)
+    return pages.page(verdict)
 
 
 class FilterModule:

@@ -47,18 +47,18 @@ from ..module_utils.validation import claims
 from ..module_utils.validation import verdict as verdicts
 
 
-def verdict_table(found: t.Any, failed: bool = False) -> list[str]:
+def verdict_table(verdict: t.Any, failed: bool = False) -> list[str]:
     """The lines of a verdict."""
-    if not isinstance(found, dict) or "claims" not in found:
+    if not isinstance(verdict, dict) or "claims" not in verdict:
         raise AnsibleFilterError("verdict_table takes a verdict")
-    return claims.failures(found["claims"]) if failed else verdicts.table(found)
+    return claims.failures(verdict["claims"]) if failed else verdicts.table(verdict)
 
 
-def verdict_summary(found: t.Any) -> dict[str, t.Any]:
+def verdict_summary(verdict: t.Any) -> dict[str, t.Any]:
     """A verdict in short."""
-    if not isinstance(found, dict) or "claims" not in found:
+    if not isinstance(verdict, dict) or "claims" not in verdict:
         raise AnsibleFilterError("verdict_summary takes a verdict")
-    return verdicts.summary(found)
+    return verdicts.summary(verdict)
 
 
 class FilterModule:

@@ -11,7 +11,7 @@ author:
 short_description: The digests of images, as their registries have them now
 version_added: 1.0.0
 description:
-  - Asks the registry of each image for the digest of its tag, several at a time and for at most 8 seconds each.
+  - Requests the digest of each image's tag from its registry, several at a time and for at most 8 seconds each.
   - Fails with all images whose digest is not known.
 options:
   _terms:
@@ -64,10 +64,12 @@ class LookupModule(LookupBase):
         registry = plain(self.get_option("registry")) or None
         given = {pull.account_host(each["registry"]): (each["username"], each["password"]) for each in plain(self.get_option("credentials"))}
         images = [image for term in plain(terms) for image in ([term] if isinstance(term, str) else term) if pinnable(image)]
-        found, why = pull.digests(images, {**_docker_accounts(), **given})
-        if why:
-            raise AnsibleLookupError("\n".join(["The digests of some images are not known.", *(f"  - {image}: {said}." for image, said in why.items())]))
-        return [{source_of(image, registry): digest for image, digest in found.items()}]
+        digests, failures = pull.digests(images, {**_docker_accounts(), **given})
+        if failures:
+            raise AnsibleLookupError(
+                "\n".join(["The digests of some images are not known.", *(f"  - {image}: {reason}." for image, reason in failures.items())])
+            )
+        return [{source_of(image, registry): digest for image, digest in digests.items()}]
 
 
 def _docker_accounts() -> dict[str, tuple[str, str]]:

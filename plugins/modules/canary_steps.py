@@ -65,7 +65,7 @@ pause:
   type: int
   sample: 60
 before:
-  description: What the user's file says.
+  description: The state that the user's file describes.
   returned: success
   type: dict
   contains: &step
@@ -85,7 +85,7 @@ before:
       type: list
       elements: dict
 steps:
-  description: The steps that the user's file does not have behind it.
+  description: The steps that the user's file has not completed.
   returned: success
   type: list
   elements: dict
@@ -103,8 +103,8 @@ state:
   sample: present
 options:
   description:
-    - The options of the role by their names without its prefix, as they are meant, for a text such as C("true") or C("4") is a boolean or a number.
-    - What roles hand to each other, such as C(<role>_plan), is not among them.
+    - The options of the role by their names without its prefix, with their types; a text such as C("true") or C("4") becomes a boolean or a number.
+    - Values that roles pass to each other, such as C(<role>_plan), are not among them.
   returned: success
   type: dict
   sample: {performance: false, disregard: [counted]}

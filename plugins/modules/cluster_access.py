@@ -125,8 +125,8 @@ def find_objects(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> l
             "kind": obj["kind"],
             "metadata": {key: value for key, value in obj["metadata"].items() if key in keep},
         }
-        for found in observer.fetch().values()
-        for obj in found
+        for group in observer.fetch().values()
+        for obj in group
     ]
 
 
@@ -158,13 +158,13 @@ def main() -> None:
         cluster = connect(module)
         version, user = reach(cluster)
         lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights), strict=True) if not has]
-        found = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
+        objects = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc), reached=getattr(exc, "status", 401) != 401)
     if lacking:
         remedy = "grant them (playbooks/list_rights.yml writes what an administrator applies), or use an account that has them"
         module.fail_json(msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; {remedy}", reached=True)
-    module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=found)
+    module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=objects)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ objects:
       type: list
       elements: dict
 summary:
-  description: All of it as text.
+  description: The result as text.
   returned: success
   type: str
   sample: "24 objects compared: each is as planned"
@@ -109,8 +109,8 @@ def summary(checked: int, differing: int, lines: list[str]) -> str:
     if not differing:
         return f"{checked} objects compared: each is as planned"
     remedy = "playbooks/site.yml sets the fields of your file again; what others have added, they have to remove."
-    said = [f"{differing} of {checked} objects are not as planned:", *(f"- {line}" for line in lines), remedy]
-    return "\n".join(part for line in said for part in wrapped(line, indent="  "))
+    paragraphs = [f"{differing} of {checked} objects are not as planned:", *(f"- {line}" for line in lines), remedy]
+    return "\n".join(part for paragraph in paragraphs for part in wrapped(paragraph, indent="  "))
 
 
 def main() -> None:
@@ -120,12 +120,12 @@ def main() -> None:
     try:
         cluster = connect(module)
         cluster.get("/version", timeout=10)
-        found = read_drift(cluster, module.params["definitions"], module.params["labels"])
+        drifts = read_drift(cluster, module.params["definitions"], module.params["labels"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
-    lines = [f"{drift.where}: {line}" for drift in found for line in drift.lines()]
-    objects = [{**dataclasses.asdict(drift), "differences": [dataclasses.asdict(each) for each in drift.differences]} for drift in found]
-    module.exit_json(changed=False, ok=not found, summary=summary(len(module.params["definitions"]), len(found), lines), objects=objects, lines=lines)
+    lines = [f"{drift.where}: {line}" for drift in drifts for line in drift.lines()]
+    objects = [{**dataclasses.asdict(drift), "differences": [dataclasses.asdict(each) for each in drift.differences]} for drift in drifts]
+    module.exit_json(changed=False, ok=not drifts, summary=summary(len(module.params["definitions"]), len(drifts), lines), objects=objects, lines=lines)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ options:
     required: true
   path:
     description:
-      - Folder on the target. It is created. The files of the capture before are removed, which C(files.txt) in it lists; others stay.
-      - Where the API server is not reached, the capture before stays.
+      - Folder on the target. It is created. The files of the previous capture, which C(files.txt) in it lists, are removed; other files stay.
+      - Where the API server is not reached, the previous capture stays.
     type: path
     required: true
   log_lines:
@@ -101,13 +101,13 @@ except ImportError:
     yaml = None
 
 # Also captured in each namespace of workloads and Gateways: API version, kind, labels.
-BESIDES = (
+NAMESPACE_KINDS = (
     ("v1", "Service", ""),
     ("networking.k8s.io/v1", "NetworkPolicy", ""),
     ("v1", "ResourceQuota", ""),
     ("v1", "ConfigMap", f"app.kubernetes.io/managed-by={FIELD_MANAGER}"),
 )
-ROUTES = ("HTTPRoute", "GRPCRoute", "ReferenceGrant")  # nothing runs beside them
+ROUTES = ("HTTPRoute", "GRPCRoute", "ReferenceGrant")  # no pods run for them, so their namespaces are not captured
 LISTING = "files.txt"  # names of all files of a capture
 METRICS_PORTS = ("metrics", "http", "engine")
 METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second is Envoy's
@@ -118,7 +118,7 @@ METRICS_SIZE = 1_000_000  # characters of one page
 class Folder:
     """A folder of text files. files: the names of those written.
 
-    A file is listed before it is written, so that the next capture removes what an interrupted one has left, and nothing that somebody else has put there.
+    A file is listed before it is written, so that the next capture removes the files of an interrupted one, and no file of anybody else.
     """
 
     def __init__(self, path: str):
@@ -127,7 +127,7 @@ class Folder:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Remove the files of the capture before."""
+        """Remove the files of the previous capture."""
         self.path.mkdir(parents=True, exist_ok=True)
         listing = self.path / LISTING
         for name in listing.read_text(encoding="utf-8").splitlines() if listing.is_file() else []:
@@ -136,7 +136,7 @@ class Folder:
         self.write(LISTING, f"{LISTING}\n")
 
     def write(self, name: str, content: str) -> None:
-        """Write one file; none for empty content."""
+        """Write one file, unless its content is empty."""
         if not content:
             return
         with self._lock:
@@ -155,34 +155,36 @@ def dump(obj: dict) -> str:
 def capture(observer: Observer, folder: Folder, lines: int) -> None:
     """Write the objects of an observer and everything related to them."""
     summary, pods = [], []
-    there = observer.fetch()
+    fetched = observer.fetch()
     folder.begin()
-    for ref, found in there.items():
-        if not found:
+    for ref, objects in fetched.items():
+        if not objects:
             summary.append(f"{ref}: {observer.forbidden.get(ref, 'does not exist')}")
-        for obj in found:
+        for obj in objects:
             name = file_name(ref.kind, ref.namespace, text(get_path(obj, "metadata", "name")))
-            mine = observer.pods(obj)
-            verdict = judge(obj, Context(mine))
+            own_pods = observer.pods(obj)
+            verdict = judge(obj, Context(own_pods))
             summary.append(f"{ref}: {'ready' if verdict.ready else 'NOT READY'}, {verdict.reason}" + (f"; {verdict.remedy}" if verdict.remedy else ""))
             folder.write(f"{name}.yml", dump(redact_object(obj)))
             folder.write(f"{name}-events.txt", event_table(observer.events(obj)))
-            pods += [] if ref.kind == "Pod" else mine
+            pods += [] if ref.kind == "Pod" else own_pods
     folder.write("summary.txt", "".join(redact(line) + "\n" for line in summary))
     # In parallel: each pod has several logs to read, and may return its metrics slowly.
     observer.cluster.parallel(lambda pod: capture_pod(observer, folder, pod, lines), pods)
     for namespace in sorted({ref.namespace for ref in observer.refs if ref.namespace and ref.kind not in ROUTES}):
-        observer.cluster.parallel(lambda kind, namespace=namespace: capture_kind(observer, folder, namespace, *kind), list(BESIDES))
+        observer.cluster.parallel(lambda kind, namespace=namespace: capture_kind(observer, folder, namespace, *kind), list(NAMESPACE_KINDS))
 
 
 def capture_kind(observer: Observer, folder: Folder, namespace: str, api_version: str, kind: str, labels: str) -> None:
     """Write the objects of a kind with these labels in a namespace into one file; none when they cannot be read."""
     try:
         path = observer.cluster.path(api_version, kind, namespace) or ""
-        found = observer.cluster.listed(path, kind, {"labelSelector": labels} if labels else None) if path else []
+        objects = observer.cluster.listed(path, kind, {"labelSelector": labels} if labels else None) if path else []
     except ApiError:
         return
-    folder.write(f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(redact_object({"apiVersion": api_version, **obj})) for obj in found))
+    folder.write(
+        f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(redact_object({"apiVersion": api_version, **obj})) for obj in objects)
+    )
 
 
 def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> None:
@@ -208,20 +210,20 @@ def metrics(observer: Observer, pod: dict) -> str:
 def page(observer: Observer, pod: dict, port: int) -> str:
     """The metrics page of one port without secrets, or a comment line that says why there is none."""
     transport = ServiceTransport(observer.cluster, text(get_path(pod, "metadata", "namespace")), text(get_path(pod, "metadata", "name")), port, kind="Pod")
-    said = ""
+    comments = ""
     for path in METRICS_PAGES:
         try:
             answer = transport.request("GET", path, timeout=METRICS_SECONDS)
         except ExchangeError as failure:
             return f"# {redact(str(failure))}\n"
-        said += f"# {answer.request}: {answer.status}\n"
+        comments += f"# {answer.request}: {answer.status}\n"
         if answer.status == 200:
-            given = answer.text.rstrip("\n") + "\n"
-            if len(given) > METRICS_SIZE:
+            content = answer.text.rstrip("\n") + "\n"
+            if len(content) > METRICS_SIZE:
                 # Cut at a line: redact does not recognize half a secret.
-                given = given[:METRICS_SIZE].rpartition("\n")[0] + f"\n# cut: the page has {len(given)} characters\n"
-            return said + redact(given)
-    return said
+                content = content[:METRICS_SIZE].rpartition("\n")[0] + f"\n# cut: the page has {len(content)} characters\n"
+            return comments + redact(content)
+    return comments
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ description:
   - Writes C(hosts) and C(group_vars/all/llm_d.yml) of an inventory that suits the cluster, with comments that say why each value is there.
   - Where deployments of this collection run, it names them, and writes the file for a second one, with an instance and a namespace that are free. The
     namespace is that of the context of the kubeconfig, where that is not V(default).
-  - What the account may not list is named in a comment, and no failure.
+  - Resources that the account may not list are named in a comment, and are not a failure.
   - Never writes to a folder that exists. The folder appears complete, or not at all.
 options:
   name:
@@ -60,19 +60,19 @@ path:
   type: str
   sample: inventories/mine
 lines:
-  description: What the cluster showed, as lines of text.
+  description: The observed facts of the cluster, as lines of text.
   returned: success
   type: list
   elements: str
   sample: ["platform:        kubernetes, kind, v1.34.0, 1 node", "accelerators:    none"]
 running:
-  description: The deployments of this collection that run there, in short.
+  description: The deployments of this collection that run in the cluster, in short.
   returned: success
   type: list
   elements: dict
   sample: [{instance: llm-d, namespace: llm-d, release: router-0.10, services: {sim: 3}}]
 next:
-  description: The playbook to run next. It is V(site) only where nothing of this collection runs there that it could change.
+  description: The playbook to run next. It is V(site) only where the cluster has no deployment of this collection that it could change.
   returned: success
   type: str
   sample: site
@@ -133,9 +133,9 @@ def main() -> None:
     options = {"name": {"type": "str", "required": True}, "folder": {"type": "path", "default": "inventories"}}
     module = AnsibleModule(argument_spec={**auth_spec(), **options}, supports_check_mode=True)
     path = Path(module.params["folder"], module.params["name"])
-    wrong = problem(module.params["name"], path)
-    if wrong:
-        module.fail_json(msg=wrong)
+    reason = problem(module.params["name"], path)
+    if reason:
+        module.fail_json(msg=reason)
     try:
         cluster = connect(module)
         namespace = context_namespace(module)
@@ -155,14 +155,14 @@ def main() -> None:
         if not module.check_mode:
             write(path, files)
     except OSError as error:
-        module.fail_json(msg=f"Cannot write {path}: {error.strerror}. Check who owns the folder, and what lies there.")
+        module.fail_json(msg=f"Cannot write {path}: {error.strerror}. Check the owner and the contents of the folder.")
     place = starting_place(facts, reached)
     module.exit_json(
         changed=True,
         path=str(path),
         lines=observed(facts, place),
-        running=[{**each, "services": {name: servers_of(service) for name, service in each["services"].items()}} for each in place.beside],
-        next="preflight" if place.beside or not place.known else "site",
+        running=[{**each, "services": {name: servers_of(service) for name, service in each["services"].items()}} for each in place.deployments],
+        next="preflight" if place.deployments or not place.known else "site",
         diff=diff,
     )
 

@@ -43,8 +43,8 @@ options:
     default: {}
   contents:
     description:
-      - With O(state=absent), what in a Namespace is ours, as options of M(llm_d.inference.namespace_contents). C(labels) are O(owned_by) if left out.
-      - A Namespace that holds anything else, but for what Kubernetes and OpenShift put into every namespace, is not deleted.
+      - With O(state=absent), which objects in a Namespace are ours, as options of M(llm_d.inference.namespace_contents). C(labels) are O(owned_by) if left out.
+      - A Namespace that holds other objects, except those that Kubernetes and OpenShift create in every namespace, is not deleted.
     type: dict
     default: {}
   foreign:
@@ -68,14 +68,15 @@ options:
     default: false
   events:
     description:
-      - Whether to create an Event for each namespaced object that is created or changed, which tells the fields that changed.
+      - Whether to create an Event for each namespaced object that is created or changed, which lists the changed fields.
       - An account that may not create Events creates none.
     type: bool
     default: false
   stand_in:
     description:
-      - In check mode, a namespace in which objects are tried whose own does not exist yet, with other names. Only what makes an object invalid counts there.
-      - The pod templates of a LeaderWorkerSet, at which its webhook does not look, are tried as Deployments.
+      - In check mode, a namespace in which objects are tried, with other names, whose own namespace does not exist yet. Only what makes an object invalid
+        counts there.
+      - The pod templates of a LeaderWorkerSet, which its webhook does not check, are tried as Deployments.
     type: str
     default: ""
   field_manager:
@@ -127,7 +128,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 foreign:
-  description: Kinds, namespaces and names of the objects of others, and whose they are.
+  description: Kinds, namespaces and names of the objects of others, and their owners.
   returned: with O(foreign=refuse), where there are any
   type: list
   elements: str
@@ -171,19 +172,19 @@ objects:
       sample: 2
     action:
       description:
-        - V(created), V(changed), V(unchanged), V(deleted), V(absent), V(foreign) (left to its owner), V(kept) (for what is in it) or V(refused).
+        - V(created), V(changed), V(unchanged), V(deleted), V(absent), V(foreign) (left to its owner), V(kept) (for its contents) or V(refused).
       returned: always
       type: str
       sample: changed
     problem:
-      description: Why it was refused or kept, or whose it is, else empty.
+      description: Why it was refused or kept, or who owns it, else empty.
       returned: always
       type: str
       sample: ""
     untried:
       description:
-        - In check mode V(kind), V(namespace) or V(reference), where the API server could not be asked since its kind, its namespace or an object that it
-          refers to does not exist yet; V(answer) where it refused for a reason that may be gone when the object is applied. Else empty.
+        - In check mode V(kind), V(namespace) or V(reference), where the API server could not try it since its kind, its namespace or an object that it
+          refers to does not exist yet; V(answer) where the API server refused it for a reason that may not hold when it is applied. Else empty.
       returned: always
       type: str
       sample: ""

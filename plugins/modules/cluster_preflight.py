@@ -12,11 +12,11 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, load balancers and
-    Secrets, whether nodes take the pods or can come for them, and Helm, charts and Python libraries of this host. Asks the registries for the images.
-  - Reports all findings at once, each with what is missing, what was found, what is needed, and what to do.
-  - Reports what a run would change of a deployment that is there already, with O(planned).
-  - Sends access reviews to the API server, which does not store them. Of Secrets only the names of their keys are kept.
-  - Reads the pull Secrets to ask for images.
+    Secrets, whether nodes take the pods or can come for them, and Helm, charts and Python libraries of this host. Checks that registries have the images.
+  - Reports all findings at once, each with the problem, the observed state, the required state, and the remedy.
+  - With O(planned), reports what a run would change of an existing deployment.
+  - Sends access reviews to the API server, which does not store them. Only the names of the keys of Secrets are kept.
+  - Reads the pull Secrets to check the images.
 options:
   needs:
     description: What the deployment needs, the part C(preflight) of the plan.
@@ -29,7 +29,7 @@ options:
     default: []
   planned:
     description:
-      - The planned deployment in short, as the role P(llm_d.inference.prerequisites#role) computes it, to compare with the one of this instance that is there.
+      - The planned deployment in short, as the role P(llm_d.inference.prerequisites#role) computes it, to compare with the existing one of this instance.
       - Without it nothing is compared.
     type: dict
     version_added: 1.0.0
@@ -62,7 +62,7 @@ options:
     default: true
     version_added: 1.0.0
   timeout:
-    description: Seconds to wait for what is missing, which is checked again meanwhile. V(0) reports it at once.
+    description: Seconds to wait for missing prerequisites, which are checked repeatedly. V(0) reports them at once.
     type: int
     default: 0
 extends_documentation_fragment:
@@ -112,10 +112,10 @@ findings:
       description: What is missing.
       type: str
     found:
-      description: What is there instead.
+      description: The observed state.
       type: str
     needed:
-      description: What has to be there.
+      description: The required state.
       type: str
     how:
       description: What to do.
@@ -127,13 +127,13 @@ lines:
   elements: str
   sample: ["error  kubernetes/version: Kubernetes is too old. Found: v1.28.4. Needed: 1.29 or newer. Upgrade the cluster: pods need native sidecars."]
 changes:
-  description: What a run would change of the deployment of this instance that is there; empty where there is none, or where it is as planned.
+  description: What a run would change of the existing deployment of this instance; empty where there is none, or where it is as planned.
   returned: always
   type: list
   elements: str
   sample: ["release line: from scheduler-0.7 to router-0.10", "sim: servers sim-decode: from 4 to 2"]
 shown:
-  description: The findings and the changes as short lines for people, what matters most first.
+  description: The findings and the changes as short lines for people, the most important first.
   returned: always
   type: list
   elements: str
@@ -176,7 +176,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
-from ..module_utils.benchmark.execute import teller
+from ..module_utils.benchmark.execute import progress_writer
 from ..module_utils.common import programs
 from ..module_utils.common.clock import SYSTEM
 from ..module_utils.common.text import redact
@@ -193,7 +193,7 @@ from ..module_utils.preflight.report import judge, plain, report, shown, summary
 
 REGISTRY_TIMEOUT = 2.0
 PACKAGES = {"yaml": "PyYAML"}  # of libraries whose package has another name
-POLL = 5.0  # seconds between two looks at the cluster
+POLL = 5.0  # seconds between two checks of the cluster
 
 
 def host_facts(
@@ -201,7 +201,7 @@ def host_facts(
 ) -> dict[str, t.Any]:
     """Facts about this host: Helm, libraries, missing charts, images that a registry lacks, registries and sources that do not answer, proxies.
 
-    collections: versions of collections, which a module does not know by itself.
+    collections: versions of collections, which a module cannot read.
     """
     name = urllib.parse.urlsplit(cluster.server).hostname or cluster.server
     silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"] if needs["images"]["severity"] != "ignore")])
@@ -227,7 +227,7 @@ def host_facts(
 
 
 def image_problems(needs: dict[str, t.Any], silent: t.Container[str], cluster: Cluster, given: list[dict[str, str]]) -> dict[str, str]:
-    """{image that its registry does not have: what the registry said}, of the registries that answer."""
+    """{image that its registry does not have: the reply of the registry}, of the registries that answer."""
     images = needs["images"]
     if images["severity"] == "ignore":
         return {}
@@ -248,12 +248,12 @@ def helm_version(path: str | None) -> str | None:
         done = programs.run([command, "version", "--short"], timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"v(\d+\.\d+\.\d+)", done.stdout)
-    return found.group(1) if found else None
+    match = re.search(r"v(\d+\.\d+\.\d+)", done.stdout)
+    return match.group(1) if match else None
 
 
 def version_of(library: str) -> str | None:
-    """The version of a Python library as it is installed; None where it is missing."""
+    """The installed version of a Python library; None where it is missing."""
     try:
         return importlib.metadata.version(PACKAGES.get(library, library))
     except importlib.metadata.PackageNotFoundError:
@@ -261,13 +261,13 @@ def version_of(library: str) -> str | None:
 
 
 def registry_problem(host: str) -> str | None:
-    """Why a registry does not answer; None where it does, if only with a request for credentials."""
+    """Why a registry does not answer; None where it does, even if only with a request for credentials."""
     return silence(host, [f"{scheme}://{host}/v2/" for scheme in ("https", "http")])
 
 
 def silence(host: str, urls: list[str]) -> str | None:
     """Why none of the URLs of a host answers; None where one does, with any status."""
-    said = ""
+    reason = ""
     for url in urls:
         try:
             open_url(url, timeout=REGISTRY_TIMEOUT, validate_certs=False, follow_redirects="none")
@@ -275,55 +275,55 @@ def silence(host: str, urls: list[str]) -> str | None:
         except urllib.error.HTTPError:
             return None
         except (OSError, ValueError) as error:
-            said = said or f"{host}: {getattr(error, 'reason', error)}"
-    return said
+            reason = reason or f"{host}: {getattr(error, 'reason', error)}"
+    return reason
 
 
 def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str]:
     """URLs of charts and CRDs that the cluster lacks, or has in an older version."""
-    there = {name: {BUNDLE_VERSION: entry["version"]} for name, entry in facts.get("crds", {}).items()}
-    lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and decide(bundle, there, None)["action"] != "keep"]
+    installed = {name: {BUNDLE_VERSION: entry["version"]} for name, entry in facts.get("crds", {}).items()}
+    lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and decide(bundle, installed, None)["action"] != "keep"]
     charts = [chart for chart in needs["charts"] if lacks(facts, chart["brings"])]
-    found = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
-    return [ref for ref in found if re.match(r"(oci|https?)://", ref)]
+    sources = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
+    return [ref for ref in sources if re.match(r"(oci|https?)://", ref)]
 
 
 def lacks(facts: dict[str, t.Any], part: str) -> bool:
     """Whether the cluster lacks what a chart installs; False where that is not readable."""
-    found = facts.get(part) or {}
+    state = facts.get(part) or {}
     if part == "controllers":
-        return None in found.values()
-    return found.get("policies" if part == "gpu_operator" else "controller", True) in (None, [])
+        return None in state.values()
+    return state.get("policies" if part == "gpu_operator" else "controller", True) in (None, [])
 
 
 def silent_sources(refs: list[str]) -> dict[str, str]:
     """{host that does not answer: why}. One request for each host, in parallel."""
     hosts = {urllib.parse.urlsplit(ref).netloc: ref for ref in refs}
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
-        said = pool.map(lambda entry: registry_problem(entry[0]) if entry[1].startswith("oci://") else silence(entry[0], [entry[1]]), hosts.items())
-    return {host: why for host, why in zip(hosts, said, strict=True) if why}
+        reasons = pool.map(lambda entry: registry_problem(entry[0]) if entry[1].startswith("oci://") else silence(entry[0], [entry[1]]), hosts.items())
+    return {host: why for host, why in zip(hosts, reasons, strict=True) if why}
 
 
-def asked(module: AnsibleModule) -> dict[str, t.Any]:
-    """The needs, with what is planned."""
+def needs_of(module: AnsibleModule) -> dict[str, t.Any]:
+    """The needs, with the objects and the planned deployment."""
     return {**module.params["needs"], "objects": module.params["objects"], "planned": module.params["planned"]}
 
 
 def observed(module: AnsibleModule) -> tuple[dict[str, t.Any], list[PreflightFinding]]:
-    """(facts, findings). With a timeout it looks again until no finding is an error, and tells which are. Raises ClusterError."""
-    params = {**module.params, "needs": asked(module)}
-    say = teller(params["progress_path"]) or (lambda line: None)
+    """(facts, findings). With a timeout it checks again until no finding is an error, and logs the ids of the errors. Raises ClusterError."""
+    params = {**module.params, "needs": needs_of(module)}
+    say = progress_writer(params["progress_path"]) or (lambda line: None)
     end = SYSTEM.now() + params["timeout"]
     while True:
-        cluster = connect(module)  # a new one each time: it remembers which kinds there are
+        cluster = connect(module)  # a new one each time, since it caches the kinds that exist
         cluster.be_patient(max(0.0, end - SYSTEM.now()))
         facts = collect(cluster, params["needs"])
         facts["host"] = host_facts(params["needs"], cluster, facts, params["credentials"], params["collections"])
-        found = judge(facts, params["needs"])
-        missing = [finding.id for finding in found if finding.severity == "error"]
+        findings = judge(facts, params["needs"])
+        missing = [finding.id for finding in findings if finding.severity == "error"]
         left = end - SYSTEM.now()
         if not missing or left <= 0:
-            return facts, found
+            return facts, findings
         say(f"waiting {left:.0f} s more for {', '.join(missing)}")
         SYSTEM.sleep(min(POLL, left))
 
@@ -343,21 +343,21 @@ def main() -> None:
         "progress_path": {"type": "path"},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    needs = asked(module)
+    needs = needs_of(module)
     try:
-        facts, found = observed(module)
+        facts, findings = observed(module)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), reached=False)
-    errors = [finding for finding in found if finding.severity == "error"]
-    platform = detect(facts)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    detected = detect(facts)
     changed = changes(facts, needs)
     result = {
-        "facts": summary(facts, needs, platform),
-        "findings": plain(found),
-        "lines": report(found),
+        "facts": summary(facts, needs, detected),
+        "findings": plain(findings),
+        "lines": report(findings),
         "changes": changed,
-        "shown": shown(found, changed, needs),
-        "platform": platform,
+        "shown": shown(findings, changed, needs),
+        "platform": detected,
         "kubernetes": facts["version"],
     }
     missing = ""

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_record
-short_description: Read the record of an instance, and find what the user's file no longer asks for
+short_description: Read the record of an instance, and find what the user's file no longer requests
 version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It says of which kinds the objects of an instance are, and in which namespaces.
-  - Objects are listed by kind and label, as metadata. Secrets are recorded by their names, since no account has to list them.
-  - Objects without our labels, of another file, or of an owner that goes with them, are no members.
-  - A controller that the file of another record of the same instance needs stays, and so do the Secrets and namespaces that such a record has.
-  - CRDs are recorded by the names of their bundles. They go by M(llm_d.inference.crd_removal) alone.
+  - The record is a ConfigMap, the parent object of an ApplySet (KEP-3659). It lists the kinds and the namespaces of the objects of an instance.
+  - Objects are listed by kind and label, as metadata. Secrets are recorded by name, so that no account needs the permission to list them.
+  - Objects without our labels, objects of another file, and objects that are deleted with their owner are not members.
+  - A controller that another record of the same instance needs stays, and so do the Secrets and namespaces of such a record.
+  - CRDs are recorded by the names of their bundles. Only M(llm_d.inference.crd_removal) removes them.
   - Helm releases that we have installed are recorded by their names. Their controllers and GatewayClasses exist once per cluster, and stay while others use
-    them. A controller is in use while a Gateway of one of its classes is not ours, while someone else created a class for it, when its namespace has not our
-    labels, or while anyone else has an object of the kinds that it serves. So is one of which this cannot be found out.
+    them. A controller is in use while a Gateway of one of its classes is not ours, while someone else created a class for it, when its namespace lacks our
+    labels, while anyone else has an object of the kinds that it serves, or where this cannot be checked.
 options:
   record:
     description: The record and its rules, from the plan.
@@ -35,7 +35,7 @@ options:
     type: bool
     default: true
   everything:
-    description: Whether all of the instance is to go. Then O(wanted) and the planned Helm releases are no longer asked for.
+    description: Whether the whole instance is to be removed. Then O(wanted) and the planned Helm releases are removed too.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -47,16 +47,16 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Find what the file no longer asks for
+- name: Find what the file no longer requests
   llm_d.inference.cluster_record:
     record: "{{ facts.plan.record }}"
     wanted: "{{ facts.wanted }}"
-  register: found
+  register: pruning
 """
 
 RETURN = r"""
 before:
-  description: Definition of the record before anything is applied. It has what is in the cluster, and what the file makes.
+  description: Definition of the record before anything is applied. It lists what is in the cluster, and what the file makes.
   returned: success
   type: dict
   sample: {apiVersion: v1, kind: ConfigMap, metadata: {name: llm-d-record, namespace: llm-d}}
@@ -66,7 +66,7 @@ after:
   type: dict
   sample: {apiVersion: v1, kind: ConfigMap, metadata: {name: llm-d-record, namespace: llm-d}}
 surplus:
-  description: References to the members that the file no longer asks for, in the order of their creation.
+  description: References to the members that the file no longer requests, in the order of their creation.
   returned: with O(find)
   type: list
   elements: dict
@@ -90,7 +90,7 @@ claims:
   elements: dict
   sample: []
 controllers:
-  description: The controllers that the file no longer asks for and nobody else uses, with their Helm releases in the order of their removal.
+  description: The controllers that the file no longer requests and nobody else uses, with their Helm releases in the order of their removal.
   returned: with O(find)
   type: list
   elements: dict
@@ -102,7 +102,7 @@ lines:
   elements: str
   sample: ["the controller istio.io/gateway-controller stays, and with it what it needs: Gateway shop/front is of class istio"]
 unseen:
-  description: What the record names and this account may not list.
+  description: Recorded members that this account may not list.
   returned: with O(find)
   type: list
   elements: str
@@ -129,29 +129,29 @@ GUARDED = {"gateways": "Gateway", "claims": "PersistentVolumeClaim"}  # others m
 
 
 def read(cluster: Cluster, record: Facts) -> Extent | None:
-    """What the record in the cluster says, but for classes where the file has no controllers: they are of the file of prerequisites. None without a record: a
-    ConfigMap of this name without our labels is none."""
-    there = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
-    if there is None or not has_labels(there, record["labels"]):
+    """The extent that the record in the cluster lists, without classes where the file has no controllers, since the file of prerequisites owns these. None
+    without a record; a ConfigMap of this name without our labels is not one."""
+    config_map = cluster.find(f"/api/v1/namespaces/{record['namespace']}/configmaps/{record['name']}")
+    if config_map is None or not has_labels(config_map, record["labels"]):
         return None
-    has = applyset.recorded(there)
+    has = applyset.recorded(config_map)
     return has if record["controllers"] else dataclasses.replace(has, places=frozenset(each for each in has.places if each[1] != CLASS))
 
 
-def unrecorded(cluster: Cluster, record: Facts, beside: Others) -> Extent:
+def unrecorded(cluster: Cluster, record: Facts, peers: Others) -> Extent:
     """The releases in namespaces of ours that no other record has or needs: older versions had no record, and a run that ended early may have installed one.
-    beside: as of others()."""
-    free = spaces(cluster, sorted(applyset.rooms(record) - set(beside.holders)), record["labels"])
-    taken = {name for each in beside.records for name in each.has.releases}
+    peers: as of others()."""
+    free = spaces(cluster, sorted(applyset.rooms(record) - set(peers.holders)), record["labels"])
+    taken = {name for each in peers.records for name in each.has.releases}
     return Extent(releases=frozenset(release(row) for row in record["controllers"] if row["namespace"] in free).difference(taken))
 
 
 def others(cluster: Cluster, record: Facts) -> Others:
     """The records of files of this instance in other namespaces."""
-    found = listed(cluster, "/api/v1/configmaps", "ConfigMap", f"{label_selector(record['labels'])},{applyset.ID}")
-    if isinstance(found, str):
-        return Others(unread=found)
-    return Others([applyset.other(item) for item in found if item["metadata"]["namespace"] != record["namespace"]])
+    config_maps = listed(cluster, "/api/v1/configmaps", "ConfigMap", f"{label_selector(record['labels'])},{applyset.ID}")
+    if isinstance(config_maps, str):
+        return Others(unread=config_maps)
+    return Others([applyset.other(item) for item in config_maps if item["metadata"]["namespace"] != record["namespace"]])
 
 
 def head(cluster: Cluster, path: str) -> tuple[Facts | None, bool]:
@@ -165,29 +165,29 @@ def head(cluster: Cluster, path: str) -> tuple[Facts | None, bool]:
 
 
 def spaces(cluster: Cluster, names: c.Iterable[str], labels: Facts) -> list[str]:
-    """The namespaces of ours among these names, as far as this account may look."""
-    asked = list(dict.fromkeys(names))
-    found = cluster.parallel(lambda name: head(cluster, f"/api/v1/namespaces/{name}")[0], asked)
-    return [name for name, space in zip(asked, found, strict=True) if space and has_labels(space, labels)]
+    """The namespaces of ours among these names, as far as this account may read them."""
+    candidates = list(dict.fromkeys(names))
+    objects = cluster.parallel(lambda name: head(cluster, f"/api/v1/namespaces/{name}")[0], candidates)
+    return [name for name, space in zip(candidates, objects, strict=True) if space and has_labels(space, labels)]
 
 
 def versions(cluster: Cluster, record: Facts, has: Extent) -> tuple[list[tuple[str, str]], set[str]]:
-    """((API version, kind) of all that may have members: those that this release makes, and those that the record has; groups that do not answer)."""
+    """((API version, kind) of all kinds that may have members: those of this release and those of the record; groups that do not answer)."""
     known = [tuple(each) for each in record["kinds"]]
     lacking = has.kinds - {(api_group(version), kind) for version, kind in known}
-    more, broken = kinds(cluster, {group for group, _kind in lacking}) if lacking else ([], {})
-    return [*known, *((each.api_version, each.kind) for each in more if (each.group, each.kind) in lacking)], set(map(api_group, broken))
+    additional, broken = kinds(cluster, {group for group, _kind in lacking}) if lacking else ([], {})
+    return [*known, *((each.api_version, each.kind) for each in additional if (each.group, each.kind) in lacking)], set(map(api_group, broken))
 
 
 def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tuple[list[Facts], Extent, list[str]]:
-    """(what has our labels, as metadata; where the record has members that this account may not list; the same in words).
+    """(the objects with our labels, as metadata; the extent of recorded members that this account may not list; the same as text).
 
-    planned: whose Secrets stay anyway.
+    planned: the planned extent, whose Secrets stay.
     """
-    spaces = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
+    namespaces = list(dict.fromkeys([*record["namespaces"], *sorted(has.namespaces)]))
     known, broken = versions(cluster, record, has)
     served = cluster.parallel(lambda kind: (*kind, cluster.path(*kind)), [kind for kind in known if kind[1] != "Secret"])
-    jobs = [(version, kind, space) for version, kind, path in served if path for space in ([""] if kind == CLASS else spaces)]
+    jobs = [(version, kind, space) for version, kind, path in served if path for space in ([""] if kind == CLASS else namespaces)]
     query = {"labelSelector": label_selector(record["labels"])}
 
     def items(job: tuple[str, str, str]) -> list[Facts] | None:
@@ -203,18 +203,18 @@ def members(cluster: Cluster, record: Facts, has: Extent, planned: Extent) -> tu
     answers = cluster.parallel(items, jobs)
     closed = {(api_group(version), kind, space) for (version, kind, space), answer in zip(jobs, answers, strict=True) if answer is None}
     hidden = {each for each in has.places if each in closed or each[0] in broken}
-    found = [item for answer in answers for item in answer or []]
+    objects = [item for answer in answers for item in answer or []]
     # Older versions recorded none: the prompts of a CronJob have its name.
-    prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if item["kind"] == "CronJob"]
+    prompts = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in objects if item["kind"] == "CronJob"]
     pulled = [(namespace, record["pull_secret"]) for namespace, _name in has.releases]
     names = sorted({*has.secrets, *map(tuple, record["secrets"]), *prompts, *pulled})
     secrets = cluster.parallel(lambda each: head(cluster, f"/api/v1/namespaces/{each[0]}/secrets/{each[1]}"), names)
     unread = [name for name, (_item, readable) in zip(names, secrets, strict=True) if not readable and name in has.secrets - planned.secrets]
     words = [f"{applyset.title(each[:2])}{f' in namespace {each[2]}' if each[2] else ''}" for each in sorted(hidden)]
     hidden |= {("", "Secret", space) for space, _name in unread}
-    unseen = Extent(frozenset(hidden), frozenset(space for _group, _kind, space in hidden if space), frozenset(unread))
-    found += [{"apiVersion": "v1", "kind": "Secret", "metadata": item["metadata"]} for item, _readable in secrets if item]
-    return found, unseen, [*words, *(f"Secret {'/'.join(name)}" for name in unread)]
+    unlisted = Extent(frozenset(hidden), frozenset(space for _group, _kind, space in hidden if space), frozenset(unread))
+    objects += [{"apiVersion": "v1", "kind": "Secret", "metadata": item["metadata"]} for item, _readable in secrets if item]
+    return objects, unlisted, [*words, *(f"Secret {'/'.join(name)}" for name in unread)]
 
 
 def place(item: Facts) -> Facts:
@@ -222,23 +222,23 @@ def place(item: Facts) -> Facts:
     return {key: item["metadata"][key] for key in ("namespace", "name")}
 
 
-def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], planned: Extent, has: Extent, beside: Others) -> Facts:
-    """The result but for `before`. has: what the record says; planned: what it says once all else is gone; beside: as of others()."""
-    there, hidden, unseen = members(cluster, record, has, planned)
-    gone, kept, services = applyset.surplus(there, wanted, record, beside.records)
+def pruning(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], planned: Extent, has: Extent, peers: Others) -> Facts:
+    """The returned values except `before`. has: the extent of the record; planned: its extent once everything else is removed; peers: as of others()."""
+    objects, hidden, unlisted = members(cluster, record, has, planned)
+    gone, kept, services = applyset.surplus(objects, wanted, record, peers.records)
     alone = record["alone"] or bool(services)
     left = has.releases - planned.releases
     old = [row for row in record["controllers"] if not alone and row["namespace"] not in record["needed"] and release(row) in left]
     classes = [item["metadata"]["name"] for item in gone if item["kind"] == CLASS]
-    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], beside)
+    use = removable(observe(cluster, old, bool(classes)), old, classes, record["labels"], record["home"], peers)
     left -= {release(row) for row in use["free"]}
-    stay, occupied = with_controllers(record, there, use, left, beside)
+    stay, occupied = with_controllers(record, objects, use, left, peers)
     needed = [item for item in gone if of_controller(item, stay, occupied)]
     kept, gone = [*kept, *needed], [item for item in gone if item not in needed]
     identities = list(map(applyset.identity, kept))
     rest = planned | hidden | applyset.extent(identities, {each[:2] for each in identities}, left, has.bundles)
-    spare_names = (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in beside.records))
-    spare = [] if record["alone"] or beside.unread else emptied(cluster, record, spare_names)
+    spare_names = (has.namespaces - rest.namespaces).difference(*(each.has.namespaces for each in peers.records))
+    spare = [] if record["alone"] or peers.unread else emptied(cluster, record, spare_names)
     gone = ([] if alone else [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spare]) + gone
     removed = [controller(namespace, use["free"]) for namespace in dict.fromkeys(row["namespace"] for row in reversed(use["free"]))]
     return {
@@ -251,18 +251,18 @@ def found(cluster: Cluster, record: Facts, wanted: set[applyset.Identity], plann
         ],
         "lines": [*use["lines"], *([] if alone else operators(record, left)), *staying(services)],
         "after": applyset.parent(record, rest | Extent(namespaces=frozenset(spare))),
-        "unseen": unseen,
+        "unseen": unlisted,
     }
 
 
-def with_controllers(record: Facts, there: c.Iterable[Facts], use: Facts, left: c.Iterable[applyset.Name], beside: Others) -> tuple[set[str], set[str]]:
-    """(names of the GatewayClasses that stay with a controller; namespaces with Secrets that stay, with which its pods pull their images).
+def with_controllers(record: Facts, objects: c.Iterable[Facts], use: Facts, left: c.Iterable[applyset.Name], peers: Others) -> tuple[set[str], set[str]]:
+    """(names of the GatewayClasses that stay with a controller; namespaces whose Secrets stay, since the pods of controllers pull images with them).
 
     use: as of removable(); left: the releases that stay. Where other records cannot be listed, the Secrets of any controller may be another file's.
     """
-    occupied = {namespace for namespace, _name in left} | (applyset.rooms(record) if beside.unread else set())
-    stay = {*use["classes"], *(theirs(there, record, beside) - {row["class_name"] for row in use["free"]})}
-    return stay | {row["class_name"] for row in record["controllers"] if row["namespace"] in beside.holders}, occupied
+    occupied = {namespace for namespace, _name in left} | (applyset.rooms(record) if peers.unread else set())
+    stay = {*use["classes"], *(peer_classes(objects, record, peers) - {row["class_name"] for row in use["free"]})}
+    return stay | {row["class_name"] for row in record["controllers"] if row["namespace"] in peers.holders}, occupied
 
 
 def of_controller(item: Facts, classes: c.Container[str], namespaces: c.Container[str]) -> bool:
@@ -271,11 +271,11 @@ def of_controller(item: Facts, classes: c.Container[str], namespaces: c.Containe
     return kind == CLASS and data["name"] in classes or kind == "Secret" and data["namespace"] in namespaces
 
 
-def theirs(there: c.Iterable[Facts], record: Facts, beside: Others) -> set[str]:
-    """Names of the classes that are in the record of another file, as far as that is known."""
-    marks = {item["metadata"]["name"]: text(item["metadata"]["labels"].get(applyset.MEMBER)) for item in there if item["kind"] == CLASS}
-    known = {each.id for each in beside.records}
-    return {name for name, mark in marks.items() if mark not in ("", record["id"]) and (beside.unread or mark in known)}
+def peer_classes(objects: c.Iterable[Facts], record: Facts, peers: Others) -> set[str]:
+    """Names of the classes in the records of other files, as far as these are known."""
+    marks = {item["metadata"]["name"]: text(item["metadata"]["labels"].get(applyset.MEMBER)) for item in objects if item["kind"] == CLASS}
+    known = {each.id for each in peers.records}
+    return {name for name, mark in marks.items() if mark not in ("", record["id"]) and (peers.unread or mark in known)}
 
 
 def release(row: Facts) -> applyset.Name:
@@ -284,26 +284,26 @@ def release(row: Facts) -> applyset.Name:
 
 
 def staying(services: c.Sequence[str]) -> list[str]:
-    """What is said where services stay that the file does not have."""
-    return [f"what belongs to no service stays, since {first_few(services)}, of which the file has nothing, may need it"] if services else []
+    """A line about the objects that stay because of services that the file does not have."""
+    return [f"objects that belong to no service stay, since {first_few(services)}, which the file does not have, may need them"] if services else []
 
 
 def operators(record: Facts, left: c.Collection[applyset.Name]) -> list[str]:
-    """What is said of releases that stay: of GPU operators, by which pods of others reach their devices, and which no file has any longer."""
+    """Lines about the releases of GPU operators that stay: no file has them any longer, and pods of others reach their devices through them."""
     known = {*map(release, record["controllers"]), *map(tuple, record["releases"])}
     names = ["/".join(each) for each in sorted(left - known)] if record["controllers"] else []
     return [f"the GPU operator {name} stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it" for name in names]
 
 
 def emptied(cluster: Cluster, record: Facts, left: c.Collection[str]) -> list[str]:
-    """Namespaces of ours that the file has left. Who may not look at controllers has made none, and a record beside that of the file has none."""
+    """Namespaces of ours that the file no longer uses. Empty for a record without controllers, whose account creates none, and for one without a home."""
     rooms = applyset.rooms(record)
     names = sorted(set(left) - {*record["namespaces"], *rooms}) if rooms and record["home"] else []
     return spaces(cluster, names, record["labels"])
 
 
 def apart(cluster: Cluster, record: Facts) -> list[str]:
-    """What else goes with all of an instance, by other roles, in the order of its removal."""
+    """Descriptions of what other roles remove with the whole instance, in the order of removal."""
     operator = record["operator"]
     rooms, homes = (spaces(cluster, names, record["labels"]) for names in (operator["namespaces"], record["namespaces"]))
     nodes = f", and our labels of the nodes of {', '.join(operator['pools'])}" if operator["pools"] else ""
@@ -314,7 +314,7 @@ def apart(cluster: Cluster, record: Facts) -> list[str]:
 
 
 def controller(namespace: str, rows: list[Facts]) -> Facts:
-    """What stands in a namespace, for the role objects. The last one installed goes first."""
+    """The charts and classes in a namespace, for the role objects. The chart that was installed last is removed first."""
     here = [row for row in reversed(rows) if row["namespace"] == namespace]
     made = dict.fromkeys(name for row in here for name in row["made"])
     return {
@@ -348,11 +348,11 @@ def main() -> None:
         incomplete = known is None or everything
         # A file without controllers shares nothing, a run for some services removes nothing shared.
         sharing = record["controllers"] and (incomplete or module.params["find"] and not record["alone"])
-        beside = others(cluster, record) if sharing else Others()
-        has = (known or Extent()) | (unrecorded(cluster, record, beside) if incomplete else Extent())
+        peers = others(cluster, record) if sharing else Others()
+        has = (known or Extent()) | (unrecorded(cluster, record, peers) if incomplete else Extent())
         result: Facts = {"before": applyset.parent(record, planned | has)}
         if module.params["find"]:
-            result |= found(cluster, record, wanted, planned, has, beside)
+            result |= pruning(cluster, record, wanted, planned, has, peers)
             result["summary"] += apart(cluster, record) if record["controllers"] and everything else []
     except ClusterError as exc:
         module.fail_json(msg=str(exc))

@@ -71,10 +71,10 @@ def snapshot(cluster: Cluster, refs: list[Ref]) -> list[dict]:
     groups: dict[tuple[str, str, str], list[Ref]] = {}
     for ref in refs:
         groups.setdefault((ref.api_version, ref.kind, ref.namespace), []).append(ref)
-    found: dict[tuple[str, str, str, str], dict] = {}
+    by_reference: dict[tuple[str, str, str, str], dict] = {}
     for part in cluster.parallel(lambda key: fetch(cluster, key, groups[key]), list(groups)):
-        found.update(part)
-    objects = (found.get((ref.api_version, ref.kind, ref.namespace, ref.name)) for ref in refs)
+        by_reference.update(part)
+    objects = (by_reference.get((ref.api_version, ref.kind, ref.namespace, ref.name)) for ref in refs)
     return [definition for definition in (applied_definition(obj, FIELD_MANAGER) for obj in objects if obj) if definition]
 
 

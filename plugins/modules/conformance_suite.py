@@ -15,7 +15,7 @@ description:
     and C(conformance.md) into a folder.
   - The suite creates two namespaces, C(inference-conformance-infra) and C(inference-conformance-app-backend), with two Gateways, five endpoint pickers and
     servers. They are deleted at the end, also when the run is interrupted, and before a run when one that was killed has left them.
-  - A namespace that holds anything but the objects of the suite, which are in its program, and of ours stays, and what keeps it is returned.
+  - A namespace that holds any object other than those of the suite, which its program lists, and ours stays, and the reason is returned.
 extends_documentation_fragment:
   - llm_d.inference.internal
   - llm_d.inference.options.conformance_suite
@@ -105,7 +105,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.benchmark.execute import teller
+from ..module_utils.benchmark.execute import progress_writer
 from ..module_utils.common.module_options import argument_spec
 from ..module_utils.conformance.report import known_failures, notes, page
 from ..module_utils.conformance.suite import Conformance
@@ -128,48 +128,48 @@ def kubeconfig_of(module: t.Any, folder: str) -> str:
     return f"{first}:{path.absolute()}"  # of several files the first that names a context decides
 
 
-def flags(asked: t.Mapping[str, t.Any], folder: str) -> list[str]:
+def flags(options: t.Mapping[str, t.Any], folder: str) -> list[str]:
     """The suite's arguments. Writes a file of options into `folder` where it has to wait for other times than its own."""
-    found = ["-test.v", f"-gateway-class={asked['gateway_class']}", f"-report-output={Path(asked['path']) / 'report.yaml'}"]
-    if asked["other_crds"]:
-        found.append("-allow-crds-mismatch")
-    if asked["wait"]:
-        options = Path(folder) / "options.yaml"
-        nanoseconds = asked["wait"] * 10**9
+    arguments = ["-test.v", f"-gateway-class={options['gateway_class']}", f"-report-output={Path(options['path']) / 'report.yaml'}"]
+    if options["other_crds"]:
+        arguments.append("-allow-crds-mismatch")
+    if options["wait"]:
+        options_file = Path(folder) / "options.yaml"
+        nanoseconds = options["wait"] * 10**9
         times = dict.fromkeys(["maxTimeToConsistency", "httpRouteMustHaveCondition", "routeMustHaveParents"], nanoseconds)
-        options.write_text(json.dumps({"timeoutConfig": times}), encoding="utf-8")
-        found.append(f"-conformance-options-file={options}")
-    return [*found, *asked["arguments"]]
+        options_file.write_text(json.dumps({"timeoutConfig": times}), encoding="utf-8")
+        arguments.append(f"-conformance-options-file={options_file}")
+    return [*arguments, *options["arguments"]]
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec={**auth_spec(), **argument_spec(CONFORMANCE_SUITE)}, supports_check_mode=True)
-    asked = module.params
-    folder = Path(asked["path"])
+    options = module.params
+    folder = Path(options["path"])
     try:
         with tempfile.TemporaryDirectory() as private:
             environment = {**os.environ, "KUBECONFIG": kubeconfig_of(module, private)}
-            command, say = [asked["program"], *flags(asked, private)], teller(asked["progress_path"]) or (lambda line: None)
-            suite = Conformance(connect(module), command, environment, folder / "output.log", say, asked["placeholder"])
-            if asked["remove"]:
-                kept = suite.remove(wait=True, look=module.check_mode)
+            command, say = [options["program"], *flags(options, private)], progress_writer(options["progress_path"]) or (lambda line: None)
+            suite = Conformance(connect(module), command, environment, folder / "output.log", say, options["placeholder"])
+            if options["remove"]:
+                kept = suite.remove(wait=True, dry_run=module.check_mode)
                 module.exit_json(changed=False, kept=[line for place in kept for line in place.lines])
-            seen = suite.look(asked["gateway_class"])
-            missing = [*seen["lacking"], *([] if asked["other_crds"] else seen["mismatches"])]
+            state = suite.check(options["gateway_class"])
+            missing = [*state["lacking"], *([] if options["other_crds"] else state["mismatches"])]
             if missing:
                 module.fail_json(msg="The suite cannot run here:\n" + "\n".join(f"  - {line}" for line in missing), lacking=missing)
             if module.check_mode:
                 module.exit_json(changed=False, msg="check mode: the suite was not run")
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "report.yaml").unlink(missing_ok=True)  # of an earlier run
-            known = known_failures(asked["provider"], asked["provider_version"]) if seen["controller"] == asked["provider_controller"] else {}
-            found = {**suite.run(asked["gateway_class"], asked["timeout"], known), **{key: seen[key] for key in ("suite", "crds", "mismatches")}}
-        subject = f"The suite of the Gateway API inference extension against GatewayClass `{found['gateway_class']}`"
-        (folder / "conformance.md").write_text(page(found, "Conformance of the gateway", subject, notes(found)), encoding="utf-8")
+            known = known_failures(options["provider"], options["provider_version"]) if state["controller"] == options["provider_controller"] else {}
+            result = {**suite.run(options["gateway_class"], options["timeout"], known), **{key: state[key] for key in ("suite", "crds", "mismatches")}}
+        subject = f"The suite of the Gateway API inference extension against GatewayClass `{result['gateway_class']}`"
+        (folder / "conformance.md").write_text(page(result, "Conformance of the gateway", subject, notes(result)), encoding="utf-8")
     except (ClusterError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=False, **found)
+    module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ bundles:
       type: str
       sample: gateway-api
     version:
-      description: The version that was asked for.
+      description: The requested version.
       returned: always
       type: str
       sample: 1.6.1
@@ -167,7 +167,7 @@ SEALED = ("Ingress Operator", "ingress-operator", "managed by GKE")
 
 def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[str]]:
     """(the CRDs of a bundle, the probe last, each name once; the kinds of other documents). Raises ClusterError."""
-    found: dict[str, crds.Document] = {}
+    definitions: dict[str, crds.Document] = {}
     ignored: list[str] = []
     for source in bundle["sources"]:
         for place, text in read_source(source, bundle["name"], timeout):
@@ -175,13 +175,13 @@ def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[
                 documents, others = crds.documents(text, place)
             except ValueError as exc:
                 raise ClusterError(f"bundle {bundle['name']}: {exc}") from exc
-            found.update({document.name: document for document in documents})
+            definitions.update({document.name: document for document in documents})
             ignored += others
-    if bundle["probe"] not in found:
+    if bundle["probe"] not in definitions:
         places = ", ".join(crds.address(source) for source in bundle["sources"])
         raise ClusterError(f"bundle {bundle['name']}: its sources ({places}) do not have the CRD {bundle['probe']}; correct the sources or the probe")
-    probe = found.pop(bundle["probe"])
-    return [*found.values(), probe], ignored
+    probe = definitions.pop(bundle["probe"])
+    return [*definitions.values(), probe], ignored
 
 
 def read_source(source: str | dict, name: str, timeout: int) -> list[tuple[str, str]]:
@@ -205,8 +205,8 @@ def read_source(source: str | dict, name: str, timeout: int) -> list[tuple[str, 
 
 def installed_annotations(cluster: Cluster) -> dict[str, dict]:
     """The annotations of each CRD in the cluster, by name."""
-    found = cluster.get(PATH, accept=METADATA_LIST)
-    return {item["metadata"]["name"]: item["metadata"].get("annotations") or {} for item in found.get("items") or []}
+    listing = cluster.get(PATH, accept=METADATA_LIST)
+    return {item["metadata"]["name"]: item["metadata"].get("annotations") or {} for item in listing.get("items") or []}
 
 
 def install(cluster: Cluster, bundle: dict, documents: list[crds.Document]) -> None:
@@ -249,8 +249,8 @@ def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
 
 def why(cluster: Cluster, name: str) -> str:
     """The name of a CRD, with the messages of its conditions."""
-    found = cluster.find(f"{PATH}/{name}") or {}
-    conditions = (found.get("status") or {}).get("conditions") or []
+    crd = cluster.find(f"{PATH}/{name}") or {}
+    conditions = (crd.get("status") or {}).get("conditions") or []
     bad = [
         one_line(entry.get("message") or entry.get("reason"))
         for entry in conditions

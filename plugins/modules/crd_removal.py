@@ -12,7 +12,7 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Removes each CRD that M(llm_d.inference.crd_bundles) applied and that has no other field manager.
-  - Removing a CRD deletes all objects of its kind, so nothing is removed while one exists, or where that cannot be found out; the error names them.
+  - Removing a CRD deletes all objects of its kind, so nothing is removed while one exists, or where they cannot be listed; the error names them.
   - A CRD that the platform, a chart or anyone else created or took over stays.
 options:
   timeout:
@@ -44,7 +44,7 @@ removed:
   elements: str
   sample: [inferencepools.inference.networking.k8s.io]
 objects:
-  description: The objects of these kinds, or why they cannot be listed, because of which nothing was removed.
+  description: The objects of these kinds, or why they cannot be listed. Because of them nothing was removed.
   returned: on failure
   type: list
   elements: str
@@ -66,19 +66,19 @@ SHOWN = 20
 
 def own_crds(cluster: Cluster) -> list[str]:
     """Names of the CRDs whose only field manager is this collection."""
-    found = cluster.get(PATH, accept=METADATA_LIST).get("items") or []
-    return sorted(item["metadata"]["name"] for item in found if not crds.other_managers(item["metadata"], FIELD_MANAGER))
+    items = cluster.get(PATH, accept=METADATA_LIST).get("items") or []
+    return sorted(item["metadata"]["name"] for item in items if not crds.other_managers(item["metadata"], FIELD_MANAGER))
 
 
 def versions(cluster: Cluster, names: list[str]) -> dict[str, str]:
     """A served version of each CRD, by name; a CRD without one is missing."""
-    found: dict[str, str] = {}
+    served: dict[str, str] = {}
     for group in sorted({name.partition(".")[2] for name in names}):
         for version in (cluster.find(f"/apis/{group}") or {}).get("versions") or []:
             resources = (cluster.find(f"/apis/{version['groupVersion']}") or {}).get("resources") or []
             for resource in resources:
-                found.setdefault(f"{resource['name']}.{group}", version["version"])
-    return found
+                served.setdefault(f"{resource['name']}.{group}", version["version"])
+    return served
 
 
 def objects(cluster: Cluster, name: str, version: str) -> list[str]:
@@ -92,8 +92,8 @@ def objects(cluster: Cluster, name: str, version: str) -> list[str]:
         return [f"{name}: its objects cannot be listed ({shorten(f'{exc.status} {exc.message}', 160)})"]
     places = [item["metadata"] for item in answer.get("items") or []]
     listed = [f"{name} " + (f"{place['namespace']}/" if place.get("namespace") else "") + place["name"] for place in places]
-    more = (answer.get("metadata") or {}).get("remainingItemCount")
-    return listed + ([f"{name}: {more} more"] if more else [])
+    remaining = (answer.get("metadata") or {}).get("remainingItemCount")
+    return listed + ([f"{name}: {remaining} more"] if remaining else [])
 
 
 def in_use(cluster: Cluster, names: list[str]) -> list[str]:
@@ -121,11 +121,11 @@ def main() -> None:
     try:
         cluster = connect(module)
         names = own_crds(cluster)
-        found = in_use(cluster, names)
-        if found:
-            listing = "\n".join(f"  - {entry}" for entry in found)
+        entries = in_use(cluster, names)
+        if entries:
+            listing = "\n".join(f"  - {entry}" for entry in entries)
             msg = f"Objects of these CRDs exist or cannot be listed, and would be deleted with them. Nothing has been removed; delete them first:\n{listing}"
-            module.fail_json(msg=msg, removed=[], objects=found)
+            module.fail_json(msg=msg, removed=[], objects=entries)
         if not module.check_mode:
             remove(cluster, names, module.params["timeout"])
     except ClusterError as exc:

@@ -15,7 +15,7 @@ description:
   - Each file is replaced atomically.
 options:
   directories:
-    description: Folders to create, with their parents. Fails before anything is written where one is there, and nothing can be written into it.
+    description: Folders to create, with their parents. Fails before anything is written where one exists and is not writable.
     type: list
     elements: path
     default: []
@@ -121,7 +121,7 @@ def main() -> None:
     links = [Path(each) for each in options["links"] if not Path(each).is_symlink() or os.readlink(each) != options["link_target"]]
     files = [(Path(each["path"]), each["content"]) for each in options["files"]]
     stale = [(path, content) for path, content in files if not path.is_file() or path.read_bytes() != content.encode()]
-    # Only where it is asked for: what is not shown is kept all the same, in the events of a job.
+    # Only where a diff is requested, since one that is not displayed is stored all the same, in the events of a job.
     shown = stale if module._diff else []
     diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in shown]
     locked = [each for each in options["directories"] if Path(each).is_dir() and not os.access(each, os.W_OK | os.X_OK)]
@@ -131,7 +131,7 @@ def main() -> None:
         if not module.check_mode:
             make(folders, links, options["link_target"], stale)
     except OSError as error:
-        module.fail_json(msg=f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check who owns the folder, and what lies there.")
+        module.fail_json(msg=f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check the owner and the contents of the folder.")
     written = [str(path) for path in [*folders, *links, *(path for path, _content in stale)]]
     module.exit_json(changed=bool(written), written=written, diff=diff)
 

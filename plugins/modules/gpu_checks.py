@@ -140,24 +140,22 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
         for test in tests:
             metadata = test["pod"]["metadata"]
             root = f"/api/v1/namespaces/{metadata['namespace']}/pods"
-            if (there := cluster.find(f"{root}/{metadata['name']}")) and not has_labels(there, metadata["labels"]):
+            if (existing := cluster.find(f"{root}/{metadata['name']}")) and not has_labels(existing, metadata["labels"]):
                 remedy = f"write another name for the pool {test['pool']} under llm_d_gpus.pools, or have it deleted"
-                raise ClusterError(f"the test pod cannot be made: there is a Pod {metadata['namespace']}/{metadata['name']} {whose(there)}; {remedy}")
+                raise ClusterError(f"the test pod cannot be made: there is a Pod {metadata['namespace']}/{metadata['name']} {whose(existing)}; {remedy}")
             remove(cluster, f"{root}/{metadata['name']}")  # left by a run that was killed
             cluster.request("POST", root, body=test["pod"])
             paths[f"{root}/{metadata['name']}"] = test
         while True:
-            found = {path: cluster.find(path) or {} for path in paths}
-            if all((pod.get("status") or {}).get("phase") in ENDED for pod in found.values()) or cluster.clock.now() >= deadline:
+            pods = {path: cluster.find(path) or {} for path in paths}
+            if all((pod.get("status") or {}).get("phase") in ENDED for pod in pods.values()) or cluster.clock.now() >= deadline:
                 break
             cluster.clock.sleep(PAUSE)
-        wrong = [line for path, test in paths.items() if (line := verdict(found[path], test))]
-        well = [
-            f"pool {test['pool']}: {test['resource']} on {found[path]['spec'].get('nodeName')}"
-            for path, test in paths.items()
-            if not verdict(found[path], test)
+        problems = [line for path, test in paths.items() if (line := verdict(pods[path], test))]
+        succeeded = [
+            f"pool {test['pool']}: {test['resource']} on {pods[path]['spec'].get('nodeName')}" for path, test in paths.items() if not verdict(pods[path], test)
         ]
-        return well, wrong
+        return succeeded, problems
     finally:
         for path in paths:
             remove(cluster, path)
@@ -167,21 +165,21 @@ def missing_metrics(cluster: Cluster, metrics: dict) -> list[str]:
     """Metrics that the exporters of the pools' nodes lack, each with what to do."""
     place = f"/api/v1/namespaces/{metrics['namespace']}/pods" if metrics.get("namespace") else "/api/v1/pods"
     pods = cluster.get(place, {"labelSelector": metrics["selector"]}).get("items") or []
-    there = {pod["spec"].get("nodeName"): pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"}
-    found = []
+    exporters = {pod["spec"].get("nodeName"): pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"}
+    lines = []
     for pool in metrics["pools"]:
         for node in cluster.get("/api/v1/nodes", {"labelSelector": pool["selector"]}).get("items") or []:
             name = node["metadata"]["name"]
-            if name not in there:
-                found.append(f"node {name}: no pod of DCGM's exporter runs on it; check its DaemonSet")
+            if name not in exporters:
+                lines.append(f"node {name}: no pod of DCGM's exporter runs on it; check its DaemonSet")
                 continue
-            pod = there[name]
+            pod = exporters[name]
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"
             try:
-                found.append(missing_series(name, cluster.read_text(path), pool["cut"]))
+                lines.append(missing_series(name, cluster.read_text(path), pool["cut"]))
             except ClusterError as error:
-                found.append(f"node {name}: DCGM's exporter does not answer: {error}")
-    return [line for line in found if line]
+                lines.append(f"node {name}: DCGM's exporter does not answer: {error}")
+    return [line for line in lines if line]
 
 
 def main() -> None:
@@ -214,7 +212,7 @@ def main() -> None:
         module.fail_json(msg=str(exc), tested=[], untested=untested, problems=[])
     result = {"changed": False, "tested": tested, "untested": untested, "problems": problems + lacking}
     if result["problems"]:
-        module.fail_json(msg="the GPUs do not work as asked:\n" + "\n".join(f"- {line}" for line in result["problems"]), **result)
+        module.fail_json(msg="the GPUs do not work as requested:\n" + "\n".join(f"- {line}" for line in result["problems"]), **result)
     module.exit_json(**result)
 
 

@@ -86,7 +86,7 @@ nodes:
   type: dict
   sample: {a100: [gpu-1, gpu-2]}
 problems:
-  description: What differs from the expected, each with what to do.
+  description: Differences from the expected state, each with its remedy.
   returned: always
   type: list
   elements: str
@@ -150,10 +150,10 @@ def main() -> None:
             cluster.clock.sleep(PAUSE)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
-    names = {pool: [node["metadata"]["name"] for node in found] for pool, found in members.items()}
+    names = {pool: [node["metadata"]["name"] for node in nodes] for pool, nodes in members.items()}
     result = {"changed": bool(after), "labelled": sorted(after), "nodes": names, "problems": problems, "diff": {"before": before, "after": after}}
     if problems:
-        module.fail_json(msg="the GPUs are not shared as asked:\n" + "\n".join(f"- {line}" for line in problems), **result)
+        module.fail_json(msg="the GPUs are not shared as requested:\n" + "\n".join(f"- {line}" for line in problems), **result)
     module.exit_json(**result)
 
 

@@ -11,7 +11,7 @@ version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - A cluster has one GPU operator and one Node Feature Discovery. Whoever installed them must not remove them while others use them.
+  - A cluster has one GPU operator and one Node Feature Discovery. They must not be removed while others use them.
   - Fails, before anything is removed and with all reasons at once, while pods of others request the accelerators or select nodes by labels of Node Feature
     Discovery, while others have Subscriptions for the same operators, and where the operator is not ours.
 options:
@@ -112,8 +112,8 @@ def named(cluster: Cluster, definition: dict) -> dict | None:
     """The object of a definition; None where it, or its kind, does not exist."""
     metadata = definition["metadata"]
     path = cluster.path(definition["apiVersion"], definition["kind"], metadata.get("namespace"), metadata["name"])
-    found = cluster.find(path) if path else None
-    return {**found, "kind": definition["kind"]} if found else None
+    obj = cluster.find(path) if path else None
+    return {**obj, "kind": definition["kind"]} if obj else None
 
 
 def has_release(cluster: Cluster, release: dict | None) -> bool:
@@ -127,12 +127,12 @@ def has_release(cluster: Cluster, release: dict | None) -> bool:
 
 def operator_use(cluster: Cluster, params: dict) -> OperatorUse:
     """Everything that can be a reason against the removal."""
-    found = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
+    objects = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
     wanted = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
     features = FEATURES if params["features"] else []
     pods, *rest = cluster.parallel(lambda each: cluster.listed(*each), [("/api/v1/pods", "Pod"), *features, *wanted])
     return OperatorUse(
-        named=found,
+        named=objects,
         release=has_release(cluster, params["release"]),
         subscriptions=[item for part in rest[len(features) :] for item in part],
         features=[item for part in rest[: len(features)] for item in part],
@@ -157,14 +157,14 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    asked = OperatorRemoval(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
+    removal = OperatorRemoval(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
     try:
-        found = judge(operator_use(connect(module), params), asked)
+        findings = judge(operator_use(connect(module), params), removal)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), findings=[])
-    if found:
-        listing = "\n".join(f"  - {line}" for line in report(found))
-        module.fail_json(msg=f"The operator of the accelerators cannot be removed. Nothing has been removed.\n{listing}", findings=plain(found))
+    if findings:
+        listing = "\n".join(f"  - {line}" for line in report(findings))
+        module.fail_json(msg=f"The operator of the accelerators cannot be removed. Nothing has been removed.\n{listing}", findings=plain(findings))
     module.exit_json(changed=False, findings=[])
 
 

@@ -11,13 +11,13 @@ version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Reads what Helm has noted of a release from the API server itself, in a tenth of the time that starting Helm takes.
+  - Reads Helm's record of a release from the API server, in a tenth of the time that starting Helm takes.
   - While Helm installs, upgrades or uninstalls a release, it marks its record as C(pending-install), C(pending-upgrade), C(pending-rollback) or
-    C(uninstalling), and refuses to touch one so marked. A Helm that is killed leaves the mark for ever.
-  - Waits until the mark is gone. One that is older than O(timeout) is taken for one that was left, and the release is marked as C(failed), which is what
-    Helm itself writes when it is interrupted in order. From there it can be upgraded or uninstalled.
+    C(uninstalling), and refuses to change a release with such a mark. A Helm process that is killed does not remove the mark.
+  - Waits until the mark is removed. One that is older than O(timeout) counts as abandoned, and the release is marked as C(failed), which is what Helm itself
+    writes when it is interrupted. A failed release can be upgraded or uninstalled.
   - Reads and writes the Secrets that Helm keeps its records in by default.
-  - Says which steps bring the release to its wanted state. It does not take them, which is left to M(kubernetes.core.helm).
+  - Returns the steps that bring the release to its wanted state. It does not take them; M(kubernetes.core.helm) does.
 options:
   release_name:
     description: Name of the release.
@@ -44,7 +44,7 @@ options:
     type: dict
     default: {}
   timeout:
-    description: Seconds that a Helm may be at work.
+    description: Seconds that an operation of Helm may take.
     type: int
     default: 300
 extends_documentation_fragment:
@@ -54,7 +54,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 attributes:
   check_mode:
-    description: Looks once, and says whether the release is marked.
+    description: Reads the release once, and reports whether it is marked.
   diff_mode:
     description: The difference is the status alone.
     support: none
@@ -70,7 +70,7 @@ EXAMPLES = r"""
     release_namespace: envoy-gateway-system
     chart_ref: oci://docker.io/envoyproxy/gateway-helm
     chart_version: v1.9.1
-  register: found
+  register: release
 
 - name: Install or upgrade it, where that is needed
   kubernetes.core.helm:
@@ -78,13 +78,13 @@ EXAMPLES = r"""
     release_namespace: envoy-gateway-system
     chart_ref: oci://docker.io/envoyproxy/gateway-helm
     chart_version: v1.9.1
-    force: "{{ found.steps.force }}"
-  when: found.steps.install
+    force: "{{ release.steps.force }}"
+  when: release.steps.install
 """
 
 RETURN = r"""
 before:
-  description: The status that was found, V(absent) where there is no release.
+  description: The observed status, V(absent) where there is no release.
   returned: success
   type: str
   sample: pending-install
@@ -154,22 +154,22 @@ class Release:
 
     def look(self) -> dict[str, t.Any] | None:
         """The record of the last revision."""
-        found = self.cluster.get(self._path, {"labelSelector": f"owner=helm,name={self.params['release_name']}"})
-        return records.newest(found.get("items") or [])
+        listing = self.cluster.get(self._path, {"labelSelector": f"owner=helm,name={self.params['release_name']}"})
+        return records.newest(listing.get("items") or [])
 
     def facts(self, record: dict[str, t.Any] | None) -> dict[str, t.Any]:
-        """What the module returns of a record."""
+        """The returned values of a record."""
         try:
-            found = records.facts(record)
+            state = records.facts(record)
         except ValueError as error:
             raise self._unreadable(record, error) from error
-        return {**found, "steps": self.steps(found)}
+        return {**state, "steps": self.steps(state)}
 
-    def steps(self, found: dict[str, t.Any]) -> helm_state.Steps:
+    def steps(self, state: dict[str, t.Any]) -> helm_state.Steps:
         """The steps from this state to the wanted one."""
         if self.params["release_state"] == "absent":
-            return helm_state.steps_to_absent(found)
-        return helm_state.steps_to_present(found, self._wanted_version(), self.params["release_values"])
+            return helm_state.steps_to_absent(state)
+        return helm_state.steps_to_present(state, self._wanted_version(), self.params["release_values"])
 
     def _wanted_version(self) -> str:
         path = os.path.join(self.params["chart_ref"] or "", "Chart.yaml")
@@ -200,7 +200,7 @@ class Release:
 
     def wait(self) -> dict[str, t.Any]:
         """Result of the module."""
-        before, told, changed = "", 0.0, False
+        before, logged, changed = "", 0.0, False
         while True:
             record = self.look()
             status = records.status(record)
@@ -209,15 +209,16 @@ class Release:
                 return {"changed": changed, "before": before, **self.facts(record)}
             age = records.age(record, time.time())
             if age > self.params["timeout"]:
-                self._tell(f"{self.title} is {status} since {age:.0f} s: its Helm was killed, and it is taken up")
+                self._log(f"{self.title} is {status} since {age:.0f} s: its Helm process was killed, and the release is marked as failed")
                 changed = self.settle(record)
                 continue
-            if time.monotonic() - told > BEAT:
-                told = time.monotonic()
-                self._tell(f"{self.title} is {status} since {age:.0f} s: another Helm is at work, or was killed; at {self.params['timeout']} s it is taken up")
+            if time.monotonic() - logged > BEAT:
+                logged = time.monotonic()
+                limit = self.params["timeout"]
+                self._log(f"{self.title} is {status} since {age:.0f} s: another Helm process works on it, or was killed; at {limit} s it is marked as failed")
             time.sleep(INTERVAL)
 
-    def _tell(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         if self.params["progress_path"]:
             with open(self.params["progress_path"], "a", encoding="utf-8") as file:
                 file.write(line + "\n")

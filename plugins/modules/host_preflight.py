@@ -115,10 +115,10 @@ def main() -> None:
         go=go,
         go_package=options["go_package"],
     )
-    found = problems(needs)
-    if found:
-        listing = "\n".join(f"  - {each}" for each in found)
-        module.fail_json(msg=f"This host cannot run the local cluster yet:\n{listing}", problems=found)
+    issues = problems(needs)
+    if issues:
+        listing = "\n".join(f"  - {each}" for each in issues)
+        module.fail_json(msg=f"This host cannot run the local cluster yet:\n{listing}", problems=issues)
     met = os.path.isfile(options["installed"]) and filecmp.cmp(options["requirements"], options["installed"], shallow=False)
     module.exit_json(changed=False, missing_packages=missing_packages(options["cni_bin"]), requirements_met=met, go=go, running=needs.running)
 

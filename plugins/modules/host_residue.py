@@ -18,7 +18,7 @@ attributes:
   check_mode:
     description: Lists what would be removed.
   diff_mode:
-    description: What is found is the difference.
+    description: Shows what exists before and after.
   platform:
     platforms: linux
 extends_documentation_fragment:
@@ -70,9 +70,9 @@ def main() -> None:
     options = dict(module.params)
     state = options.pop("state")
     residue = Residue(**options)
-    found = residue.find()
-    removing = state == "absent" and bool(found)
-    left = found
+    before = residue.find()
+    removing = state == "absent" and bool(before)
+    left = before
     # Repeated, since a supervisor may start a program just when it is stopped.
     for _attempt in range(ATTEMPTS if removing and not module.check_mode else 0):
         residue.remove()
@@ -80,11 +80,11 @@ def main() -> None:
         if not left:
             break
         time.sleep(0.5)
-    diff = {"before": "\n".join(found) + "\n", "after": "\n" if state == "absent" else "\n".join(found) + "\n"}
+    diff = {"before": "\n".join(before) + "\n", "after": "\n" if state == "absent" else "\n".join(before) + "\n"}
     if removing and left and not module.check_mode:
         remedy = "Run it again; a process may have been slow to end."
-        module.fail_json(msg=f"The local cluster left behind: {'; '.join(left)}. {remedy}", found=found, left=left)
-    module.exit_json(changed=removing, found=found, left=left, diff=diff)
+        module.fail_json(msg=f"The local cluster left behind: {'; '.join(left)}. {remedy}", found=before, left=left)
+    module.exit_json(changed=removing, found=before, left=left, diff=diff)
 
 
 if __name__ == "__main__":

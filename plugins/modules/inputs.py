@@ -12,13 +12,13 @@ short_description: Check the llm_d_* variables and the options of roles before a
 version_added: 1.0.0
 description:
   - Reads every variable of the host whose name begins with C(llm_d_) and fails with all mistakes at once.
-  - So are options of roles and playbooks that do not exist, or hold a text that is no boolean, number or list where one is meant, and paths to write to
-    that cannot be written.
-  - Each mistake names the place, the value, why it is wrong and what to write instead.
+  - Options of roles and playbooks that do not exist, or hold a text that is no boolean, number or list where one is required, are mistakes too, and so are
+    paths to write to that are not writable.
+  - Each mistake names the place, the value, the reason and what to write instead.
   - Runs on the controller, connects to nothing and changes nothing.
 options:
   playbook:
-    description: Name of the playbook, of one that needs no file. The options of roles and playbooks alone are checked, and those that it requires.
+    description: Name of a playbook that needs no file. Then only the options of roles and playbooks are checked, and those that it requires.
     type: str
 notes:
   - Works as an action plugin, since only the controller knows the variables.
@@ -53,7 +53,7 @@ problems:
       type: raw
       sample: -1
     reason:
-      description: Why it is wrong.
+      description: Why it is a mistake.
       type: str
       sample: -1 is less than 0.
     fix:

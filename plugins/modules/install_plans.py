@@ -80,9 +80,9 @@ PAUSE = 1.0
 def plans(cluster: Cluster, subscription: dict) -> tuple[dict, dict | None]:
     """(a Subscription, {} when it does not exist; the InstallPlan that it names)."""
     home = f"{ROOT}/namespaces/{subscription['namespace']}"
-    found = cluster.find(f"{home}/subscriptions/{subscription['name']}") or {}
-    name = ((found.get("status") or {}).get("installPlanRef") or {}).get("name")
-    return found, cluster.find(f"{home}/installplans/{name}") if name else None
+    current = cluster.find(f"{home}/subscriptions/{subscription['name']}") or {}
+    name = ((current.get("status") or {}).get("installPlanRef") or {}).get("name")
+    return current, cluster.find(f"{home}/installplans/{name}") if name else None
 
 
 def main() -> None:
@@ -103,15 +103,15 @@ def main() -> None:
         deadline = cluster.clock.now() + params["timeout"]
         cluster.be_patient(0 if module.check_mode else params["timeout"])
         while True:
-            found = [plans(cluster, subscription) for subscription in params["subscriptions"]]
-            resolving = [each for each in found if is_resolving(*each)]
+            pairs = [plans(cluster, subscription) for subscription in params["subscriptions"]]
+            resolving = [each for each in pairs if is_resolving(*each)]
             if not resolving or module.check_mode or cluster.clock.now() >= deadline:
                 break
             cluster.clock.sleep(PAUSE)
-        problems = [line for subscription, plan in found for line in refusals(subscription, plan, params["approved"])]
+        problems = [line for subscription, plan in pairs for line in refusals(subscription, plan, params["approved"])]
         if problems:
             module.fail_json(msg="OLM would install something that is not approved:\n" + "\n".join(f"- {line}" for line in problems), approved=[])
-        for subscription, plan in found:
+        for subscription, plan in pairs:
             if plan and not plan["spec"].get("approved") and not (subscription.get("status") or {}).get("installedCSV"):
                 path = f"{plan['metadata']['namespace']}/{plan['metadata']['name']}"
                 if not module.check_mode:

@@ -62,10 +62,10 @@ from ..module_utils.local_cluster.options import LOCAL_NETWORK
 def bridge_state(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]]:
     """(whether the bridge exists, its addresses, its routes)."""
     code, out, _err = module.run_command(["ip", "-json", "address", "show", "dev", bridge])
-    found = json.loads(out or "[]") if code == 0 else []
-    addresses = [f"{each['local']}/{each['prefixlen']}" for link in found for each in link.get("addr_info", [])]
+    links = json.loads(out or "[]") if code == 0 else []
+    addresses = [f"{each['local']}/{each['prefixlen']}" for link in links for each in link.get("addr_info", [])]
     code, out, _err = module.run_command(["ip", "-json", "route", "show", "dev", bridge])
-    return bool(found), addresses, [each["dst"] for each in json.loads(out or "[]")] if code == 0 else []
+    return bool(links), addresses, [each["dst"] for each in json.loads(out or "[]")] if code == 0 else []
 
 
 def missing_commands(module: AnsibleModule) -> list[tuple[str, list[str]]]:

@@ -12,12 +12,12 @@ version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Deleting a namespace deletes every object in it, whosever it is. Lists the objects of all kinds that the API server has, as metadata, and returns
-    those that are neither ours nor what Kubernetes and OpenShift put into every namespace. M(llm_d.inference.cluster_objects) deletes no namespace that
+  - Deleting a namespace deletes every object in it, whoever owns it. Lists the objects of all kinds that the API server has, as metadata, and returns
+    those that are not ours and that Kubernetes and OpenShift do not create in every namespace. M(llm_d.inference.cluster_objects) deletes no namespace that
     holds one.
-  - Owned by us is what has our labels, what such an object owns (C(ownerReferences)), and what the other options name. Field managers do not count.
+  - Objects with our labels, objects that these own (C(ownerReferences)), and those that the other options name are ours. Field managers do not count.
   - A PersistentVolumeClaim that would be left counts, also one of ours, since it holds data.
-  - Where the objects of a kind cannot be listed, for want of permissions or since the server of its API does not answer, the namespace is kept too.
+  - Where the objects of a kind cannot be listed, for lack of permissions or since the server of its API does not answer, the namespace is kept too.
 options:
   namespaces:
     description: The namespaces that would be deleted.
@@ -29,7 +29,7 @@ options:
     type: dict
     default: {}
   home:
-    description: Namespace of the file. Elsewhere, only what names it in the label C(llm-d.ai/namespace) is ours. Empty for any.
+    description: Namespace of the file. Elsewhere, only objects that name it in the label C(llm-d.ai/namespace) are ours. Empty for any.
     type: str
     default: ""
   tenants:
@@ -52,7 +52,7 @@ options:
         type: str
         required: true
   marks:
-    description: What controllers of ours make, by what such an object has.
+    description: Objects that our controllers create, by the properties of such an object.
     type: list
     elements: dict
     default: []
@@ -160,10 +160,10 @@ def main() -> None:
     module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
     ours = Ours(**{name: module.params[name] for name in SPEC if name != "namespaces"})
     try:
-        found = kept_namespaces(connect(module), module.params["namespaces"], ours)
+        kept = kept_namespaces(connect(module), module.params["namespaces"], ours)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), kept=[])
-    module.exit_json(changed=False, kept=[dataclasses.asdict(each) for each in found])
+    module.exit_json(changed=False, kept=[dataclasses.asdict(each) for each in kept])
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ description:
   - Deployments, StatefulSets and DaemonSets must be updated and available with no old replica left. Gateways must be programmed with every
     listener. Routes must be accepted by every parent they name. Policies must be accepted by their ancestors.
   - Fails after O(timeout), or when waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash). With O(patient=false)
-    also where nothing is under way that could still help.
+    also where no operation is in progress that could still help.
   - A container that ends twice with the same error is not waited for, unless the error may pass, such as a refused connection or a name that does not resolve.
-  - The error names for each object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
+  - The error has for each object the problem, the evidence from its pods, events and logs, and the remedy. What looks like a secret is removed from log lines.
   - Displays its progress with a local connection.
 options:
   resources:
@@ -52,10 +52,11 @@ options:
     default: true
   patient:
     description:
-      - Whether what is not there may still come, as after a change.
-      - V(false) is for a verdict on what runs. Then only what is under way is waited for, such as a rollout, an image that is pulled, a model that is loaded,
-        nodes that an autoscaler adds, and what somebody has paused. It fails at once when an object is absent; within seconds when an object, an image or a
-        pod is refused, when a container is in a crash loop or when no node takes a pod; and when a registry or a controller has not answered for a while.
+      - Whether absent objects may still appear, as after a change.
+      - V(false) is for a verdict on what runs. Then it waits only for operations in progress, such as a rollout, an image that is pulled, a model that
+        is loaded, nodes that an autoscaler adds, and for what somebody has paused. It fails at once when an object is absent; within seconds when an object, an
+        image or a pod is refused, when a container is in a crash loop or when no node takes a pod; and when a registry or a controller has not answered for a
+        while.
     type: bool
     default: true
 extends_documentation_fragment:
@@ -97,8 +98,8 @@ EXAMPLES = r"""
 RETURN = r"""
 resources:
   description:
-    - Which objects there are at the end, as M(kubernetes.core.k8s_info) takes them, C(reason), why they are ready, and of their C(spec) labels, ports and
-      selectors by which they are scraped. No more of them is returned, since callbacks show it, and what pods run with may be secret.
+    - The objects that exist at the end, as M(kubernetes.core.k8s_info) takes them, with C(reason), why they are ready, and of their C(spec) the labels, ports
+      and selectors by which they are scraped. Other fields are not returned, since callbacks show them and the environment of pods may be secret.
   returned: success, when not in check mode
   type: list
   elements: dict
@@ -110,7 +111,7 @@ waited:
   type: float
   sample: 12.4
 waiting_for:
-  description: What was, or would be, waited for.
+  description: The objects that were, or would be, waited for.
   returned: always
   type: list
   elements: str
@@ -152,7 +153,7 @@ failures:
       type: bool
       sample: true
     details:
-      description: What pods, events and logs say.
+      description: Evidence from pods, events and logs.
       returned: always
       type: list
       elements: str
@@ -189,12 +190,12 @@ def main() -> None:
             module.exit_json(changed=False, waited=0.0, waiting_for=[str(ref) for ref in refs], **({} if module.check_mode else {"resources": []}))
         wait = Wait(connect(module), refs, params["state"], params["progress_path"] or "", params["patient"])
         done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
-        found = wait.outcome(done)
+        outcome = wait.outcome(done)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     if not done:
-        module.fail_json(**found)
-    module.exit_json(changed=False, **found)
+        module.fail_json(**outcome)
+    module.exit_json(changed=False, **outcome)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ options:
     description:
       - Names of results, each with a template of the role or a list of them. Each result is the list of the object definitions that they render.
       - Templates are plain Jinja. They see the C(plan) and the filter C(to_json), which has to be the whole value of a key or list item.
-        Whatever a template asks for that the plan does not have is an error.
+        A reference to anything that the plan does not have is an error.
     type: dict
     default: {}
   variables:
     description:
-      - C(llm_d_*) variables that take the place of those of the host, extra variables included, of which C(vars) of a task do not take the place.
-      - With any, C(<role>_plan) does not count.
+      - C(llm_d_*) variables that replace those of the host, including extra variables, which C(vars) of a task do not replace.
+      - With any of these, C(<role>_plan) is ignored.
     type: dict
     default: {}
   derive:
@@ -40,10 +40,10 @@ options:
       - V(targets) adds the objects that have to be ready, and the services, the gateway and the servers to send requests to.
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
-      - V(ours) adds the same as they are before what the user's file adds to pods.
-      - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment,
+      - V(ours) adds the same without the additions of the user's file to pods.
+      - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that have the labels of the deployment,
         Secrets included.
-      - V(running) adds the deployment in short, to compare with the one that is there; nothing where the services are another file's.
+      - V(running) adds the deployment in short, to compare with the existing one; null where another file has the services.
     type: list
     elements: str
     choices: [everything, ours, owned, references, running, runs, targets]
@@ -85,8 +85,8 @@ state:
   sample: present
 options:
   description:
-    - The options of the role by their names without its prefix, as they are meant, for a text such as C("true") or C("4") is a boolean or a number.
-    - What roles hand to each other, such as C(<role>_plan), is not among them.
+    - The options of the role by their names without its prefix, with their types; a text such as C("true") or C("4") becomes a boolean or a number.
+    - Values that roles pass to each other, such as C(<role>_plan), are not among them.
   returned: success
   type: dict
   sample: {fail: false, request_timeout: 5}
@@ -109,7 +109,7 @@ references:
   elements: dict
   sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
 owned:
-  description: References to the namespaced objects that bear the labels of the deployment.
+  description: References to the namespaced objects that have the labels of the deployment.
   returned: with O(derive=owned)
   type: list
   elements: dict
@@ -120,7 +120,7 @@ running:
   type: dict
   sample: {instance: llm-d, namespace: llm-d, release: router-0.10, services: {}, gateways: {llm-d/llm-d-gateway: envoy-gateway}}
 host_folder:
-  description: What follows the path of a folder that is given for all hosts, so that each has its own. Empty with one host in the inventory.
+  description: Suffix for the path of a folder that is given for all hosts, so that each has its own. Empty with one host in the inventory.
   returned: success
   type: str
   sample: /berlin

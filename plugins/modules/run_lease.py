@@ -12,8 +12,8 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Takes a Lease (C(coordination.k8s.io/v1)), waits while another run has it, and fails with the name of that run after O(timeout).
-  - The task renews it in the background until the run ends, and deletes it then, however the run ends. A Lease that nobody renews for 30 seconds is nobody's.
-  - An account without permissions for Leases is warned. A namespace that does not exist has none, and neither has a task that runs on another host than
+  - The task renews it in the background until the run ends, and deletes it then, however the run ends. A Lease that nobody renews for 30 seconds is free.
+  - Warns where the account has no permissions for Leases. Takes none in a namespace that does not exist, and none for a task that runs on another host than
     Ansible or with another interpreter.
 options:
   namespace:
@@ -29,7 +29,7 @@ options:
     type: str
     required: true
   holder:
-    description: Who takes it, as others read it. The task names the job, or the user, the host and the process.
+    description: Who takes it, for other runs. By default the job, or the user, with the host and the process.
     type: str
   state:
     description: What to do with it. V(renewed) and V(absent) are those of the task itself.
@@ -84,8 +84,8 @@ from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.lease import Lease
 
-PAUSE = 1.0  # seconds between two looks
-BEAT = 10.0  # seconds between two lines
+PAUSE = 1.0  # seconds between two attempts
+BEAT = 10.0  # seconds between two lines of progress
 UNGUARDED = (
     "nothing keeps two runs on the instance {instance} apart, since this one cannot have a Lease in the namespace {namespace} ({why});"
     " playbooks/list_rights.yml writes the permissions for it"
@@ -94,7 +94,7 @@ UNGUARDED = (
 
 def taken(module: AnsibleModule, lease: Lease, clock) -> float:
     """Seconds that were waited until the Lease was taken. Fails where another run keeps it."""
-    params, begin, told = module.params, clock.now(), -BEAT
+    params, begin, logged = module.params, clock.now(), -BEAT
     while holder := lease.take():
         waited = clock.now() - begin
         if waited >= params["timeout"]:
@@ -103,8 +103,8 @@ def taken(module: AnsibleModule, lease: Lease, clock) -> float:
                 f" it was waited for {waited:.0f} s. Run the same again once that has ended",
                 held=False,
             )
-        if waited - told >= BEAT and params["progress_path"]:
-            told = waited
+        if waited - logged >= BEAT and params["progress_path"]:
+            logged = waited
             with open(params["progress_path"], "a", encoding="utf-8") as file:
                 file.write(f"waiting {waited:.0f} s for another run on the instance {params['instance']}: {holder}\n")
         clock.sleep(PAUSE)

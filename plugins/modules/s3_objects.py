@@ -11,15 +11,15 @@ version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Puts texts as objects into a bucket of S3 or of what speaks its protocol. It asks for no other permission than C(s3:PutObject).
+  - Puts texts as objects into a bucket of S3 or of a compatible service. It needs no other permission than C(s3:PutObject).
   - Credentials are C(AWS_ACCESS_KEY_ID), C(AWS_SECRET_ACCESS_KEY) and, where there is one, C(AWS_SESSION_TOKEN) of the environment.
 options:
   bucket:
-    description: Name of the bucket, which has to be there.
+    description: Name of the bucket, which must exist.
     type: str
     required: true
   prefix:
-    description: What the names of the objects begin with, without a slash at its end.
+    description: Prefix of the names of the objects, without a slash at its end.
     type: str
     default: ""
   endpoint:
@@ -54,7 +54,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 objects:
-  description: Where they are.
+  description: URLs of the objects.
   returned: always
   type: list
   elements: str

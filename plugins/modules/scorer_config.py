@@ -153,7 +153,7 @@ explanation:
   type: dict
   sample: {winners: [server-a], probabilities: {server-a: 1.0, server-b: 0.0}, text: "Profile default: max-score-picker takes the highest total"}
 pods:
-  description: The pods that run the configuration, as seen C(by) their V(log), or by their V(readiness) if the log is gone.
+  description: The pods that run the configuration, verified C(by) their V(log), or by their V(readiness) if the log is no longer available.
   returned: with O(target), not in check mode
   type: list
   elements: dict
@@ -225,10 +225,10 @@ def bring(cluster: Cluster, target: RolloutTarget, built: Built, timeout: float,
         return {**result, "pods": outcome.pods}
     if before == after:
         return {**failure(f"the endpoint picker {target} does not run its configuration: {outcome.error}"), "culprit": outcome.culprit}
-    return {**back(rollout, before, outcome.error, timeout), "culprit": outcome.culprit}
+    return {**restore(rollout, before, outcome.error, timeout), "culprit": outcome.culprit}
 
 
-def back(rollout: Rollout, before: State, why: str, timeout: float) -> dict[str, t.Any]:
+def restore(rollout: Rollout, before: State, why: str, timeout: float) -> dict[str, t.Any]:
     """Restore the previous configuration; returns a failed result, with `why` in its message."""
     try:
         rollout.write(before)

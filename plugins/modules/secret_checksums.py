@@ -81,13 +81,13 @@ def annotations(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
     """For each definition, its templates with their annotations."""
     templates = [checksums.environment_secrets(item) for item in definitions]
     homes = [text(get_path(item, "metadata", "namespace")) for item in definitions]
-    wanted = sorted({(home, name) for home, found in zip(homes, templates, strict=True) for references in found.values() for name, _key in references})
-    found_secrets = cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)
-    secrets = dict(zip(wanted, found_secrets, strict=True))
+    wanted = sorted({(home, name) for home, by_path in zip(homes, templates, strict=True) for references in by_path.values() for name, _key in references})
+    objects = cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)
+    secrets = dict(zip(wanted, objects, strict=True))
     made = []
-    for item, home, found in zip(definitions, homes, templates, strict=True):
-        theirs = {name: secret for (place, name), secret in secrets.items() if place == home}
-        values = {path: checksums.checksum(references, theirs) for path, references in found.items()}
+    for item, home, by_path in zip(definitions, homes, templates, strict=True):
+        local = {name: secret for (place, name), secret in secrets.items() if place == home}
+        values = {path: checksums.checksum(references, local) for path, references in by_path.items()}
         if None in values.values():
             live = read(cluster, cluster.path(item["apiVersion"], item["kind"], home, item["metadata"]["name"]))
             values = {path: value or checksums.current_checksum(live, path) for path, value in values.items()}
@@ -102,10 +102,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        found = annotations(connect(module), module.params["definitions"])
+        result = annotations(connect(module), module.params["definitions"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
-    module.exit_json(changed=False, checksums=found)
+    module.exit_json(changed=False, checksums=result)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ author:
 description:
   - Reads the objects of a deployment, their conditions, events and logs, requests a short completion from every model server and through the gateway,
     reads the metrics of the endpoint pickers, and compares all of it with the plan and with the catalog of known failures.
-  - Reads the kinds and objects that the plan makes or uses, and judges what belongs to the stack, what its pods refer to, and what selects or binds them.
-    Other objects in its namespaces are not judged, however broken they are.
+  - Reads the kinds and objects that the plan makes or uses, and judges the objects of the stack, those that its pods refer to, and those that select or bind
+    them. Other objects in its namespaces are not judged, however broken they are.
   - Finds what others attach to the stack too, such as routes that win against ours, policies, patches and admission webhooks. It lists the kinds of the API
     groups for gateways in all namespaces, or, where the account may not, in those of the stack.
-  - What the account may not read outside of these namespaces is one line of RV(not_read) and no finding. C(playbooks/list_rights.yml) writes a file that grants
-    what it reads in them.
-  - Returns findings, each with what is wrong, where, the evidence and the remedy, the most probable cause first.
+  - Resources outside of these namespaces that the account may not read are one line of RV(not_read) and no finding. C(playbooks/list_rights.yml) writes a
+    file that grants the permissions to read in them.
+  - Returns findings, each with the problem, its place, the evidence and the remedy, the most probable cause first.
   - Read-only, and works on a broken stack. An API server that does not answer is a finding as well.
   - Values that look like secrets are redacted in everything that is returned. Secrets are not read, except the labels of those that Helm creates.
 options:
@@ -29,7 +29,7 @@ options:
     required: true
   definitions:
     description:
-      - What the plan renders, as RV(llm_d.inference.role_facts#module:everything) has it. Each object in the cluster is compared with its definition
+      - The objects that the plan renders, of RV(llm_d.inference.role_facts#module:everything). Each object in the cluster is compared with its definition
         by a server-side dry run, and what differs is a finding, with the field, its value, the planned one, and who changed it.
     type: list
     elements: dict
@@ -80,7 +80,7 @@ summary:
   type: str
   sample: "most probable cause: the pool selects no pod (InferencePool llm-d/llama-8b); 2 more findings"
 findings:
-  description: What is wrong, the most probable cause first.
+  description: The findings, the most probable cause first.
   returned: always
   type: list
   elements: dict
@@ -103,7 +103,7 @@ findings:
       description: V(cause), V(suspect), V(symptom) or V(note).
       type: str
     what:
-      description: What is wrong.
+      description: The problem.
       type: str
     where:
       description: The objects, the most relevant first.
@@ -126,11 +126,11 @@ looked_at:
   type: dict
   sample: {Pod: 7, Deployment: 3}
 not_read:
-  description: What could not be read, in one line for all that this account may not, and one for each other reason.
+  description: Resources that could not be read, in one line for all that this account may not read, and one for each other reason.
   returned: always
   type: list
   elements: str
-  sample: ["Node; Deployment, Pod in kube-system: this account may not, so a cause that lies there is not found"]
+  sample: ["Node; Deployment, Pod in kube-system: this account may not read them, so a cause that lies there is not found"]
 instance:
   description: Name of the deployment.
   returned: always
@@ -199,20 +199,20 @@ def main() -> None:
     module = AnsibleModule({**auth_spec(), **spec}, supports_check_mode=True)
     # With -vvv Ansible shows the options, and in these are prompts and keys.
     plan, definitions = module.params.pop("plan"), module.params.pop("definitions")
-    wrong = plan_error(plan) or ("request_timeout must be more than 0" if module.params["request_timeout"] <= 0 else "")
-    if wrong:
-        module.fail_json(msg=wrong)
+    reason = plan_error(plan) or ("request_timeout must be more than 0" if module.params["request_timeout"] <= 0 else "")
+    if reason:
+        module.fail_json(msg=reason)
     limits = {name: module.params[name] for name in ("request_timeout", "log_lines")}
     limits["requests"] = module.params["requests"] and not module.check_mode
     start, checked, not_read, busy = time.monotonic(), {}, [], False
     try:
         snap = Collector(connect(module), plan, limits, definitions).collect()
-        found = report.diagnose(snap)
+        findings = report.diagnose(snap)
         busy = any(traffic.busy(server) for server in snap.servers)
         checked = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
         not_read = report.not_read(snap)
     except ClusterError as error:
-        found = report.unreachable(one_line(error))
+        findings = report.unreachable(one_line(error))
     facts = {
         "instance": plan["instance"],
         "namespace": plan["namespace"],
@@ -224,7 +224,7 @@ def main() -> None:
         "time": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": round(time.monotonic() - start, 1),
     }
-    made = report.report(found, facts)
+    made = report.report(findings, facts)
     module.exit_json(changed=False, **made, lines=report.lines(made), markdown=report.markdown(made))
 
 

@@ -13,10 +13,10 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Fails, before anything is removed and with all names at once, while routes of others lead through our gateways, and while workloads of others mount our
-    PersistentVolumeClaims. What of the names has not our labels is not removed, and does not count.
+    PersistentVolumeClaims. Objects of these names without our labels are not removed, and do not count.
   - Routes are all kinds of the Gateway API that lead through Gateways, and the sets of further listeners that are attached to them.
-  - Where the account may not list them in the whole cluster, those in O(namespaces) and in the namespaces of the gateways count, and how many more the
-    gateway's controller has attached to it.
+  - Where the account may not list them in the whole cluster, those in O(namespaces) and in the namespaces of the gateways count, and the number of
+    others that the gateway's controller has attached to it.
 options:
   gateways:
     description: The Gateways that would be removed.
@@ -48,7 +48,7 @@ options:
     type: dict
     required: true
   home:
-    description: Namespace of the file. Elsewhere, only what names it in the label C(llm-d.ai/namespace) is ours. Empty for any.
+    description: Namespace of the file. Elsewhere, only objects that name it in the label C(llm-d.ai/namespace) are ours. Empty for any.
     type: str
     default: ""
   skip_forbidden:
@@ -76,7 +76,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 users:
-  description: What of others uses them.
+  description: The objects of others that use them.
   returned: always
   type: list
   elements: str
@@ -91,18 +91,18 @@ from ..module_utils.common.labels import has_labels
 from ..module_utils.common.text import shorten
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
-from ..module_utils.k8s.guests import GROUPS, Name, attaches, others_attached, unseen, users_of_claims
+from ..module_utils.k8s.guests import GROUPS, Name, attaches, others_attached, unlisted_attachments, users_of_claims
 from ..module_utils.k8s.namespace_reader import kinds
 
 WORKLOADS = {"v1": ("Pod",), "apps/v1": ("Deployment", "StatefulSet", "DaemonSet"), "batch/v1": ("Job", "CronJob")}
 GATEWAY = (f"{GROUPS[0]}/v1", "Gateway")
 CLAIM = ("v1", "PersistentVolumeClaim")
-LAG = 10.0  # seconds for a controller to count the routes of a Gateway anew
+LAG = 10.0  # seconds for a controller to count the routes of a Gateway again
 PAUSE = 0.5
 
 
 class Attached(t.NamedTuple):
-    """What is attached to Gateways. whole: whether that is all of it; failed: kinds that the API server does not list, and what it answers."""
+    """What is attached to Gateways. whole: whether the list is complete; failed: kinds that the API server does not list, and its answers."""
 
     items: list[dict[str, t.Any]]
     whole: bool
@@ -111,7 +111,7 @@ class Attached(t.NamedTuple):
 
 def ours(cluster: Cluster, api_version: str, kind: str, names: list[dict[str, str]], params: dict[str, t.Any]) -> list[dict[str, t.Any]]:
     """The objects of these names that have our labels: others stay where they are. Raises ClusterError."""
-    found = []
+    objects = []
     for each in names:
         path = cluster.path(api_version, kind, each["namespace"], each["name"])
         try:
@@ -121,8 +121,8 @@ def ours(cluster: Cluster, api_version: str, kind: str, names: list[dict[str, st
                 raise
             item = None
         if has_labels(item or {}, params["labels"]):
-            found.append({**item, "metadata": {**item["metadata"], **each}})
-    return found
+            objects.append({**item, "metadata": {**item["metadata"], **each}})
+    return objects
 
 
 def name_of(item: dict[str, t.Any]) -> Name:
@@ -132,20 +132,20 @@ def name_of(item: dict[str, t.Any]) -> Name:
 def attached(cluster: Cluster, namespaces: set[str]) -> Attached:
     """All routes and sets of listeners that the account may list: of the cluster, else of these namespaces. Raises ClusterError."""
     known, broken = kinds(cluster, GROUPS)
-    found, whole, failed = [], True, [f"{version} does not answer: {why}" for version, why in broken.items()]
+    items, whole, failed = [], True, [f"{version} does not answer: {why}" for version, why in broken.items()]
     for kind in known:
         if attaches(kind.kind):
             try:
-                found += cluster.listed(kind.path(), kind.kind)
+                items += cluster.listed(kind.path(), kind.kind)
             except ApiError as exc:
                 whole = False
                 if exc.status == 403:
-                    found += [item for namespace in sorted(namespaces) for item in readable(cluster, kind.path(namespace), kind.kind) or []]
+                    items += [item for namespace in sorted(namespaces) for item in readable(cluster, kind.path(namespace), kind.kind) or []]
                 elif exc.status == 401:
                     raise
                 else:
                     failed.append(f"{kind.title} cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}")
-    return Attached(found, whole and not failed, failed)
+    return Attached(items, whole and not failed, failed)
 
 
 def readable(cluster: Cluster, path: str | None, kind: str) -> list[dict[str, t.Any]] | None:
@@ -159,33 +159,33 @@ def readable(cluster: Cluster, path: str | None, kind: str) -> list[dict[str, t.
 
 
 def users_of_gateways(cluster: Cluster, names: list[dict[str, str]], params: dict[str, t.Any]) -> tuple[list[str], list[str]]:
-    """(what of others is attached to our Gateways, kinds of which that is not known). Raises ClusterError."""
+    """(objects of others that are attached to our Gateways, kinds of which they are not known). Raises ClusterError."""
     labels, end = params["labels"], cluster.clock.now() + LAG
     while True:
         gateways = ours(cluster, *GATEWAY, names, params)
         if not gateways:
             return [], []
-        there = attached(cluster, {*params["namespaces"], *(name_of(item)[0] for item in gateways)})
-        users = others_attached([name_of(item) for item in gateways], there.items, labels, params["home"])
-        more = {"/".join(name_of(item)): unseen(item, there.items) for item in gateways} if not there.whole else {}
-        # The count of a controller is that of a moment ago.
-        if users or not any(more.values()) or cluster.clock.now() > end:
+        attachments = attached(cluster, {*params["namespaces"], *(name_of(item)[0] for item in gateways)})
+        users = others_attached([name_of(item) for item in gateways], attachments.items, labels, params["home"])
+        unlisted = {"/".join(name_of(item)): unlisted_attachments(item, attachments.items) for item in gateways} if not attachments.whole else {}
+        # A controller updates its count with a delay.
+        if users or not any(unlisted.values()) or cluster.clock.now() > end:
             break
         cluster.clock.sleep(PAUSE)
-    users += [f"the controller of the Gateway {name} has attached {words}, which this account cannot list" for name, words in more.items() if words]
+    users += [f"the controller of the Gateway {name} has attached {words}, which this account cannot list" for name, words in unlisted.items() if words]
     if any(not (item.get("status") or {}).get("listeners") for item in gateways):
-        users += [f"it is not known who uses the Gateways: {why}" for why in there.failed]  # nobody has counted
-    return users, there.failed
+        users += [f"it is not known who uses the Gateways: {why}" for why in attachments.failed]  # no controller has counted the routes
+    return users, attachments.failed
 
 
 def users_of_mounts(cluster: Cluster, given: list[dict[str, str]], params: dict[str, t.Any]) -> tuple[list[str], list[str]]:
-    """(what of others mounts our claims, what is not known of that). Raises ClusterError."""
+    """(workloads of others that mount our claims, reasons why some are not known). Raises ClusterError."""
     users, unknown = [], []
     claims = [name_of(item) for item in ours(cluster, *CLAIM, given, params)]
     for place in sorted({namespace for namespace, _name in claims}):
-        found = {kind: readable(cluster, cluster.path(version, kind, place), kind) for version, names in WORKLOADS.items() for kind in names}
-        users += users_of_claims(claims, [item for items in found.values() for item in items or []], params["labels"])
-        hidden = [kind for kind, items in found.items() if items is None]
+        workloads = {kind: readable(cluster, cluster.path(version, kind, place), kind) for version, names in WORKLOADS.items() for kind in names}
+        users += users_of_claims(claims, [item for items in workloads.values() for item in items or []], params["labels"])
+        hidden = [kind for kind, items in workloads.items() if items is None]
         if "Pod" in hidden:
             users.append(f"it is not known which pods mount the PersistentVolumeClaims in namespace {place}, which this account may not list")
         elif hidden:

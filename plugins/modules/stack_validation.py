@@ -168,22 +168,22 @@ WHAT = ("plan", "services", "verdict")
 
 def problems(params: dict[str, t.Any], plan: dict[str, t.Any] | None) -> list[str]:
     """The errors in the options."""
-    found = [] if plan is None else list(filter(None, [targets.plan_error(plan)]))
+    errors = [] if plan is None else list(filter(None, [targets.plan_error(plan)]))
     positive = {name: params[name] for name in ("request_timeout", "prefix_words") if params[name] is not None}
-    found += [f"{name}: {value} must be more than 0" for name, value in positive.items() if value <= 0]
-    found += [f"{name}: {params[name]} must be 2 or more" for name in ("sticky_requests", "spread_requests") if params[name] < 2]
+    errors += [f"{name}: {value} must be more than 0" for name, value in positive.items() if value <= 0]
+    errors += [f"{name}: {params[name]} must be 2 or more" for name in ("sticky_requests", "spread_requests") if params[name] < 2]
     for index, service in enumerate(params["services"] or []):
         metrics = service["metrics"] or {}
         for path, url in ((f"services[{index}].url", service["url"] or "https://default"), (f"services[{index}].metrics.url", metrics.get("url"))):
             try:
                 _unused = url and UrlTransport(url, **tls.chosen(service))
             except ValueError as error:
-                found.append(f"{path}: {error}")
-        wrong = headers.problems(service["headers"] or {}, service["host_header"], service["api_key"])
-        found += [f"services[{index}].{each}" for each in wrong]
+                errors.append(f"{path}: {error}")
+        header_errors = headers.problems(service["headers"] or {}, service["host_header"], service["api_key"])
+        errors += [f"services[{index}].{each}" for each in header_errors]
         if not service["url"] and not service["address"] and not params["gateway"]:
-            found.append(f"services[{index}]: give a url, the Service in front of it, or the gateway whose address to use")
-    return found
+            errors.append(f"services[{index}]: give a url, the Service in front of it, or the gateway whose address to use")
+    return errors
 
 
 def waits_of(params: dict[str, t.Any], timeout: float = 0.0) -> Waits:
@@ -217,10 +217,10 @@ def of_plan(module: AnsibleModule, plan: dict[str, t.Any], now: str) -> dict[str
         module.fail_json(msg=str(error), reached=getattr(error, "status", 401) != 401)
     services = [{**defaults(options.SERVICE), **each, "metrics": {**defaults(options.METRICS), **each["metrics"]}} for each in targets.routed(plan)]
     waits = waits_of(params, plan["wait_timeout"])
-    found = Checks(cluster, plan, services, waits, limits(params, waits), params["progress_path"] or "", params["checks"]).run()
-    schedulers = found.get("schedulers", {}).get("schedulers")
+    results = Checks(cluster, plan, services, waits, limits(params, waits), params["progress_path"] or "", params["checks"]).run()
+    schedulers = results.get("schedulers", {}).get("schedulers")
     return {
-        "verdict": made(results={**found, "access": {"server": cluster.server}, "time": now}),
+        "verdict": made(results={**results, "access": {"server": cluster.server}, "time": now}),
         **({} if schedulers is None else {"schedulers": schedulers}),
     }
 
@@ -229,10 +229,10 @@ def of_services(module: AnsibleModule, now: str) -> dict[str, t.Any]:
     """The returned values for services that somebody has deployed."""
     try:
         connection = client.connect(module) if needs_cluster(module.params) else None
-        found = Proof(module.params, connection, limits(module.params, waits_of(module.params))).run()
+        result = Proof(module.params, connection, limits(module.params, waits_of(module.params))).run()
     except (ValueError, ClusterError) as error:  # without the API key of a service, all its answers would be refusals
         module.fail_json(msg=str(error))
-    return {"verdict": verdict.verdict(found["claims"], found["not_checked"], found["endpoints"], {"kubernetes": found["kubernetes"]}, now)}
+    return {"verdict": verdict.verdict(result["claims"], result["not_checked"], result["endpoints"], {"kubernetes": result["kubernetes"]}, now)}
 
 
 def main() -> None:
@@ -247,8 +247,8 @@ def main() -> None:
     params = module.params
     # With -vvv Ansible shows the options, and in these are prompts, keys and headers.
     plan, before, load = (params.pop(name) for name in ("plan", "verdict", "performance"))
-    if found := problems(params, plan):
-        module.fail_json(msg="; ".join(found))
+    if errors := problems(params, plan):
+        module.fail_json(msg="; ".join(errors))
     if module.check_mode:
         module.exit_json(changed=False, msg="check mode: nothing was sent, nothing is validated")
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

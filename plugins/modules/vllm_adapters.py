@@ -11,14 +11,14 @@ version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Asks every server of model services, bypassing gateway and endpoint picker, which LoRA adapters it lists (C(/v1/models)), loads those that are missing
-    (C(/v1/load_lora_adapter)), and unloads those that are not asked for (C(/v1/unload_lora_adapter)). One with another source is unloaded and loaded again.
-  - No server is restarted. A server that restarts by itself has lost its adapters; run this again.
+  - Requests the list of LoRA adapters of every server of model services (C(/v1/models)), bypassing gateway and endpoint picker, loads those that are missing
+    (C(/v1/load_lora_adapter)), and unloads those that are not requested (C(/v1/unload_lora_adapter)). One with another source is unloaded and loaded again.
+  - No server is restarted. A server that restarts by itself loses its adapters; run this again.
   - vLLM has this API with C(--enable-lora) and C(VLLM_ALLOW_RUNTIME_LORA_UPDATING=True), and the simulator always. It fails for a server without it.
-  - Up to sixteen servers are asked in parallel. A server that is not ready is a warning.
+  - Requests are sent to up to sixteen servers in parallel. A server that is not ready is a warning.
 attributes:
   check_mode:
-    description: Asks servers what they list, and says what would be loaded and unloaded.
+    description: Reads the lists of the servers, and returns what would be loaded and unloaded.
   diff_mode:
     description: Shows the adapters of each server before and after.
 extends_documentation_fragment:
@@ -92,10 +92,10 @@ services:
                   V(not_ready), the pod was not ready.
               type: str
             evidence:
-              description: What was observed, where it went wrong.
+              description: What was observed where it failed.
               type: str
             remedy:
-              description: What to do then.
+              description: What to do where it failed.
               type: str
 """
 
@@ -120,21 +120,21 @@ def service_error(place: str, service: dict[str, t.Any]) -> str:
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(argument_spec(options.ADAPTERS), supports_check_mode=True, required_by=tls.REQUIRED_BY)
-    if wrong := report.services_error(module.params, service_error):
-        module.fail_json(msg=wrong)
+    if reason := report.services_error(module.params, service_error):
+        module.fail_json(msg=reason)
     try:
-        found = adapters.Adapters(module.params).run(module.check_mode)
+        entries = adapters.Adapters(module.params).run(module.check_mode)
     except ValueError as error:  # options that contradict each other
         module.fail_json(msg=str(error))
-    failed = [f"{entry['name']}: {entry['wrong']}" for entry in found if entry["wrong"]]
-    for entry in found:
+    failed = [f"{entry['name']}: {entry['wrong']}" for entry in entries if entry["wrong"]]
+    for entry in entries:
         for _server, row in adapters.rows(entry, adapters.WAITING):
             module.warn(f"{entry['name']}: {row['evidence']}, so that it got no adapters: {row['remedy']}")
         failed += [f"{entry['name']}: {server}: {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(entry, adapters.FAILED)]
     result = {
-        "changed": any(adapters.rows(entry, adapters.LOADED, adapters.UNLOADED) for entry in found),
-        "services": found,
-        "diff": {"before": adapters.shown(found, "before"), "after": adapters.shown(found, "after")},
+        "changed": any(adapters.rows(entry, adapters.LOADED, adapters.UNLOADED) for entry in entries),
+        "services": entries,
+        "diff": {"before": adapters.shown(entries, "before"), "after": adapters.shown(entries, "after")},
     }
     if failed:
         module.fail_json(msg="\n".join(failed), **result)

@@ -208,7 +208,7 @@ findings:
       description: Code of the failure, as listed in C(docs/troubleshooting.md), or C(mixed_*) or C(slow).
       type: str
     what:
-      description: What is wrong.
+      description: The problem.
       type: str
     where:
       description: Which servers.
@@ -248,22 +248,22 @@ def main() -> None:
     """Entry point."""
     module = AnsibleModule(argument_spec(HEALTH), supports_check_mode=True, **report.RULES)
     params = module.params
-    if wrong := report.option_errors(params):
-        module.fail_json(msg=wrong)
+    if reason := report.option_errors(params):
+        module.fail_json(msg=reason)
     wanted = report.requirements_of(params, completions=not module.check_mode)
     count = (params["replicas"] or {}).get("count", 1)
     try:
         targets = Targets(params, patience=0 if module.check_mode else params["timeout"])
         if module.check_mode:
-            found = report.result(targets, report.check_all(targets, wanted, count), 0.0, 1)
-            module.exit_json(**found, msg="check mode: checked once, requested no completion")
+            result = report.result(targets, report.check_all(targets, wanted, count), 0.0, 1)
+            module.exit_json(**result, msg="check mode: checked once, requested no completion")
         view, waited, looks = report.wait(targets, wanted, count, params["timeout"], params["interval"])
-        found = report.result(targets, view, waited, looks)
+        result = report.result(targets, view, waited, looks)
     except Exception as error:  # pylint: disable=broad-except  # an error in the options or an unreachable cluster, as one line
         module.fail_json(msg=str(error))
     if not view.healthy:
-        module.fail_json(msg=report.failure_message(view, found, params["level"]), **found)
-    module.exit_json(**found)
+        module.fail_json(msg=report.failure_message(view, result, params["level"]), **result)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ looks:
   type: int
   sample: 1
 msg:
-  description: Why the set of servers is not healthy. The C(checks) of each of RV(servers) say what is wrong with it.
+  description: Why the set of servers is not healthy. The C(checks) of each of RV(servers) have the details.
   returned: when servers are missing or differ, and on failure
   type: str
   sample: 3 of 4 servers exist
@@ -204,13 +204,13 @@ def main() -> None:
     many = params["groups"] is not None
     sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]
     for each in sets:
-        if wrong := report.option_errors(each):
-            module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
+        if reason := report.option_errors(each):
+            module.fail_json(msg=f"{each['name']}: {reason}" if many else reason)
     try:
-        found = report.check_sets(sets, not module.check_mode) if many else report.check(params, not module.check_mode)
+        result = report.check_sets(sets, not module.check_mode) if many else report.check(params, not module.check_mode)
     except Exception as error:  # pylint: disable=broad-except  # an error in the options or an unreachable cluster, as one line
         module.fail_json(msg=str(error))
-    module.exit_json(**found)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

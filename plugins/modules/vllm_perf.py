@@ -17,7 +17,7 @@ description:
     ramp, as a sweep up to saturation, or as a search for the highest rate that meets the objectives.
   - Latencies count from the moment a request was due as well as from when it was sent. A run in which this client itself was late is C(invalid),
     which says nothing about the server.
-  - Every failed request counts, and so does an error inside a stream that began with status 200, an empty answer, and one shorter than asked.
+  - Every failed request counts, and so does an error inside a stream that began with status 200, an empty answer, and one shorter than requested.
     Failed requests count against O(slo) with an infinite latency.
   - Needs no tokenizer, since the server counts the tokens. Memory does not grow with the number of requests.
 attributes:
@@ -103,8 +103,8 @@ EXAMPLES = r"""
 RETURN = r"""
 verdict:
   description:
-    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for, or for
-      any comparison that O(baseline_max_ratio) asks for.
+    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a requested percentile, or for
+      any comparison that O(baseline_max_ratio) requires.
     - Without O(slo) a run with any success has V(passed) when the client was not late in any stage.
     - A sweep or search with O(slo) has V(passed) when one rate met every objective while the client was in time. When none did, it has V(invalid) where the
       client was late in a stage, unless each stage missed an objective by more than the client was late.
@@ -164,7 +164,7 @@ comparison:
   description:
     - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high), C(verdict) and C(why).
     - C(low) to C(high) is the interval of 95 % confidence of the ratio, of which failed requests may leave one end open, null. C(verdict) is V(better),
-      V(worse), V(same) where the interval holds 1, or V(unknown) where that cannot be said. C(why) says the reason then, such as
+      V(worse), V(same) where the interval holds 1, or V(unknown) where neither is certain. C(why) is the reason then, such as
       C(this run, not enough requests (40 of 368 needed)); else it is null.
   returned: with O(baseline)
   type: list
@@ -172,7 +172,7 @@ comparison:
   sample:
     - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
 baseline_differs:
-  description: In what else than the load the baseline differs, such as its address or model.
+  description: Differences of the baseline other than the load, such as its address or model.
   returned: where it does
   type: str
   sample: "the baseline differs in more than its time: models ['llama-8b'] there and ['llama-70b'] here"
@@ -384,10 +384,10 @@ def by_job(params: dict[str, t.Any], url: str, files: input_files.Files, cluster
     texts |= {name: input_files.text(name, params[name]) for name in tls.FILES if params[name]}
     name = f"{params['job']['name']}-{secrets.token_hex(4)}"
     job, others = k8s_job_objects.definitions(params, url, name, bundle.bundle(), texts)
-    told = k8s_job.JobRun(cluster, job, others, params["job"]["start_timeout"], execute.teller(params["progress_path"])).run()
-    result, warnings = execute.brief(execute.settle(told.whole, params, files, told.rows))
-    if told.left_out:
-        warnings.append(f"requests.csv lacks {told.left_out} requests, since a Job's log holds no more; measure without job to have all")
+    outcome = k8s_job.JobRun(cluster, job, others, params["job"]["start_timeout"], execute.progress_writer(params["progress_path"])).run()
+    result, warnings = execute.brief(execute.settle(outcome.whole, params, files, outcome.rows))
+    if outcome.left_out:
+        warnings.append(f"requests.csv lacks {outcome.left_out} requests, since a Job's log holds no more; measure without job to have all")
     return result, warnings
 
 

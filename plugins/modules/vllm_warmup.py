@@ -22,7 +22,7 @@ description:
   - A prompt is named by its position and its length, and is never shown.
 attributes:
   check_mode:
-    description: Sends nothing, and says so. Only a request can tell whether a prompt is cached, and it would cache it.
+    description: Sends nothing. Only a request shows whether a prompt is cached, and it would cache it.
   diff_mode:
     description: A KV cache has no text to compare.
     support: none
@@ -167,16 +167,16 @@ def service_error(place: str, service: dict[str, t.Any]) -> str:
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(argument_spec(options.WARMUP), supports_check_mode=True, required_by=tls.REQUIRED_BY)
-    if wrong := report.services_error(module.params, service_error):
-        module.fail_json(msg=wrong)
+    if reason := report.services_error(module.params, service_error):
+        module.fail_json(msg=reason)
     if module.check_mode:
         module.exit_json(changed=False, msg="check mode: no prompt was sent, so the state of the caches is unknown")
     start = time.monotonic()
     try:
-        found = Warmup(module.params).run()
+        entries = Warmup(module.params).run()
     except ValueError as error:  # options that contradict each other
         module.fail_json(msg=str(error))
-    services = [{"name": entry["name"], "warm": warmup_states.is_warm(entry), **entry} for entry in found]
+    services = [{"name": entry["name"], "warm": warmup_states.is_warm(entry), **entry} for entry in entries]
     for entry in services:
         for line in warmup_states.warnings(entry):
             module.warn(line)

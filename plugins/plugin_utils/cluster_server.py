@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which API server a kubeconfig of the control node leads to, by its text: no program of it runs, and nothing is asked."""
+"""The API server that a kubeconfig of the control node names. Only its text is read: no credential plugin runs, and no request is sent."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def server(kubeconfig: str | None, context: str | None, environment: t.Mapping[s
     return _shown(text(_cluster(kubeconfig, context, environment).get("server")))
 
 
-def way(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> tuple[str, ...]:
-    """The same for the same cluster: its URL, and what may make another cluster of one URL; empty where it is not known."""
-    found = _cluster(kubeconfig, context, environment)
-    url = _shown(text(found.get("server")))
-    return (url, text(found.get("proxy-url")), text(found.get("tls-server-name"))) if url else ()
+def identity(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> tuple[str, ...]:
+    """A value that is equal for equal clusters: the URL, and the settings by which one URL may lead to several clusters; empty where it is not known."""
+    cluster = _cluster(kubeconfig, context, environment)
+    url = _shown(text(cluster.get("server")))
+    return (url, text(cluster.get("proxy-url")), text(cluster.get("tls-server-name"))) if url else ()
 
 
 def _cluster(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> Facts:
@@ -46,7 +46,7 @@ def _cluster(kubeconfig: str | None, context: str | None, environment: t.Mapping
 
 
 def folder(url: str) -> str:
-    """The name of a folder for what belongs to the cluster behind a URL, such as `10.0.0.1_6443`; empty for none. Colons are refused by some archives."""
+    """The name of a folder for the cluster behind a URL, such as `10.0.0.1_6443`; empty for none. Colons are replaced, since some archives refuse them."""
     parts = urllib.parse.urlsplit(url)
     return re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc.rpartition("@")[2] + parts.path).strip("_.")
 
@@ -60,11 +60,11 @@ def _shown(url: str) -> str:
 
 def _named(files: t.Sequence[Facts], key: str, name: str) -> Facts:
     """An entry of several kubeconfigs: the first one counts, as for kubectl."""
-    return next((each for found in files for each in dicts(found.get(key)) if name and each.get("name") == name), {})
+    return next((each for file in files for each in dicts(file.get(key)) if name and each.get("name") == name), {})
 
 
 def _read(path: str) -> Facts:
-    """A kubeconfig; empty where there is none that can be read: the module that connects says why."""
+    """A kubeconfig; empty where none can be read: the module that connects reports the reason."""
     place = Path(os.path.abspath(os.path.expanduser(path)))
     try:
         state = place.stat()
@@ -75,7 +75,7 @@ def _read(path: str) -> Facts:
 
 @functools.lru_cache(maxsize=64)
 def _parsed(path: str, _time: int, _size: int) -> Facts:
-    """Read once for each state of the file: a run makes its plan in every role. Raises OSError."""
+    """The content, read once for each state of the file, since a run makes its plan in every role. Raises OSError."""
     try:
         return mapping(yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader))
     except (yaml.YAMLError, UnicodeError):

@@ -19,5 +19,5 @@ def version(name: str = "llm_d.inference") -> str:
     manifest, galaxy = root / "MANIFEST.json", root / "galaxy.yml"
     if manifest.is_file():
         return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
-    found = re.search(r"^version:\s*(\S+)", galaxy.read_text(encoding="utf-8"), re.MULTILINE) if galaxy.is_file() else None
-    return found.group(1) if found else "unknown"
+    match = re.search(r"^version:\s*(\S+)", galaxy.read_text(encoding="utf-8"), re.MULTILINE) if galaxy.is_file() else None
+    return match.group(1) if match else "unknown"

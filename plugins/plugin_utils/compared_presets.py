@@ -26,15 +26,15 @@ def _case(preset: t.Any) -> Facts:
     return {"name": str(preset), "scheduler": {"preset": preset}}
 
 
-def preset_problems(user: Facts, options: Facts, found: c.Collection[Problem]) -> list[Problem]:
-    """The problems that presets have beside those that are `found` in the user's file. options: of role compare."""
+def preset_problems(user: Facts, options: Facts, known: c.Collection[Problem]) -> list[Problem]:
+    """The problems of presets that are not among `known`, those of the user's file. options: of role compare."""
     services = [str(service.get("name")) for service in dicts(user.get("llm_d_model_services"))]
     service = options["service"] or next(iter(services), "")
-    more = []
+    additional = []
     for index, case in enumerate(cases(options["presets"] or [])):
-        place, there = f"compare_presets[{index}]", f"{VARIABLE}.{service}"
+        place, override = f"compare_presets[{index}]", f"{VARIABLE}.{service}"
         for problem in problems({**user, VARIABLE: {**mapping(user.get(VARIABLE)), service: case["scheduler"]}}):
-            if problem not in found:
-                inside = problem.path.removeprefix(there) if problem.path.startswith(there) else ""
-                more.append(dataclasses.replace(problem, path=place + (inside if isinstance(options["presets"][index], dict) else "")))
-    return more
+            if problem not in known:
+                inside = problem.path.removeprefix(override) if problem.path.startswith(override) else ""
+                additional.append(dataclasses.replace(problem, path=place + (inside if isinstance(options["presets"][index], dict) else "")))
+    return additional

@@ -20,7 +20,7 @@ from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
 from ..module_utils.k8s.errors import ClusterError, explain, refusal
-from ..module_utils.k8s.patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, credentials_of, only_asks
+from ..module_utils.k8s.patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, credentials_of, is_repeatable
 
 # Versions that the tests of plugin_utils passed with; plugins/module_utils/k8s/compat.py has those of kubernetes.core and the client library.
 TRIED = {"ansible-core": ("2.20.10", "2.21.5", "2.22.0rc1")}
@@ -82,7 +82,7 @@ def module_input(arguments: dict[str, t.Any]) -> t.Iterator[None]:
 def patient_client() -> t.Iterator[None]:
     """Requests of kubernetes.core end in bounded time, and are repeated as those of this collection are.
 
-    By itself it waits for ever for the answer of a connection that was cut without a word, and repeats nothing.
+    By default it waits without limit for the answer of a connection that was cut silently, and repeats nothing.
     """
     library = sys.modules.get("kubernetes.dynamic.client")
     if library is None:
@@ -97,11 +97,11 @@ def patient_client() -> t.Iterator[None]:
             known[server] = Patience(server, credentials=credentials_of(client.configuration))
         query = options.get("query_params") or []
 
-        def ask() -> t.Any:
+        def send() -> t.Any:
             return once(client, method, path, body, **{"_request_timeout": (CONNECT_TIMEOUT, READ_TIMEOUT), **options, "query_params": list(query)})
 
-        asked = {"dryRun": options["dry_run"]} if options.get("dry_run") else {}
-        return known[server].repeated(only_asks(method.upper(), path, asked), ask, lambda exc: _meaning(exc, server))
+        parameters = {"dryRun": options["dry_run"]} if options.get("dry_run") else {}
+        return known[server].repeated(is_repeatable(method.upper(), path, parameters), send, lambda exc: _meaning(exc, server))
 
     with mock.patch.object(library.DynamicClient, "request", request):
         yield
@@ -109,8 +109,8 @@ def patient_client() -> t.Iterator[None]:
 
 def _meaning(exc: Exception, server: str) -> ClusterError | None:
     if isinstance(status := getattr(exc, "status", None), int):
-        asked = (getattr(exc, "headers", None) or {}).get("Retry-After", "")
-        return refusal(status, getattr(exc, "body", None) or "", server, "a request", asked)
+        retry_after = (getattr(exc, "headers", None) or {}).get("Retry-After", "")
+        return refusal(status, getattr(exc, "body", None) or "", server, "a request", retry_after)
     return explain(exc, server) if type(exc).__module__.startswith("urllib3.") else None
 
 
@@ -118,8 +118,8 @@ def _meaning(exc: Exception, server: str) -> ClusterError | None:
 def key_files_in(folder: str) -> t.Iterator[None]:
     """The Kubernetes client writes the keys and certificates of a kubeconfig into `folder`, and they are removed when this context ends.
 
-    By itself it writes them to the system's temporary folder and removes them when the interpreter exits. A worker does not exit: it is ended as soon as it has
-    answered.
+    By default it writes them to the system's temporary folder and removes them when the interpreter exits. A worker does not exit: it is ended as soon as it
+    has answered.
     """
     library = sys.modules.get("kubernetes.config.kube_config")
     if library is None:

@@ -36,7 +36,7 @@ class Followed(InProcess):
         args = dict(self._task.args)
         follower = None
         if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:
-            follower = Follower(whose(task_vars or {}))
+            follower = Follower(prefix_of(task_vars or {}))
             args["progress_path"] = follower.path
         try:
             result.update(shown(self._execute_module(module_args=args, task_vars=task_vars)))
@@ -46,8 +46,8 @@ class Followed(InProcess):
         return result
 
 
-def whose(variables: dict[str, t.Any]) -> str:
-    """What stands before each line: the name of the host, where there are several."""
+def prefix_of(variables: dict[str, t.Any]) -> str:
+    """The prefix of each line: the name of the host, where there are several hosts."""
     return f"{variables['inventory_hostname']}: " if len(fleet(variables)) > 1 else ""
 
 

@@ -38,7 +38,7 @@ from ..module_utils.releases.tools import cause
 from . import compat, interpreter, run_files
 
 OBJECTS = ("definitions", "found", "resources")  # fields of results that hold objects of the cluster
-CONTENTS = (*OBJECTS, "diff", "invocation", "objects")  # and fields that repeat what objects or files say
+CONTENTS = (*OBJECTS, "diff", "invocation", "objects")  # and fields that repeat the contents of objects or files
 
 
 class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
@@ -70,13 +70,13 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
             sent: dict[str, t.Any] = super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
             python = interpreter.wanted(self, variables) if self._connection.transport == "local" else None
             old = interpreter.too_old(sent, python)
-            return {"failed": True, "changed": False, "msg": old} if old else blamed(sent)
+            return {"failed": True, "changed": False, "msg": old} if old else with_cause(sent)
         arguments = dict(self._task.args if module_args is None else module_args)
         environment = {patience.FOLDER: C.DEFAULT_LOCAL_TMP, **compat.task_environment(self)}
         with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, environment):
             compat.complete_arguments(self, name, arguments, variables, folder)
             printed = call_main(name, arguments)
-        return blamed(compat.result_of(self, printed))
+        return with_cause(compat.result_of(self, printed))
 
     def _runs_here(self, variables: dict[str, t.Any]) -> bool:
         """Whether a module that is sent would run as the same user with the same interpreter."""
@@ -88,14 +88,14 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
 
 def secrets_of(arguments: dict[str, t.Any]) -> set[str]:
     """Secrets in options that are not no_log where Ansible hides texts that were registered: headers, and a kubeconfig that is given inline."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     with contextlib.suppress(TypeError):  # the module refuses what is no mapping
-        found |= credentials.texts(check_type_dict(arguments.get("headers") or {}))
+        secrets |= credentials.texts(check_type_dict(arguments.get("headers") or {}))
     kubeconfig = arguments.get("kubeconfig")
     if isinstance(kubeconfig, str) and "\n" in kubeconfig:
         with contextlib.suppress(yaml.YAMLError):
-            return found | {kubeconfig} | credentials.nested(yaml.safe_load(kubeconfig))
-    return found | credentials.nested(kubeconfig)
+            return secrets | {kubeconfig} | credentials.nested(yaml.safe_load(kubeconfig))
+    return secrets | credentials.nested(kubeconfig)
 
 
 def same_interpreter(one: str, other: str) -> bool:
@@ -107,22 +107,22 @@ def same_interpreter(one: str, other: str) -> bool:
 
 
 def reference(item: t.Any) -> t.Any:
-    """What of a definition a module needs that looks at the object: Ansible prints the arguments of modules, and a definition may hold secrets."""
+    """The part of a definition that a module needs to find the object: Ansible prints the arguments of modules, and a definition may hold secrets."""
     if not isinstance(item, dict) or not isinstance(item.get("metadata"), dict):
         return item
     named = {key: item["metadata"][key] for key in ("name", "namespace", "generation") if key in item["metadata"]}
     return {**{key: item[key] for key in ("apiVersion", "kind") if key in item}, "metadata": named}
 
 
-def blamed(result: dict[str, t.Any]) -> dict[str, t.Any]:
+def with_cause(result: dict[str, t.Any]) -> dict[str, t.Any]:
     """A module's result, whose error names the version of a library that is known to cause it."""
-    said = [str(result.get(key) or "") for key in ("msg", "module_stderr", "exception")] if result.get("failed") else []
-    known = next((known for text in said if (known := cause(text))), "")
+    messages = [str(result.get(key) or "") for key in ("msg", "module_stderr", "exception")] if result.get("failed") else []
+    known = next((known for text in messages if (known := cause(text))), "")
     return {**result, "msg": f"{result.get('msg')}: {known}"} if known else result
 
 
 def shown(result: dict[str, t.Any]) -> dict[str, t.Any]:
-    """A module's result as plays show it: printable, with playbooks as this user starts them, but for what is written back as it was."""
+    """A module's result as plays show it: printable, with playbooks named as this user starts them, except fields that are written back unchanged."""
     made: dict[str, t.Any] = spelled({key: value if key in OBJECTS else all_printable(value) for key, value in result.items()}, CONTENTS)
     return made
 
@@ -139,7 +139,7 @@ def call_main(name: str, arguments: dict[str, t.Any]) -> str:
         contextlib.suppress(SystemExit),
         warnings.catch_warnings(),
     ):
-        # urllib3's own, which each worker would write to stderr anew; k8s/client.py warns once a run.
+        # urllib3's own, which each worker would write to stderr again; k8s/client.py warns once a run.
         warnings.filterwarnings("ignore", message="Unverified HTTPS request")
         module.main()
     return printed.getvalue()

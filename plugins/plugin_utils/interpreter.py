@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Python runs modules: with a local connection that of ansible-playbook, which has the libraries, and not one that Ansible discovers."""
+"""The Python that runs modules: with a local connection that of ansible-playbook, which has the libraries, and not one that Ansible discovers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..module_utils.common import programs
 from ..module_utils.common.objects import Facts
 
 OLDEST = (3, 11)
-# By which ansible-core itself refuses an interpreter, and by which a module of ours says that it lacks a library, which does not help an old one.
+# Messages of ansible-core about an interpreter that it refuses, and of our modules about a missing library, whose installation does not help an old one.
 _REFUSAL = re.compile(r"requires (?:a minimum of )?Python|the Python library '[^']+' is missing for ")
 _DISCOVERED = "discovered_interpreter_python"
 _DISCOVERY = ("", "auto", "auto_legacy", "auto_silent", "auto_legacy_silent")
@@ -34,20 +34,20 @@ def too_old(result: Facts, python: str | None) -> str:
     if not python or not result.get("failed") or not crashed:
         return ""
     try:
-        said = programs.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], timeout=20).stdout.strip()
+        version = programs.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], timeout=20).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-    if not re.fullmatch(r"[0-9]+\.[0-9]+", said) or tuple(map(int, said.split("."))) >= OLDEST:
+    if not re.fullmatch(r"[0-9]+\.[0-9]+", version) or tuple(map(int, version.split("."))) >= OLDEST:
         return ""
     wanted_version = ".".join(map(str, OLDEST))
     return (
-        f"modules need Python {wanted_version} or newer with the library kubernetes, and ansible_python_interpreter is {python}, which is Python {said}: "
-        "take it out for what runs on this host, which then runs with the Python of ansible-playbook, or name a newer one"
+        f"modules need Python {wanted_version} or newer with the library kubernetes, and ansible_python_interpreter is {python}, which is Python {version}: "
+        "remove it for tasks on this host, which then run with the Python of ansible-playbook, or name a newer one"
     )
 
 
 def facts(action: ActionBase, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What the result of an action says, so that all tasks after it, of whatever collection, run with the Python of ansible-playbook."""
+    """Fields for the result of an action that make all later tasks, of any collection, run with the Python of ansible-playbook."""
     if action._connection.transport != "local" or "ansible_playbook_python" not in variables or wanted(action, variables) is not None:
         return {}
     return {"ansible_facts": {_DISCOVERED: variables["ansible_playbook_python"]}}

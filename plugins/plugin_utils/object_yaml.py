@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parts of objects as YAML for people: a text of several lines, such as a configuration in a ConfigMap, is a literal block, whatever is in it."""
+"""Parts of objects as YAML for people: a text of several lines, such as a configuration in a ConfigMap, is a literal block, whatever it contains."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _Safe: t.Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Literal(yaml.SafeDumper):  # type: ignore[misc,name-defined,unused-ignore]
-    """The emitter in Python, which can be told that a text with tabs, or with spaces at the end of a line, is a block too."""
+    """The emitter in Python, which can write a text with tabs, or with spaces at the end of a line, as a block too."""
 
     def analyze_scalar(self, scalar: str) -> t.Any:
-        found = super().analyze_scalar(scalar)
-        found.allow_block = found.allow_block or "\n" in scalar
-        return found
+        analysis = super().analyze_scalar(scalar)
+        analysis.allow_block = analysis.allow_block or "\n" in scalar
+        return analysis
 
 
 def object_yaml(part: t.Any) -> str:

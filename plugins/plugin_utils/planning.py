@@ -4,7 +4,7 @@
 """From a host's llm_d_* variables to object definitions: read the variables, plan the deployment, render templates from the plan.
 
 Templates are rendered with plain Jinja: a template has the plan, the filter to_json, and the filter bundle
-for programs of ours that pods mount, and nothing else. Ansible's own templating checks every
+for programs of this collection that pods mount, and nothing else. Ansible's own templating checks every
 value for templates and tags, and its YAML reader marks every scalar, which takes a minute for a thousand services.
 """
 
@@ -60,12 +60,12 @@ _VALUES = " values"  # no template can name it
 def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, list[Problem]]:
     """(the templated llm_d_* variables as plain data, a problem for each value whose template fails)."""
     user: Facts = {}
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for name in sorted(variables):
         if str(name).startswith(PREFIX):
-            value, wrong = _templated(variables[name], template, str(name))
+            value, failures = _templated(variables[name], template, str(name))
             user[str(name)] = None if _unanswered(str(name), value) else value
-            found += wrong
+            problems += failures
     if _left_out(user.get("llm_d_artifacts_dir")):
         user["llm_d_artifacts_dir"] = VARIABLES["llm_d_artifacts_dir"].default
     if isinstance(user["llm_d_artifacts_dir"], str) and (folder := _folder(variables, user)):
@@ -73,7 +73,7 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
     user = {name: _absolute(name, value) for name, value in user.items()}
     if isinstance(user["llm_d_artifacts_dir"], str):
         user["llm_d_artifacts_dir"] = results_folder(user["llm_d_artifacts_dir"])
-    return user, found
+    return user, problems
 
 
 def _unanswered(name: str, value: t.Any) -> bool:
@@ -83,14 +83,14 @@ def _unanswered(name: str, value: t.Any) -> bool:
 
 
 def _left_out(value: t.Any) -> bool:
-    """Whether the user gives none: an empty text is what a question of a survey gives that nobody has answered."""
+    """Whether the user gives no value; a survey gives an empty text for a question without an answer."""
     return value is None or blank(value)
 
 
 def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
-    """That in the folder of artifacts which keeps the results of a cluster and an instance apart from others'.
+    """The subfolder of the folder of artifacts that separates the results of a cluster and an instance from others.
 
-    In a folder that the file names it is "" for one cluster and the default instance. The default folder is that of every inventory which is used there.
+    In a folder that the file names it is "" for one cluster and the default instance. The default folder is shared by all inventories of a working directory.
     """
     default = VARIABLES["llm_d_instance"].default
     instance = f"{user.get('llm_d_instance') or default}{user.get('llm_d_name_suffix') or ''}"
@@ -107,7 +107,7 @@ def _cluster_folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
 
 
 def _is_here(variables: t.Mapping[str, t.Any]) -> bool:
-    """Whether the cluster is reached from the control node, whose kubeconfig says which it is."""
+    """Whether the cluster is reached from the control node, whose kubeconfig names it."""
     return variables.get("ansible_connection") == "local" or variables.get("inventory_hostname", _HERE[0]) in _HERE
 
 
@@ -117,14 +117,14 @@ def _server(user: Facts) -> str:
 
 
 def cluster_name(variables: t.Mapping[str, t.Any], user: Facts) -> str:
-    """What reports call the cluster: the URL of its API server, the name of its host among several, or both; empty where neither is known."""
+    """The name of the cluster in reports: the URL of its API server, the name of its host among several, or both; empty where neither is known."""
     server, host = _server(user) if _is_here(variables) else "", str(variables.get("inventory_hostname", ""))
     named = host if len(fleet(variables)) > 1 or not _is_here(variables) else ""
     return f"{named} ({server})" if named and server else named or server
 
 
 def host_folder(variables: t.Mapping[str, t.Any]) -> str:
-    """The name of the folder that keeps the results of a host apart from those of others; "" with one host."""
+    """The name of the folder that separates the results of a host from those of others; "" with one host."""
     return _file_name(str(variables["inventory_hostname"])) if len(fleet(variables)) > 1 else ""
 
 
@@ -134,7 +134,7 @@ def fleet_folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
 
 
 def _file_name(name: str) -> str:
-    """Another one for each name: no folder is that of two hosts or instances, or one of the results inside of it."""
+    """A unique file name for each name, so that no two hosts or instances share a folder, and none has the name of a folder of results."""
     return name.replace("%", "%25").replace(os.sep, "%2F") + ("%" if name in _TAKEN else "")
 
 
@@ -146,32 +146,32 @@ def fleet(variables: t.Mapping[str, t.Any]) -> list[str]:
 def same_place(variables: t.Mapping[str, t.Any]) -> list[Problem]:
     """A problem where another host of the inventory has the same cluster, namespace and instance: both would deploy over each other."""
     others, own = variables.get("hostvars") or {}, _place(variables, str(variables.get("inventory_hostname", "")))
-    found = [name for name in fleet(variables) if own and name != variables["inventory_hostname"] and _place(variables, name) == own]
-    if not others or not found:
+    duplicates = [name for name in fleet(variables) if own and name != variables["inventory_hostname"] and _place(variables, name) == own]
+    if not others or not duplicates:
         return []
-    why = f"{own[0]!r} of the same cluster is also the namespace of {', '.join(found)} in the inventory, and both would deploy over each other."
+    why = f"{own[0]!r} of the same cluster is also the namespace of {', '.join(duplicates)} in the inventory, and both would deploy over each other."
     return [Problem("llm_d_namespace", own[0], why, "Write another llm_d_kubeconfig, llm_d_context, llm_d_namespace or llm_d_instance for each of them.")]
 
 
 def _place(variables: t.Mapping[str, t.Any], host: str) -> tuple[str, ...]:
-    """Where a host deploys, as far as its variables say it; () where they cannot be worked out, or where the host has a kubeconfig of its own."""
+    """Where a host deploys, as far as its variables say it; () where they cannot be evaluated, or where the host has a kubeconfig of its own."""
     try:
-        theirs = variables["hostvars"][host]
-        if theirs.get("ansible_connection") != "local":
+        facts = variables["hostvars"][host]
+        if facts.get("ansible_connection") != "local":
             return ()
-        kubeconfig, context, namespace, instance, suffix, scope = (_absolute(name, plain(theirs.get(name)) or VARIABLES[name].default) for name in _PLACE)
+        kubeconfig, context, namespace, instance, suffix, scope = (_absolute(name, plain(facts.get(name)) or VARIABLES[name].default) for name in _PLACE)
         # Kubeconfigs and contexts of any name may lead to one cluster.
-        way = cluster_server.way(kubeconfig, context, os.environ) or (kubeconfig, context)
-        return tuple(map(str, (namespace, f"{instance}{suffix or ''}", scope, *way)))
-    except Exception:  # a template of the user can raise anything; their own host tells of it
+        cluster = cluster_server.identity(kubeconfig, context, os.environ) or (kubeconfig, context)
+        return tuple(map(str, (namespace, f"{instance}{suffix or ''}", scope, *cluster)))
+    except Exception:  # a template of the user can raise anything; the check of that host reports it
         return ()
 
 
 def planned(variables: t.Mapping[str, t.Any], template: Template) -> Facts:
     """The plan of the host's variables; raises AnsibleLookupError with every problem of the user's file."""
-    user, found = read(variables, template)
-    if found:
-        raise AnsibleLookupError(spelled(explain(found)))
+    user, problems = read(variables, template)
+    if problems:
+        raise AnsibleLookupError(spelled(explain(problems)))
     try:
         made = plan(user)
     except Mistakes as mistakes:
@@ -183,12 +183,12 @@ def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
     """The object definitions that a template file makes of a plan, in order. Raises jinja2.TemplateError, yaml.YAMLError or ValueError."""
     path, values = Path(template), _Values()
     text = _environment(path.parent).get_template(path.name).render({"plan": plan, _VALUES: values})
-    found = [values.place(document) for document in yaml.load_all(text, Loader=_Loader) if document]
+    objects = [values.place(document) for document in yaml.load_all(text, Loader=_Loader) if document]
     if values.placed != len(values.kept):
         raise ValueError(f"{path.name}: to_json has to be the whole value of a key or list item; {len(values.kept) - values.placed} of its uses are not.")
-    for item in [each for each in found if each.keys() >= set(_HEAD)]:
+    for item in [each for each in objects if each.keys() >= set(_HEAD)]:
         item["metadata"] = marked({key: item[key] for key in _HEAD}, plan["record"])
-    return found
+    return objects
 
 
 def definitions(plan: t.Mapping[str, t.Any]) -> list[Facts]:
@@ -217,7 +217,7 @@ def plain(value: t.Any) -> t.Any:
 
 @functools.cache
 def _environment(folder: Path) -> ImmutableSandboxedEnvironment:
-    """Kept, for it keeps the compiled templates: compiling one takes 20 times as long as rendering it."""
+    """The environment of a folder, cached with its compiled templates: compiling one takes 20 times as long as rendering it."""
     environment = ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True, autoescape=False
     )
@@ -269,11 +269,11 @@ def _templated(value: t.Any, template: Template, path: str) -> tuple[t.Any, list
         failed = [_failed(value, path, error)]
     if isinstance(value, dict):
         parts = {key: _templated(item, template, f"{path}.{key}") for key, item in value.items()}
-        found = [problem for part, wrong in parts.values() for problem in wrong]
-        return {plain(key): part for key, (part, wrong) in parts.items()}, found or failed
+        problems = [problem for part, failures in parts.values() for problem in failures]
+        return {plain(key): part for key, (part, failures) in parts.items()}, problems or failed
     if isinstance(value, (list, tuple)):
         items = [_templated(item, template, f"{path}[{index}]") for index, item in enumerate(value)]
-        return [item for item, wrong in items], [problem for item, wrong in items for problem in wrong] or failed
+        return [item for item, failures in items], [problem for item, failures in items for problem in failures] or failed
     return None, failed
 
 
@@ -281,7 +281,7 @@ def _failed(value: t.Any, path: str, error: Exception) -> Problem:
     # Only the expression is shown: the text around it may contain a secret.
     shown = " ".join(re.findall(r"{{.*?}}|{%.*?%}", str(value), re.DOTALL)) or "its template"
     reason = " ".join(str(error).split()).rstrip(".")
-    return Problem(path, shown, f"'{shown}' cannot be worked out: {reason}.", "Define the variable, or write the value itself.")
+    return Problem(path, shown, f"'{shown}' cannot be evaluated: {reason}.", "Define the variable, or write the value itself.")
 
 
 def _absolute(name: str, value: t.Any) -> t.Any:

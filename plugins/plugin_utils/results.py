@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where results go: into the folder of artifacts, or where that cannot be written, as in a job whose project is read-only, below the folder of temporary files.
 
-A run is the same then, with the same reports; a warning says where they are. So no role has to know whether it can write.
+The run and its reports are the same then; a warning names the folder. So no role has to know whether it can write.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ display = Display()
 
 
 def unwritable(folder: str, whole: bool = False) -> str:
-    """Why nothing can be written into a folder, which may have to be made; "" where it can. whole: nor into each folder in it."""
+    """Why nothing can be written into a folder, which may have to be made; "" where it can. whole: also checks all folders in it."""
     place = os.path.abspath(folder)
     while not os.path.lexists(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
@@ -38,7 +38,7 @@ def _why(place: str) -> str:
 
 
 def results_folder(wanted: str) -> str:
-    """The folder itself, or another one with a warning, once a run. Makes none."""
+    """The folder itself, or where it is not writable another one, with a warning once a run. Creates no folder."""
     why = unwritable(wanted, whole=True)
     if not why:
         return wanted
@@ -51,17 +51,17 @@ def results_folder(wanted: str) -> str:
 
 
 def without_credentials(user: Facts) -> list[Problem]:
-    """The problem of a bucket for reports without credentials, which would be found at the end of a run alone."""
-    asked = user.get("llm_d_artifacts")
-    if not isinstance(asked, dict) or not asked.get("s3") or sigv4.keys(os.environ):
+    """The problem of a bucket for reports without credentials, which would otherwise fail only at the end of a run."""
+    artifacts = user.get("llm_d_artifacts")
+    if not isinstance(artifacts, dict) or not artifacts.get("s3") or sigv4.keys(os.environ):
         return []
     fix = f"Set {' and '.join(sigv4.NEEDED)}, in AWX by a credential of the type Amazon Web Services."
     return [Problem("llm_d_artifacts.s3", None, "needs credentials, which the environment does not have.", fix)]
 
 
 def _is_ours(path: str) -> bool:
-    """Whether nobody else can have put anything there: not in a folder for all, before us."""
+    """Whether the path does not exist, or is a folder of this user, so that nobody else can have put files there."""
     if not os.path.lexists(path):
         return True
-    found = os.lstat(path)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    status = os.lstat(path)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()

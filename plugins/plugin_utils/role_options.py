@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of roles and playbooks as users give them, in files, by -e and in surveys: read by the argument specs, taken from texts, refused where wrong.
+"""The options of roles and playbooks as users give them, in files, by -e and in surveys: read by the argument specs, converted from texts, refused if invalid.
 
-An extra variable cannot be replaced by what a text stands for, since nothing has a higher precedence. So tasks read the options that role_facts returns.
+An extra variable cannot be replaced by its converted value, since nothing has a higher precedence. So tasks read the options that role_facts returns.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
     "inventory": {f"inventory_{name}": Field("str", "See cluster_inventory.") for name in ("name", "folder", "kubeconfig", "context")},
     "pin_images": {"pin_images_file": Field("str", "The file with the digests.")},
     "show": {"show_only": Field("str", "Kinds and names of the objects to show, with commas. If omitted, all.", example="Deployment,llama-8b-epp")},
-    "teardown": {"teardown_confirmed": Field("bool", "Whether nobody is asked.", default=False)},
+    "teardown": {"teardown_confirmed": Field("bool", "Whether to skip the confirmation.", default=False)},
     "watch": {"watch_restore": Field("bool", "Whether the file is deployed again.", default=True)},
 }
 # The paths that a playbook writes to.
@@ -63,7 +63,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @functools.cache
 def options_of(role: str) -> dict[str, Field]:
-    """The options of a role, of all its entry points, as its argument specs have them; {} for a name that is no role's."""
+    """The options of a role, of all its entry points, from its argument specs; {} for a name that no role has."""
     path = ROLES / role / "meta/argument_specs.yml"
     specs = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)["argument_specs"] if path.is_file() else {}
     return {name: _field(spec) for entry in specs.values() for name, spec in (entry.get("options") or {}).items() if not name.startswith("llm_d_")}
@@ -88,15 +88,15 @@ def _field(spec: Facts) -> Field:
 
 
 def given(role: str, variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, list[Problem]]:
-    """(the role's options by their names without its prefix, as they are meant; problems). What roles hand to each other, plans and runs, is not among them."""
+    """(the role's options by their names without its prefix, with their types; problems). Plans and runs, which roles pass to each other, are left out."""
     options: Facts = {}
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for name, field in options_of(role).items():
         if not _internal(field):
-            value, wrong = _meant(plain(template(variables.get(name))), field, name)
+            value, failures = _converted(plain(template(variables.get(name))), field, name)
             options[name.removeprefix(f"{role}_")] = value
-            found += wrong
-    return options, found
+            problems += failures
+    return options, problems
 
 
 def option_problems(variables: t.Mapping[str, t.Any], extra: t.Collection[str], roles: t.Collection[str], template: Template) -> list[Problem]:
@@ -104,14 +104,14 @@ def option_problems(variables: t.Mapping[str, t.Any], extra: t.Collection[str], 
 
     A variable of the inventory with a role's prefix may be the user's own, so it is refused only where it is nearly an option; an extra variable always.
     """
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for prefix, options in _known().items():
         for name in sorted(str(each) for each in variables if str(each).startswith(f"{prefix}_")):
             if name in options:
-                found += _wrong(name, variables[name], options[name], prefix in roles, template)
+                problems += _value_problems(name, variables[name], options[name], prefix in roles, template)
             elif name not in RESULTS and owner(name) == prefix:
-                found += _unknown(name, variables[name], prefix, name in extra)
-    return found + _nearly(extra)
+                problems += _unknown_option(name, variables[name], prefix, name in extra)
+    return problems + _misspelled(extra)
 
 
 def missing_options(playbook: str, variables: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -122,18 +122,18 @@ def missing_options(playbook: str, variables: t.Mapping[str, t.Any]) -> list[Pro
 
 
 def locked_paths(variables: t.Mapping[str, t.Any], template: Template) -> list[Problem]:
-    """Problems of the paths that a user gives for what a playbook writes, before anything is done for it."""
-    found = []
+    """Problems of the paths that a playbook writes to, before it does anything."""
+    problems = []
     for name in WRITTEN:
         try:
             path = str(template(variables.get(name)) or "")
-        except Exception:  # the task that reads it tells
+        except Exception:  # the task that reads it reports the error
             continue
         folder = os.path.dirname(os.path.abspath(path)) if path and name == "pin_images_file" else path
         why = unwritable(os.path.expanduser(folder)) if path else ""
         if why:
-            found.append(Problem(name, path, f"cannot be written: {why}.", "Write a path that can be."))
-    return found
+            problems.append(Problem(name, path, f"is not writable: {why}.", "Write a path that is."))
+    return problems
 
 
 def owner(name: str) -> str:
@@ -145,12 +145,12 @@ def _internal(field: Field) -> bool:
     return field.type == "map" or (_structured(field) and field.elements is not None and field.elements.type == "map")
 
 
-def _wrong(name: str, value: t.Any, field: Field, checked: bool, template: Template) -> list[Problem]:
-    if field.type == "str" and "{{" in str(value):  # a state that follows from llm_d_state, whose own mistakes are told
+def _value_problems(name: str, value: t.Any, field: Field, checked: bool, template: Template) -> list[Problem]:
+    if field.type == "str" and "{{" in str(value):  # a state that follows from llm_d_state, whose own mistakes are reported
         return []
     try:
         value = plain(template(value))
-    except Exception:  # the task that reads it tells
+    except Exception:  # the task that reads it reports the error
         return []
     if checked and isinstance(value, str) and not blank(value) and _structured(field):
         why = "is one text, and Ansible splits a text at its commas before the role can read a list of mappings."
@@ -159,11 +159,11 @@ def _wrong(name: str, value: t.Any, field: Field, checked: bool, template: Templ
     if empty:
         why = f"is empty, and Ansible refuses an empty {'value' if value is None else 'text'} for this option of a role before the role can leave it out."
         return [Problem(path, "", why, "Leave it out; in a survey, give the question a default answer.") for path in empty]
-    return [] if _internal(field) or (field.type in ("str", "any") and not field.choices) else _meant(value, field, name)[1]
+    return [] if _internal(field) or (field.type in ("str", "any") and not field.choices) else _converted(value, field, name)[1]
 
 
 def _empty(value: t.Any, field: Field, path: str) -> list[str]:
-    """The paths of what is empty in a value and refused by Ansible: a text that is no word, and null where there is a default or a choice."""
+    """The paths of the empty parts of a value that Ansible refuses: a blank text, and null where there is a default or a choice."""
     if value is None or blank(value):
         typed = field.type in ("bool", "int", "float", "dict", "map") or _structured(field)
         refused = typed if value is not None else field.default is not None and (typed or field.type == "list")
@@ -182,8 +182,8 @@ def _structured(field: Field) -> bool:
     return field.type == "list" and field.elements is not None and field.elements.type in ("dict", "map")
 
 
-def _meant(value: t.Any, field: Field, path: str) -> tuple[t.Any, list[Problem]]:
-    """(what a value stands for, problems). An empty text is left out; a list of words may be a text with commas, and anything with parts a text of JSON."""
+def _converted(value: t.Any, field: Field, path: str) -> tuple[t.Any, list[Problem]]:
+    """(the value with its type, problems). An empty text is left out; a list of words may be a text with commas, and a list or mapping a text of JSON."""
     if blank(value):
         value = None
     elif isinstance(value, str) and field.type in ("dict", "list"):
@@ -192,8 +192,8 @@ def _meant(value: t.Any, field: Field, path: str) -> tuple[t.Any, list[Problem]]
         value = str(value)
     if value is None and field.type in ("str", "any"):
         return field.default, []
-    made, found = complete(value, dataclasses.replace(field, required=False), path)
-    return _without_blanks(made), found
+    made, problems = complete(value, dataclasses.replace(field, required=False), path)
+    return _without_blanks(made), problems
 
 
 def _parts(text: str, field: Field) -> t.Any:
@@ -206,13 +206,13 @@ def _parts(text: str, field: Field) -> t.Any:
 
 
 def _without_blanks(value: t.Any) -> t.Any:
-    """Without the options in it that were left out."""
+    """The value without the options in it that were left out."""
     if isinstance(value, dict):
         return {key: item for key, item in value.items() if item is not None}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
 
 
-def _unknown(name: str, value: t.Any, prefix: str, extra: bool) -> list[Problem]:
+def _unknown_option(name: str, value: t.Any, prefix: str, extra: bool) -> list[Problem]:
     options = {option.removeprefix(f"{prefix}_"): option for option in _known()[prefix]}
     near = suggest(name.removeprefix(f"{prefix}_"), options)
     if prefix == _MAGIC or not (extra or near):
@@ -221,14 +221,14 @@ def _unknown(name: str, value: t.Any, prefix: str, extra: bool) -> list[Problem]
     return [Problem(name, value, "there is no such option.", f"{fix} A variable of your own needs another prefix than {prefix}_.")]
 
 
-def _nearly(extra: t.Collection[str]) -> list[Problem]:
+def _misspelled(extra: t.Collection[str]) -> list[Problem]:
     """Problems of extra variables whose prefix itself is misspelled."""
     known = [name for options in _known().values() for name in options] + list(VARIABLES)
-    found = []
+    problems = []
     for name in sorted(extra):
         if name in known or (owner(name) and owner(name) != _MAGIC) or name.startswith(_OTHERS) or name in RESULTS:
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:
-            found.append(Problem(name, None, "there is no such option.", f"Did you mean '{near[0]}'?"))
-    return found
+            problems.append(Problem(name, None, "there is no such option.", f"Did you mean '{near[0]}'?"))
+    return problems

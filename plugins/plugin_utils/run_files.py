@@ -78,18 +78,18 @@ def end_with_the_run() -> None:
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
-        taken, tell = os.pipe()
-        os.set_blocking(tell, False)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
         signal.signal(WAKE, lambda _number, _frame: None)
-        signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         os.register_at_fork(after_in_child=functools.partial(signal.set_wakeup_fd, -1))
-        threading.Thread(target=_end_with, args=(parent.pid, taken), daemon=True).start()
+        threading.Thread(target=_end_with, args=(parent.pid, reader), daemon=True).start()
 
 
-def _end_with(parent: int | None, taken: int) -> None:
-    """`taken` reads the numbers of the signals that this process has taken."""
+def _end_with(parent: int | None, reader: int) -> None:
+    """End this process once `parent` has ended. reader: descriptor with the numbers of the signals that this process received."""
     while os.getppid() == parent:  # not multiprocessing's sentinel: workers forked later hold its other end too
-        if select.select([taken], [], [], 1)[0] and os.read(taken, 64).strip(bytes([WAKE])):
+        if select.select([reader], [], [], 1)[0] and os.read(reader, 64).strip(bytes([WAKE])):
             signal.pthread_kill(t.cast(int, threading.main_thread().ident), WAKE)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)

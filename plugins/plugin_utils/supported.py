@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which ansible-core runs this collection. Of an older one Ansible itself warns, says nothing of what to do, and goes on until a plugin cannot be loaded.
+"""The versions of ansible-core that run this collection. With an older one Ansible warns without a remedy, and continues until a plugin cannot be loaded.
 
-Loaded before anything else of ours, so it has to run with every ansible-core and the Python of it.
+Loaded before all other code of this collection, so it has to run with every ansible-core and its Python.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RUNS = (2, 19)  # below that a plugin cannot be loaded
 PYTHON = "3.12"  # the oldest Python of OLDEST
 
 
-def told(version: str, python: str) -> str:
+def advice(version: str, python: str) -> str:
     """What to do about an ansible-core that is older than OLDEST; empty for any other."""
     if _minor(version) >= OLDEST:
         return ""
@@ -33,7 +33,7 @@ def told(version: str, python: str) -> str:
 
 def check(version: str = __version__) -> None:
     """Raise AnsibleError where this ansible-core cannot load the collection; warn, once a run, where it is merely older than what is tested."""
-    problem = told(version, platform.python_version())
+    problem = advice(version, platform.python_version())
     if problem and _minor(version) < RUNS:
         raise AnsibleError(problem)
     if problem:

@@ -1,6 +1,6 @@
-"""The real definitions (CRDs) of the providers, from their Go modules, and what is wrong with an object by their schemas.
+"""The real definitions (CRDs) of the providers, from their Go modules, and the problems of an object by their schemas.
 
-What no Go module has is written down in `written_down/` from the reference, and marked so.
+CRDs that are in no Go module are written by hand in `written_down/` from the reference, which they say.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ MODULES: dict[str, tuple[str, list[str]]] = {
 
 @functools.cache
 def folder(module: str) -> Path:
-    """Where a Go module lies; downloaded through the ordinary proxy when it is not there yet."""
+    """The folder of a Go module, which is downloaded through the ordinary proxy if necessary."""
     go = go_compiler.find()
     if not go:
-        pytest.skip("no Go, by which the definitions are fetched")
+        pytest.skip("no Go, which fetches the definitions")
     env = {**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "on"}
     done = subprocess.run([go, "mod", "download", "-json", module], capture_output=True, text=True, check=False, env=env, cwd="/tmp", timeout=300)
-    found = json.loads(done.stdout or "{}")
-    assert found.get("Dir"), found.get("Error") or done.stderr
-    return Path(found["Dir"])
+    download = json.loads(done.stdout or "{}")
+    assert download.get("Dir"), download.get("Error") or done.stderr
+    return Path(download["Dir"])
 
 
 @functools.cache
@@ -66,12 +66,12 @@ def definitions(group: str) -> tuple[Facts, ...]:
     else:
         module, patterns = MODULES[group]
         files = [path for pattern in patterns for path in sorted(folder(module).glob(pattern))]
-    found = [item for path in files for item in yaml.load_all(path.read_text(encoding="utf-8").replace("{{", "").replace("}}", ""), Loader=yaml.CSafeLoader)]
-    return tuple(item for item in found if item and item["kind"] == "CustomResourceDefinition" and item["spec"]["group"] == group)
+    items = [item for path in files for item in yaml.load_all(path.read_text(encoding="utf-8").replace("{{", "").replace("}}", ""), Loader=yaml.CSafeLoader)]
+    return tuple(item for item in items if item and item["kind"] == "CustomResourceDefinition" and item["spec"]["group"] == group)
 
 
 def problems(item: Facts) -> list[str]:
-    """What the schema of its definition holds against an object. An unknown field is a problem: the API server would drop it in silence."""
+    """The problems of an object by the schema of its CRD. An unknown field is a problem: the API server would drop it silently."""
     group, version = item["apiVersion"].rpartition("/")[::2]
     crd = next((each for each in definitions(group) if each["spec"]["names"]["kind"] == item["kind"]), None)
     if crd is None:
@@ -80,8 +80,8 @@ def problems(item: Facts) -> list[str]:
     if served is None:
         return [f"{item['kind']}: {version} is not served by {group}"]
     namespaced = crd["spec"]["scope"] == "Namespaced"
-    found = [] if bool(item["metadata"].get("namespace")) == namespaced else [f"{item['kind']}: scope {crd['spec']['scope']}"]
-    return found + [f"{error.json_path}: {error.message}" for error in _validator(group, item["kind"], version).iter_errors(item)]
+    scope_problems = [] if bool(item["metadata"].get("namespace")) == namespaced else [f"{item['kind']}: scope {crd['spec']['scope']}"]
+    return scope_problems + [f"{error.json_path}: {error.message}" for error in _validator(group, item["kind"], version).iter_errors(item)]
 
 
 @functools.cache
@@ -93,7 +93,7 @@ def _validator(group: str, kind: str, version: str) -> jsonschema.Draft202012Val
 
 
 def strict(schema: t.Any) -> t.Any:
-    """An OpenAPI schema as a JSON Schema that refuses fields it does not name."""
+    """An OpenAPI schema as a JSON Schema that refuses unknown fields."""
     if isinstance(schema, list):
         return [strict(each) for each in schema]
     if not isinstance(schema, dict):

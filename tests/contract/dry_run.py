@@ -1,7 +1,7 @@
-"""What an API server says of objects that it is asked to take and does not keep: server-side dry run, with defaulting, pruning and CEL rules.
+"""Server-side dry run of objects by an API server, with defaulting, pruning and CEL rules.
 
-The definitions that a cluster lacks, and namespaces of the test's own, are put there first and taken away again; nothing else is written. A definition
-that is only written down (written_down/) proves no more than its own words.
+The CRDs that the cluster lacks, and namespaces for the test, are created first and deleted afterwards; nothing else is written. A CRD that is written by
+hand (written_down/) proves only what it contains.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Facts = dict[str, t.Any]
 BUILT_IN = ("", "apps", "autoscaling", "rbac.authorization.k8s.io")
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
-# Objects are tried apart from those of a running stack, which would lend them what they lack.
+# Objects are tried in other namespaces than those of a running stack, whose objects could hide a missing one.
 APART = "dry-run-"
 MARK = {"llm-d-test": "dry-run"}
 
 
 class Api:
-    """Plain requests to the API server; a refusal is an answer."""
+    """Requests to the API server; a refusal is an answer, not an error."""
 
     def __init__(self, configuration: kubernetes.client.Configuration) -> None:
         configuration.connection_pool_maxsize = 6
@@ -54,14 +54,14 @@ def group_of(item: Facts) -> str:
 
 
 def apart(item: Facts) -> Facts:
-    """The same object in the test's own namespace."""
+    """The same object in the namespace of the test."""
     place = item["metadata"].get("namespace")
     return {**item, "metadata": {**item["metadata"], "namespace": APART + place}} if place else item
 
 
 @contextlib.contextmanager
 def prepared(api: Api, items: t.Sequence[Facts]) -> t.Iterator[None]:
-    """The definitions and namespaces that these objects need; what was not there before is gone again when this ends."""
+    """Create the missing CRDs and the namespaces that these objects need; at the end, delete them again."""
     spaces = sorted({f"{NAMESPACES}/{APART}{item['metadata']['namespace']}" for item in items if item["metadata"].get("namespace")})
     made: list[str] = []
     try:
@@ -71,7 +71,7 @@ def prepared(api: Api, items: t.Sequence[Facts]) -> t.Iterator[None]:
             _apply(api, path, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": path.rpartition("/")[2], "labels": MARK}})
         yield
     finally:
-        # Namespaces first: to empty them, their controller looks at every kind that there is.
+        # Namespaces first: to empty them, their controller lists every kind.
         for paths in (spaces, made):
             for path in paths:
                 api.call("DELETE", path)
@@ -80,7 +80,7 @@ def prepared(api: Api, items: t.Sequence[Facts]) -> t.Iterator[None]:
 
 
 def dry_run(api: Api, item: Facts) -> tuple[int, str]:
-    """(status, message) of what the API server says of an object, which it does not keep. An unknown field is an error."""
+    """(status, message) of the API server's dry run of an object. An unknown field is an error."""
     item = apart(item)
     path = api.cluster.path(item["apiVersion"], item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"])
     if path is None:
@@ -90,13 +90,13 @@ def dry_run(api: Api, item: Facts) -> tuple[int, str]:
 
 
 def refused(api: Api, items: t.Sequence[Facts]) -> dict[str, str]:
-    """What the API server says of the objects that it does not take."""
-    said = [(item, dry_run(api, item)) for item in items]
-    return {f"{item['kind']} {item['metadata']['name']}": f"{status} {message}" for item, (status, message) in said if status >= 300}
+    """The refused objects, each with the status and message of the API server."""
+    answers = [(item, dry_run(api, item)) for item in items]
+    return {f"{item['kind']} {item['metadata']['name']}": f"{status} {message}" for item, (status, message) in answers if status >= 300}
 
 
 def define(api: Api, group: str, made: list[str]) -> None:
-    """Add the definitions of a group that are not there; their paths go to `made`. They are served then."""
+    """Create the missing CRDs of a group, and wait until they are served. made: their paths are added to it."""
     for crd in others.definitions(group):
         path = f"{CRDS}/{crd['metadata']['name']}"
         if api.call("GET", path)[0] == 404:
@@ -112,5 +112,5 @@ def _served(api: Api, crd: Facts) -> bool:
 
 
 def _apply(api: Api, path: str, body: Facts) -> None:
-    status, said = api.call("PATCH", path, body, fieldManager="llm-d-test", force="true")
-    assert status < 300, (path, status, said.get("message"))
+    status, answer = api.call("PATCH", path, body, fieldManager="llm-d-test", force="true")
+    assert status < 300, (path, status, answer.get("message"))

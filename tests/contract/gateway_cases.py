@@ -1,4 +1,4 @@
-"""Users' files for every gateway provider, and the objects that the roles make of them."""
+"""User's files for every gateway provider, and the objects that the roles render from them."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ STANDALONE: dict[str, tuple[Facts, Facts]] = {
 }
 
 
-def file_of(gateway: Facts, more: Facts) -> Facts:
+def file_of(gateway: Facts, variables: Facts) -> Facts:
     """A user's file."""
     services = copy.deepcopy(SERVICES)
     if gateway["provider"] == "standalone":
         for service in services:
             del service["route"]
-    return {"llm_d_gateway": gateway, "llm_d_charts": CHARTS, "llm_d_model_services": services, **more}
+    return {"llm_d_gateway": gateway, "llm_d_charts": CHARTS, "llm_d_model_services": services, **variables}
 
 
 def objects(planned: Facts) -> list[Facts]:

@@ -1,4 +1,4 @@
-"""The inventories that are shipped to be edited, and all objects that the roles make of them."""
+"""The inventories that users edit, and all objects that the roles render from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus' own promtool judges alerts and dashboards: it takes every query, and each alert fires of what it is about, of nothing else, and resolves.
+"""Checks alerts and dashboards with Prometheus' promtool: it accepts every query, and each alert fires for its event, for no other event, and resolves.
 
 promtool is that of the local cluster's cache (local_cluster_extras: [monitoring]), or of the folder LLM_D_BINARIES.
 """
@@ -38,7 +38,7 @@ SERVICES: dict[str, Facts] = {
     "triton": {**VLLM, "model": {"uri": "hf://org/m", "served_name": "m"}, "engine": {"type": "triton"}, "scheduler": {"preset": "queue"}},
     "tgi": {**VLLM, "engine": {"type": "tgi"}, "scheduler": {"preset": "queue"}},
 }
-# What people look for, and what of it an engine does not export.
+# The panels of every dashboard, and those that an engine does not export metrics for.
 PANELS = {"Time to first token", "Time per output token", "Waiting requests", "Running requests", "KV cache use", "Prefix hit ratio of servers"}
 PANELS |= {"Decisions per plugin", "Picks per server", "Saturation as the endpoint picker sees it", "Errors by reason", "Restarts", "Scheduling latency"}
 LACKING = {
@@ -49,7 +49,7 @@ LACKING = {
 
 def made(service: Facts, line: str = "router-0.10", **settings: t.Any) -> list[Facts]:
     """The objects of the servers' template."""
-    found = plan(
+    planned = plan(
         {
             "llm_d_release": line,
             "llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"},
@@ -57,29 +57,29 @@ def made(service: Facts, line: str = "router-0.10", **settings: t.Any) -> list[F
             "llm_d_monitoring": {"scrape": True, "alerts": {"ttft_p99": 2}, "dashboards": ["grafana", "perses"], **settings},
         }
     )
-    return [item for item in render(ROOT / "roles/model_service/templates/servers.yml.j2", found) if item["kind"] in KINDS]
+    return [item for item in render(ROOT / "roles/model_service/templates/servers.yml.j2", planned) if item["kind"] in KINDS]
 
 
 KINDS = ("PrometheusRule", "ConfigMap", "PersesDashboard")
 
 
 def promtool(*arguments: str) -> str:
-    """What it says; empty where it has nothing to complain about."""
+    """The output of promtool; empty if it succeeds."""
     done = subprocess.run([str(PROMTOOL), *arguments], capture_output=True, text=True, check=False, timeout=120)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
 def panel_queries(items: t.Sequence[Facts]) -> list[str]:
-    """Every query of the dashboards, as Grafana and Perses get them."""
-    found = []
+    """Every query of the dashboards for Grafana and Perses."""
+    queries = []
     for item in items:
         if item["kind"] == "ConfigMap":
             (page,) = item["data"].values()
-            found += [target["expr"] for panel in yaml.safe_load(page)["panels"] for target in panel["targets"]]
+            queries += [target["expr"] for panel in yaml.safe_load(page)["panels"] for target in panel["targets"]]
         elif item["kind"] == "PersesDashboard":
             panels = item["spec"]["panels"].values()
-            found += [query["spec"]["plugin"]["spec"]["query"] for panel in panels for query in panel["spec"]["queries"]]
-    return found
+            queries += [query["spec"]["plugin"]["spec"]["query"] for panel in panels for query in panel["spec"]["queries"]]
+    return queries
 
 
 @needs_promtool
@@ -99,13 +99,13 @@ def test_prometheus_takes_every_query(name: str, line: str, tmp_path: Path) -> N
 
 
 def test_the_definitions_of_the_operators_take_them() -> None:
-    found = [item for item in made(SIM, labels={"release": "prometheus"}) if item["kind"] != "ConfigMap"]
-    assert [item["kind"] for item in found] == ["PrometheusRule", "PersesDashboard"]
-    assert [others.problems(item) for item in found] == [[], []]
-    assert found[0]["metadata"]["labels"]["release"] == "prometheus"
-    found[0]["spec"]["groups"][0]["rules"][0]["for"] = "two minutes"
-    found[1]["spec"]["layouts"] = "three in a row"
-    assert all(others.problems(item) for item in found)
+    items = [item for item in made(SIM, labels={"release": "prometheus"}) if item["kind"] != "ConfigMap"]
+    assert [item["kind"] for item in items] == ["PrometheusRule", "PersesDashboard"]
+    assert [others.problems(item) for item in items] == [[], []]
+    assert items[0]["metadata"]["labels"]["release"] == "prometheus"
+    items[0]["spec"]["groups"][0]["rules"][0]["for"] = "two minutes"
+    items[1]["spec"]["layouts"] = "three in a row"
+    assert all(others.problems(item) for item in items)
 
 
 def test_grafanas_sidecar_finds_its_dashboard() -> None:
@@ -118,7 +118,7 @@ def test_grafanas_sidecar_finds_its_dashboard() -> None:
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name in SERVICES for line in RELEASES if (name, line) != ("prefill and decode", "gie-1.5")])
 def test_a_dashboard_has_the_panels_that_matter(name: str, line: str) -> None:
-    """Of every engine and release line, less what the engine does not export."""
+    """For every engine and release line, without the panels of metrics that the engine does not export."""
     grafana, perses = (item for item in made(SERVICES[name], line) if item["kind"] != "PrometheusRule")
     titles = {panel["title"] for panel in yaml.safe_load(*grafana["data"].values())["panels"]}
     assert PANELS - titles == LACKING.get(name, set())
@@ -135,7 +135,7 @@ def test_every_alert_has_a_page_that_says_what_to_do() -> None:
         assert page.endswith("/docs/troubleshooting.md") and anchor in anchors
 
 
-# The pods of a Deployment, and what they export while all is well: (name, labels, value at each step, or what it grows by).
+# The names of the pods.
 SERVERS, PICKER = ("sim-decode-6d9f8b7c5d-abcde", "sim-decode-6d9f8b7c5d-fghij"), "sim-epp-5c9f8b7c5d-klmno"
 STEP, BEGINS, ENDS, LAST = 15, 10 * 60, 25 * 60, 60 * 60
 Value = t.Callable[[int], str]
@@ -149,21 +149,21 @@ def growing(by: float) -> Value:
     return lambda step: str(by * step)
 
 
-def while_wrong(wrong: Value, well: Value) -> Value:
-    """One value from 10 to 25 minutes, the other before and after."""
-    return lambda step: wrong(step) if BEGINS <= step * STEP < ENDS else well(step)
+def during_event(event: Value, normal: Value) -> Value:
+    """The value `event` from 10 to 25 minutes, `normal` before and after."""
+    return lambda step: event(step) if BEGINS <= step * STEP < ENDS else normal(step)
 
 
 def burst(by: float) -> Value:
-    """A counter that grows while it is wrong only."""
+    """A counter that grows only during the event."""
     first, last = BEGINS // STEP, ENDS // STEP
     return lambda step: str(by * min(max(step - first, 0), last - first))
 
 
-def but_then(by: float, wrong: float = 0) -> Value:
-    """A counter that stands, or grows by less, while it is wrong."""
+def slowing(by: float, during: float = 0) -> Value:
+    """A counter that grows by less, or not at all, during the event."""
     first, last = BEGINS // STEP, ENDS // STEP
-    return lambda step: f"{by * step - (by - wrong) * min(max(step - first, 0), last - first):g}"
+    return lambda step: f"{by * step - (by - during) * min(max(step - first, 0), last - first):g}"
 
 
 def series(metric: str, pod: str, /, **labels: str) -> str:
@@ -172,23 +172,23 @@ def series(metric: str, pod: str, /, **labels: str) -> str:
 
 
 def healthy(engine: str, line: str) -> dict[str, Value]:
-    """What a Prometheus sees of a service that is well. The names are written down by hand."""
+    """The series of a healthy service in a Prometheus. The names are written by hand."""
     picker = "llm_d_epp_" if line.startswith("router") else "inference_objective_"
     ready = "llm_d_epp_ready_endpoints" if line.startswith("router") else "inference_pool_ready_pods"
-    found = {series("up", pod): steady(1) for pod in (*SERVERS, PICKER)}
-    found |= {series(ready, PICKER, name="sim"): steady(2), series(f"{picker}request_total", PICKER, model_name="m"): growing(10)}
-    found[series("process_start_time_seconds", PICKER)] = steady(1000)
+    samples = {series("up", pod): steady(1) for pod in (*SERVERS, PICKER)}
+    samples |= {series(ready, PICKER, name="sim"): steady(2), series(f"{picker}request_total", PICKER, model_name="m"): growing(10)}
+    samples[series("process_start_time_seconds", PICKER)] = steady(1000)
     for pod in SERVERS:
-        found[series("vllm:num_requests_running", pod)] = steady(3)
-        found[series("vllm:num_requests_waiting", pod)] = steady(1)
-        found[series("vllm:kv_cache_usage_perc", pod)] = steady(0.5)
-        found[series("vllm:generation_tokens_total", pod)] = growing(100)
+        samples[series("vllm:num_requests_running", pod)] = steady(3)
+        samples[series("vllm:num_requests_waiting", pod)] = steady(1)
+        samples[series("vllm:kv_cache_usage_perc", pod)] = steady(0.5)
+        samples[series("vllm:generation_tokens_total", pod)] = growing(100)
         for bucket, part in (("0.5", 5), ("1", 5), ("5", 5), ("+Inf", 5)):
-            found[series("vllm:time_to_first_token_seconds_bucket", pod, le=bucket)] = growing(part)
+            samples[series("vllm:time_to_first_token_seconds_bucket", pod, le=bucket)] = growing(part)
         if engine == "vllm":
-            found[series("http_requests_total", pod, status="2xx")] = growing(10)
-            found[series("process_start_time_seconds", pod)] = steady(1000)
-    return found
+            samples[series("http_requests_total", pod, status="2xx")] = growing(10)
+            samples[series("process_start_time_seconds", pod)] = steady(1000)
+    return samples
 
 
 def all_of(*names: str) -> t.Callable[[Value], dict[str, Value]]:
@@ -197,36 +197,36 @@ def all_of(*names: str) -> t.Callable[[Value], dict[str, Value]]:
 
 ERRORS = {"router-0.10": "llm_d_epp_request_error_total", "scheduler-0.7": "inference_objective_request_error_total"}
 READY = {"router-0.10": "llm_d_epp_ready_endpoints", "scheduler-0.7": "inference_pool_ready_pods"}
-# One in ten takes longer than a second.
-LATE = {series("vllm:time_to_first_token_seconds_bucket", pod, le=bucket): but_then(5, 4.5) for pod in SERVERS for bucket in ("0.5", "1")}
+# One request in ten takes longer than a second.
+LATE = {series("vllm:time_to_first_token_seconds_bucket", pod, le=bucket): slowing(5, 4.5) for pod in SERVERS for bucket in ("0.5", "1")}
 LATE |= {series("vllm:time_to_first_token_seconds_bucket", pod, le="+Inf"): growing(5) for pod in SERVERS}
-# What happens, with the series that change, by release line, and the alerts that fire of it: {name: pods, or "" for one without}.
+# Each event with the series that change, by release line, and the alerts that fire: {name: pods, or "" for an alert without a pod}.
 EVENTS: dict[str, tuple[t.Callable[[str], dict[str, Value]], dict[str, tuple[str, ...]]]] = {
     "nothing": (lambda line: {}, {}),
-    "a server hangs": (lambda line: {series("up", SERVERS[0]): while_wrong(steady(0), steady(1))}, {"LlmDServerDown": SERVERS[:1]}),
-    "a server makes no progress": (lambda line: {series("vllm:generation_tokens_total", SERVERS[1]): but_then(100)}, {"LlmDServerStuck": SERVERS[1:]}),
+    "a server hangs": (lambda line: {series("up", SERVERS[0]): during_event(steady(0), steady(1))}, {"LlmDServerDown": SERVERS[:1]}),
+    "a server makes no progress": (lambda line: {series("vllm:generation_tokens_total", SERVERS[1]): slowing(100)}, {"LlmDServerStuck": SERVERS[1:]}),
     "idle servers generate nothing": (
-        lambda line: {**all_of("vllm:generation_tokens_total")(but_then(100)), **all_of("vllm:num_requests_running")(while_wrong(steady(0), steady(3)))},
+        lambda line: {**all_of("vllm:generation_tokens_total")(slowing(100)), **all_of("vllm:num_requests_running")(during_event(steady(0), steady(3)))},
         {},
     ),
     "a request comes after a pause": (
         lambda line: {
-            **all_of("vllm:generation_tokens_total")(but_then(100)),
-            **all_of("vllm:num_requests_running")(while_wrong(lambda step: "0" if step * STEP < 21 * 60 else "1", steady(3))),
+            **all_of("vllm:generation_tokens_total")(slowing(100)),
+            **all_of("vllm:num_requests_running")(during_event(lambda step: "0" if step * STEP < 21 * 60 else "1", steady(3))),
         },
         {},
     ),
-    "the endpoint picker is down": (lambda line: {series("up", PICKER): while_wrong(steady(0), steady(1))}, {"LlmDEndpointPickerDown": ("",)}),
-    "the endpoint picker is gone": (lambda line: {series("up", PICKER): while_wrong(lambda step: "_", steady(1))}, {"LlmDEndpointPickerDown": ("",)}),
-    "no server is ready": (lambda line: {series(READY[line], PICKER, name="sim"): while_wrong(steady(0), steady(2))}, {"LlmDNoReadyServers": ("",)}),
-    "requests wait": (lambda line: all_of("vllm:num_requests_waiting")(while_wrong(steady(11), steady(0))), {"LlmDQueueHigh": ("",)}),
-    "one server has a queue": (lambda line: {series("vllm:num_requests_waiting", SERVERS[0]): while_wrong(steady(15), steady(0))}, {}),
-    "the caches are full": (lambda line: all_of("vllm:kv_cache_usage_perc")(while_wrong(steady(0.97), steady(0.5))), {"LlmDKvCacheFull": ("",)}),
+    "the endpoint picker is down": (lambda line: {series("up", PICKER): during_event(steady(0), steady(1))}, {"LlmDEndpointPickerDown": ("",)}),
+    "the endpoint picker is gone": (lambda line: {series("up", PICKER): during_event(lambda step: "_", steady(1))}, {"LlmDEndpointPickerDown": ("",)}),
+    "no server is ready": (lambda line: {series(READY[line], PICKER, name="sim"): during_event(steady(0), steady(2))}, {"LlmDNoReadyServers": ("",)}),
+    "requests wait": (lambda line: all_of("vllm:num_requests_waiting")(during_event(steady(11), steady(0))), {"LlmDQueueHigh": ("",)}),
+    "one server has a queue": (lambda line: {series("vllm:num_requests_waiting", SERVERS[0]): during_event(steady(15), steady(0))}, {}),
+    "the caches are full": (lambda line: all_of("vllm:kv_cache_usage_perc")(during_event(steady(0.97), steady(0.5))), {"LlmDKvCacheFull": ("",)}),
     "requests are rejected": (lambda line: {series(ERRORS[line], PICKER, error_code="ServiceUnavailable"): burst(1)}, {"LlmDRequestErrors": ("",)}),
     "all requests are rejected": (
         lambda line: {
             series(ERRORS[line], PICKER, error_code="Internal"): burst(1),
-            series(ERRORS[line].replace("_error", ""), PICKER, model_name="m"): but_then(10),
+            series(ERRORS[line].replace("_error", ""), PICKER, model_name="m"): slowing(10),
         },
         {"LlmDRequestErrors": ("",)},
     ),
@@ -235,7 +235,7 @@ EVENTS: dict[str, tuple[t.Callable[[str], dict[str, Value]], dict[str, tuple[str
     "the only request is rejected": (
         lambda line: {
             series(ERRORS[line], PICKER, error_code="Internal"): burst(0.05),
-            series(ERRORS[line].replace("_error", ""), PICKER, model_name="m"): but_then(10),
+            series(ERRORS[line].replace("_error", ""), PICKER, model_name="m"): slowing(10),
         },
         {},
     ),
@@ -247,7 +247,7 @@ EVENTS: dict[str, tuple[t.Callable[[str], dict[str, Value]], dict[str, tuple[str
 }
 OF_SIMULATORS: t.Any = {
     "a server restarts": (
-        lambda line: {series("up", SERVERS[0]): while_wrong(lambda step: str(int(step % 6 != 0)), steady(1))},
+        lambda line: {series("up", SERVERS[0]): during_event(lambda step: str(int(step % 6 != 0)), steady(1))},
         {"LlmDRestarts": SERVERS[:1]},
     ),
     "a server is away twice": (lambda line: {series("up", SERVERS[0]): lambda step: str(int(step not in (48, 49, 80, 81)))}, {}),
@@ -266,8 +266,8 @@ CASES = [
 
 
 def expected(rules: t.Sequence[Facts], firing: dict[str, tuple[str, ...]], at: str) -> list[Facts]:
-    """What promtool compares: for every alert, those that fire at a time."""
-    found = []
+    """The alert tests of promtool: for every alert, the firing ones at a time."""
+    checks = []
     for name in dict.fromkeys(rule["alert"] for rule in rules):
         alerts = []
         for pod in firing.get(name, ()):
@@ -277,8 +277,8 @@ def expected(rules: t.Sequence[Facts], firing: dict[str, tuple[str, ...]], at: s
             alerts.append(
                 {"exp_labels": labels, "exp_annotations": {key: re.sub(r"\{\{ \$labels\.pod \}\}", pod, value) for key, value in rule["annotations"].items()}}
             )
-        found.append({"eval_time": at, "alertname": name, "exp_alerts": alerts})
-    return found
+        checks.append({"eval_time": at, "alertname": name, "exp_alerts": alerts})
+    return checks
 
 
 @needs_promtool
@@ -289,8 +289,8 @@ def test_each_alert_fires_of_its_event_alone_and_resolves(engine: str, line: str
     (group,) = rule["spec"]["groups"]
     assert all(alert in {each["alert"] for each in group["rules"]} for alert in firing)
     (tmp_path / "rules.yml").write_text(yaml.safe_dump(rule["spec"]), encoding="utf-8")
-    seen = {**healthy(engine, line), **changes(line)}
-    given = [{"series": name, "values": " ".join(value(step) for step in range(LAST // STEP + 1))} for name, value in seen.items()]
+    samples = {**healthy(engine, line), **changes(line)}
+    given = [{"series": name, "values": " ".join(value(step) for step in range(LAST // STEP + 1))} for name, value in samples.items()]
     checks = [*expected(group["rules"], {}, "9m"), *expected(group["rules"], firing, "24m"), *expected(group["rules"], {}, "59m")]
     test = {"rule_files": ["rules.yml"], "evaluation_interval": "15s", "tests": [{"interval": f"{STEP}s", "input_series": given, "alert_rule_test": checks}]}
     (tmp_path / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")

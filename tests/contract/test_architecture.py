@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The packages of plugins/module_utils: arrows in one direction, pure modules that reach no I/O, names that stand for one thing."""
+"""The packages of plugins/module_utils: imports in one direction, pure modules that reach no I/O, unique names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ORDER = (
     "common", "releases", "schema", "epp", "http", "k8s", "inference", "loadgen", "report", "schedulers", "benchmark", "plan", "preflight", "inventory",
     "validation", "conformance", "diagnosis", "local_cluster",
 )  # fmt: skip
-# Rooms within a package, in the same order; what stands beside them imports from all of them.
+# Rooms within a package, in the same order; the modules next to them may import from all of them.
 ROOMS = {"plan": ("parts", "engines", "gateways", "servers", "observability", "gpus", "checks", "cluster")}
-# A module docstring that says one of these promises that the module computes from its arguments alone.
+# A module with one of these in its docstring computes from its arguments alone.
 PURE = re.compile(r"\b(Pure|Computes only|Data only|Shapes only)\b")
-# What reads or changes anything outside of the process, or waits.
+# Modules that read or change anything outside of the process, or wait.
 IMPURE = {
     "ansible", "ansible_collections", "asyncio", "concurrent", "ctypes", "fcntl", "ftplib", "glob", "http", "kubernetes", "multiprocessing", "openshift",
     "os", "pathlib", "requests", "resource", "selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "threading", "time",
@@ -47,12 +47,12 @@ def modules() -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """Such as `k8s.readiness.judge`."""
+    """The name of a module, such as `k8s.readiness.judge`."""
     return ".".join(path.relative_to(MODULE_UTILS).with_suffix("").parts)
 
 
 def package_of(path: Path) -> str:
-    """Such as `k8s`."""
+    """The package of a module, such as `k8s`."""
     return path.relative_to(MODULE_UTILS).parts[0]
 
 
@@ -73,7 +73,7 @@ def _ours(path: Path) -> c.Iterator[tuple[int, str]]:
 
 
 def outside(path: Path) -> c.Iterator[str]:
-    """What a module imports that is not ours, while it is loaded or later, with parts written out: `urllib.parse`, `http.HTTPStatus`."""
+    """The imports of a module that are not ours, at any time, with their full names: `urllib.parse`, `http.HTTPStatus`."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -87,7 +87,7 @@ def is_pure(path: Path) -> bool:
 
 @functools.cache
 def io_of(path: Path) -> set[str]:
-    """What a module itself does that a pure one does not."""
+    """The impure imports and calls of a module itself."""
     imported = {name for name in outside(path) if name.split(".")[0] in IMPURE and name not in HARMLESS and not name.startswith("urllib.parse")}
     called = {node.func.id for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS}
     return imported | called
@@ -95,7 +95,7 @@ def io_of(path: Path) -> set[str]:
 
 def test_every_module_is_in_a_package_of_the_table():
     assert {path.name for path in MODULE_UTILS.iterdir() if path.name != "__pycache__"} == set(ORDER)
-    assert modules(), "nothing was looked at"
+    assert modules(), "no modules to check"
 
 
 def test_packages_import_downwards_only():
@@ -156,20 +156,20 @@ def test_what_says_that_it_is_pure_reaches_no_io():
     paths = {name_of(path): path for path in modules()}
     pure = [path for path in modules() if is_pure(path)]
     assert len(pure) > 100, "most modules are pure, and say so in the first paragraph of their docstring"
-    wrong = []
+    problems = []
     for path in pure:
-        seen, waiting = set(), [name_of(path)]
+        visited, waiting = set(), [name_of(path)]
         while waiting:
             name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
+            if name not in visited:
+                visited.add(name)
                 waiting += [other for _line, other in ours(paths[name])]
-        wrong += [f"{path.relative_to(ROOT)} reaches {what} in {name}" for name in sorted(seen) for what in sorted(io_of(paths[name]))]
-    assert wrong == []
+        problems += [f"{path.relative_to(ROOT)} reaches {what} in {name}" for name in sorted(visited) for what in sorted(io_of(paths[name]))]
+    assert problems == []
 
 
 def test_programs_are_started_in_one_place():
-    # What ansible-test refuses from ansible-core 2.21 on; the gate's own is older.
+    # ansible-test refuses other places from ansible-core 2.21 on; that of the gate is older.
     callers = {
         path for path in [*modules(), *(ROOT / "plugins" / "modules").glob("*.py")] if re.search(r"subprocess\.(run|Popen|call|check_)\w*\(", path.read_text())
     }
@@ -178,7 +178,7 @@ def test_programs_are_started_in_one_place():
 
 
 def test_no_base_name_twice_in_a_package():
-    """`from .gateway import` must not make a reader ask which one; packages within a package count as theirs."""
+    """So that `from .gateway import` is unambiguous; packages within a package count as part of it."""
     names = collections.Counter((package_of(path), path.stem) for path in modules())
     assert [key for key, count in names.items() if count > 1] == []
 
@@ -195,7 +195,7 @@ def test_no_two_classes_of_one_name():
 
 
 def test_unit_tests_mirror_the_packages():
-    """The tests of `k8s/wait.py` stand in `k8s/test_wait.py`."""
+    """The tests of `k8s/wait.py` are in `k8s/test_wait.py`."""
     tests = ROOT / "tests/unit/plugins/module_utils"
     stray = [path.relative_to(ROOT) for path in tests.rglob("test_*.py") if not (MODULE_UTILS / path.relative_to(tests)).with_name(path.name[5:]).is_file()]
     assert list(tests.rglob("test_*.py")) and stray == []

@@ -1,4 +1,4 @@
-"""Autoscalers pass the real schemas, scale what is rendered beside them, and ask for metrics of the engine that serves."""
+"""Autoscalers pass the real schemas, scale the rendered workloads, and query metrics of the engine."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Facts = dict[str, t.Any]
 KUBERNETES = "k8s.io/kubernetes@v1.34.4"
 KINDS = ("HorizontalPodAutoscaler", "ScaledObject")
 CPU_AND_PODS = {"queue": 5, "requests": 20.5, "kv_cache": 0.85, "cpu": 70}
-ASKED = {"queue": 5, "requests": 20.5, "kv_cache": 0.85, "requests_per_second": 3, "ttft_p99": 1.5, "gpu": 80}
+METRICS = {"queue": 5, "requests": 20.5, "kv_cache": 0.85, "requests_per_second": 3, "ttft_p99": 1.5, "gpu": 80}
 SCALING: dict[str, Facts] = {
     "hpa": {"provider": "hpa", "min": 2, "max": 8, "metrics": CPU_AND_PODS, "scale_up_stabilization_seconds": 0},
-    "keda": {"provider": "keda", "min": 2, "max": 8, "metrics": ASKED, "prometheus": "https://prometheus.monitoring:9090/api"},
-    "keda to none": {"provider": "keda", "min": 0, "max": 8, "metrics": ASKED, "prometheus": "https://prometheus.monitoring:9090/api"},
+    "keda": {"provider": "keda", "min": 2, "max": 8, "metrics": METRICS, "prometheus": "https://prometheus.monitoring:9090/api"},
+    "keda to none": {"provider": "keda", "min": 0, "max": 8, "metrics": METRICS, "prometheus": "https://prometheus.monitoring:9090/api"},
 }
 SHAPES: dict[str, Facts] = {
     "one pod each": {},
@@ -43,7 +43,7 @@ def made(provider: str, shape: str) -> list[Facts]:
 
 @functools.cache
 def built_in() -> jsonschema.Draft202012Validator:
-    """The type that the API server validates, of its own OpenAPI document; a field that it does not know is an error."""
+    """A validator for the HorizontalPodAutoscaler of the API server's OpenAPI document; an unknown field is an error."""
     path = others.folder(KUBERNETES) / "api/openapi-spec/v3/apis__autoscaling__v2_openapi.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     schemas = {name: others.strict(_plain(schema)) for name, schema in document["components"]["schemas"].items()}
@@ -52,7 +52,7 @@ def built_in() -> jsonschema.Draft202012Validator:
 
 
 def _plain(schema: t.Any) -> t.Any:
-    """OpenAPI's `allOf` of one reference beside a default is that reference."""
+    """A schema in which `allOf` of one reference, next to a default, is replaced by that reference."""
     if isinstance(schema, list):
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
@@ -70,10 +70,10 @@ def problems(item: Facts) -> list[str]:
 
 @pytest.mark.parametrize(("provider", "shape"), [each for each in itertools.product(SCALING, SHAPES) if each != ("keda to none", "prefill apart")])
 def test_autoscalers_pass_the_schema_and_scale_what_is_there(provider: str, shape: str) -> None:
-    found = made(provider, shape)
-    scalers = [item for item in found if item["kind"] in KINDS]
+    rendered = made(provider, shape)
+    scalers = [item for item in rendered if item["kind"] in KINDS]
     assert len(scalers) == (2 if shape == "prefill apart" else 1)
-    there = {(item["apiVersion"], item["kind"], item["metadata"]["name"]): item for item in found}
+    there = {(item["apiVersion"], item["kind"], item["metadata"]["name"]): item for item in rendered}
     for item in scalers:
         assert not problems(item), item["metadata"]["name"]
         target = item["spec"]["scaleTargetRef"]
@@ -102,31 +102,31 @@ def test_what_is_wrong_is_found(provider: str, place: tuple[str, ...], value: t.
 
 
 def test_our_number_is_where_the_scale_subresource_has_it_and_nowhere_when_others_scale() -> None:
-    """What `kubectl scale` writes is what we write, for both kinds of servers; where somebody else scales, we write nothing there."""
+    """`kubectl scale` writes the same field as we do, for both kinds of servers; where another controller scales, we do not write it."""
     (crd,) = [item for item in others.definitions("leaderworkerset.x-k8s.io") if item["metadata"]["name"].startswith("leaderworkersets.")]
     scale = crd["spec"]["versions"][0]["subresources"]["scale"]
     assert scale["labelSelectorPath"]
-    for path, more in ((".spec.replicas", {}), (scale["specReplicasPath"], SHAPES["groups"])):  # the first is that of Deployments, for all clusters
+    for path, shape in ((".spec.replicas", {}), (scale["specReplicasPath"], SHAPES["groups"])):  # the first is that of Deployments
         for number in ({"replicas": 3}, {"autoscaling": {"provider": "external", "min": 2}}):
-            service = {"name": "llama", "model": {"uri": "hf://org/llama"}, **number, **more}
+            service = {"name": "llama", "model": {"uri": "hf://org/llama"}, **number, **shape}
             rendered = objects(plan({"llm_d_charts": {**CHARTS, "leader_worker_set": "/c/lws"}, "llm_d_model_services": [service]}))
             (server,) = [item for item in rendered if item["metadata"]["name"] == "llama-decode"]
-            assert server["kind"] == ("LeaderWorkerSet" if more else "Deployment")
+            assert server["kind"] == ("LeaderWorkerSet" if shape else "Deployment")
             assert functools.reduce(lambda node, key: node.get(key, {}), path.strip(".").split("."), server) == number.get("replicas", {})
 
 
 def test_the_container_that_is_measured_is_there() -> None:
-    found = made("hpa", "one pod each")
-    (metric,) = [entry for item in found if item["kind"] == KINDS[0] for entry in item["spec"]["metrics"] if entry["type"] == "ContainerResource"]
-    pod = next(item for item in found if item["metadata"]["name"] == "llama-decode" and item["kind"] == "Deployment")["spec"]["template"]["spec"]
+    rendered = made("hpa", "one pod each")
+    (metric,) = [entry for item in rendered if item["kind"] == KINDS[0] for entry in item["spec"]["metrics"] if entry["type"] == "ContainerResource"]
+    pod = next(item for item in rendered if item["metadata"]["name"] == "llama-decode" and item["kind"] == "Deployment")["spec"]["template"]["spec"]
     (container,) = [each for each in pod["containers"] if each["name"] == metric["containerResource"]["container"]]
     assert container["resources"]["requests"]["cpu"]
 
 
 def test_the_simulator_has_what_is_asked_of_it() -> None:
-    """Its metrics are vLLM's, name by name, in its own source."""
-    told = (ROOT / "roles/local_cluster/files/go/simulator/go.mod").read_text(encoding="utf-8")
-    module = re.search(r"(github.com/llm-d/llm-d-inference-sim) (v\S+)", told)
+    """The simulator's source has each of vLLM's metrics."""
+    go_mod = (ROOT / "roles/local_cluster/files/go/simulator/go.mod").read_text(encoding="utf-8")
+    module = re.search(r"(github.com/llm-d/llm-d-inference-sim) (v\S+)", go_mod)
     sources = others.folder("@".join(module.groups())).glob("pkg/**/*.go")
     text = "".join(path.read_text(encoding="utf-8") for path in sources if not path.name.endswith("_test.go"))
     wanted = [SERVED, FIRST_TOKEN, "vllm:num_requests_waiting", "vllm:num_requests_running", "vllm:kv_cache_usage_perc"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""AWX offers a file as a playbook or inventory only when it looks like one to it (awx/main/utils/ansible.py)."""
+"""AWX offers a file as a playbook or inventory only if it recognizes it (awx/main/utils/ansible.py)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from controller_api.playbooks import is_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
-# A playbook for older versions: a .yml file with a line that begins like this, blanks and a dash aside.
+# What older versions recognize as a playbook: a .yml file with a line that begins like this, after blanks and a dash.
 SHORT_FORM = re.compile(rb"^\s*?-?\s*?(?:hosts|include|import_playbook):\s*?.*?$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", [ROOT / "site.yml", *sorted((ROOT / "playbooks").glob("*.yml"))], ids=lambda path: path.name)
 def test_every_playbook_is_offered(path: Path) -> None:
-    """Older versions know the short form only."""
+    """Older versions recognize only the short form."""
     assert is_playbook(path) and SHORT_FORM.search(path.read_bytes())
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/awx.md on a cluster whose pods answer nobody: up to a change that fails. On a real one, every command: molecule/providers/live/test_awx_guide.py."""
+"""Runs docs/awx.md on a cluster without running pods, up to a change that fails. molecule/providers/live/test_awx_guide.py runs every command on a real one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from awx_guide import Guide, awx_collection
 from keeping_api_server import PREPARED, KeepingApi
 from local_servers import serve
 
-# What the file of the guide would not say: that a cluster without pods is not waited for.
+# Variables that the file of the guide lacks: no waiting for pods.
 HERE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_wait_timeout": 10, "validation_patient": False}
 
 
@@ -54,4 +54,4 @@ def test_the_commands_up_to_a_change_that_fails(guide: Guide) -> None:
         ("Diagnose a stack", "successful"),
         ("End a failed change", "failed"),
     ]
-    assert "diagnosis: " in guide.ended() and "drift: " in guide.ended(), "what each job before has found"
+    assert "diagnosis: " in guide.ended() and "drift: " in guide.ended(), "the summaries of the earlier jobs"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the plan writes for cache tiers, read by LMCache's own parser and by a real Redis, with the command line of the pod that we deploy."""
+"""The planned settings of cache tiers, read by LMCache's own parser and by a real Redis, with the command line of the deployed pod."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planned_pods import main
 pytestmark = pytest.mark.rest  # installs LMCache and a Redis
 Facts = dict[str, t.Any]
 PASSWORD = "two words 'and' \"quotes\""
-# Reads the environment as a model server does, and says what became of it.
+# Reads the environment as a model server does, and prints the configuration.
 READ = """
 import json
 from lmcache.v1.config import LMCacheEngineConfig
@@ -36,20 +36,20 @@ print("READ" + json.dumps(config.to_dict()))
 """
 
 
-def file_of(cache: Facts, **more: t.Any) -> Facts:
-    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"image": "acme/vllm:1"}, "cache": cache, **more}
+def file_of(cache: Facts, **options: t.Any) -> Facts:
+    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"image": "acme/vllm:1"}, "cache": cache, **options}
     return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]}
 
 
-def environment(cache: Facts, **more: t.Any) -> dict[str, str]:
-    """What the pod of a server has, as the kubelet expands it."""
-    (server,) = plan(file_of(cache, **more))["services"][0]["servers"]
-    found: dict[str, str] = {}
+def environment(cache: Facts, **options: t.Any) -> dict[str, str]:
+    """The LMCache variables of a server's pod, as the kubelet expands them."""
+    (server,) = plan(file_of(cache, **options))["services"][0]["servers"]
+    variables: dict[str, str] = {}
     for item in main(server)["env"]:
         secret = item.get("valueFrom", {}).get("secretKeyRef")
         if secret or "value" in item:
-            found[item["name"]] = "secret" if secret else re.sub(r"\$\((\w+)\)", lambda match: found[match.group(1)], item["value"])
-    return {name: value for name, value in found.items() if name.startswith("LMCACHE_")}
+            variables[item["name"]] = "secret" if secret else re.sub(r"\$\((\w+)\)", lambda match: variables[match.group(1)], item["value"])
+    return {name: value for name, value in variables.items() if name.startswith("LMCACHE_")}
 
 
 @pytest.fixture(scope="module")
@@ -72,22 +72,22 @@ def parsed(lmcache: Path, variables: dict[str, str]) -> tuple[Facts, str]:
 def test_lmcache_reads_what_we_write(lmcache: Path) -> None:
     cache = {"cpu_size": "9Gi", "eviction": "fifo", "disk": {"size": "40Gi"}, "shared": {"password_secret": "pw", "server": {"size": "1Gi"}}}
     variables = environment(cache, accelerator={"per_replica": 2})
-    found, _log = parsed(lmcache, variables)
-    assert found["local_cpu"] is True and found["max_local_cpu_size"] == 4.5 and found["cache_policy"] == "FIFO"
-    assert found["local_disk"] == "/kv-cache/" and found["max_local_disk_size"] == 18
-    assert found["remote_url"] == "resp://a-cache:6379" and found["remote_serde"] == "naive"
-    assert found["save_unfull_chunk"] is False, "the clients resp and valkey store whole blocks only"
-    beside = {"LMCACHE_RESP_PASSWORD", "LMCACHE_LOG_LEVEL"}  # read elsewhere than by the parser
-    assert {name.removeprefix("LMCACHE_").lower() for name in variables.keys() - beside} <= found.keys(), "LMCache does not say when it knows no such name"
+    config, _log = parsed(lmcache, variables)
+    assert config["local_cpu"] is True and config["max_local_cpu_size"] == 4.5 and config["cache_policy"] == "FIFO"
+    assert config["local_disk"] == "/kv-cache/" and config["max_local_disk_size"] == 18
+    assert config["remote_url"] == "resp://a-cache:6379" and config["remote_serde"] == "naive"
+    assert config["save_unfull_chunk"] is False, "the clients resp and valkey store whole blocks only"
+    others = {"LMCACHE_RESP_PASSWORD", "LMCACHE_LOG_LEVEL"}  # not read by the parser
+    assert {name.removeprefix("LMCACHE_").lower() for name in variables.keys() - others} <= config.keys(), "LMCache does not report unknown names"
 
 
 def test_lmcache_reads_what_a_life_and_a_password_become(lmcache: Path) -> None:
     variables = environment({"cpu_size": "8Gi", "shared": {"password_secret": "pw", "server": {"size": "1Gi"}, "ttl_seconds": 600}})
-    found, log = parsed(lmcache, variables)
-    assert found["extra_config"] == {"valkey_enable_ttl": True, "valkey_ttl_sec": 600, "valkey_password": "secret"}
-    assert found["remote_url"] == "valkey://a-cache:6379" and "secret" not in log
+    config, log = parsed(lmcache, variables)
+    assert config["extra_config"] == {"valkey_enable_ttl": True, "valkey_ttl_sec": 600, "valkey_password": "secret"}
+    assert config["remote_url"] == "valkey://a-cache:6379" and "secret" not in log
     loud = parsed(lmcache, {**variables, "LMCACHE_LOG_LEVEL": "INFO"})[1]
-    assert "secret" in loud, "which is why we ask for warnings only"
+    assert "secret" in loud, "which is why our level is warning"
 
 
 def test_lmcache_has_every_policy_that_we_offer(lmcache: Path) -> None:
@@ -109,7 +109,7 @@ def test_lmcache_has_a_client_for_each_kind_of_url_and_none_for_memcached(lmcach
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with redis-server and redis-cli. Debian's redis-tools has both, and starts no service; the server is a program that has its name."""
+    """A folder with redis-server and redis-cli. Debian's redis-tools has both, and starts no service; the server is the same program as redis-check-rdb."""
     folder = tmp_path_factory.mktemp("redis")
     if not shutil.which("redis-check-rdb"):
         install = "apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-tools"
@@ -163,7 +163,7 @@ def test_the_server_has_the_size_and_the_policy(programs: Path, tmp_path: Path, 
     with server.running():
         assert server.ask("CONFIG", "GET", "maxmemory").split() == ["maxmemory", str(64 * 2**20)]
         assert server.ask("CONFIG", "GET", "maxmemory-policy").split() == ["maxmemory-policy", policy]
-        assert server.ask("CONFIG", "GET", "save").split() == ["save"], "no copies of the whole memory beside the log"
+        assert server.ask("CONFIG", "GET", "save").split() == ["save"], "no copies of the whole memory in addition to the log"
 
 
 def test_a_full_server_makes_room(programs: Path, tmp_path: Path) -> None:

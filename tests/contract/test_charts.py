@@ -1,4 +1,4 @@
-"""What the providers' real charts make of the values that the plan gives them."""
+"""The objects that the providers' real charts render from the planned values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHARTS = ("envoy_gateway", EXTENSION, "agentgateway", GROUPS)
 
 
 def folder(key: str) -> str:
-    """Where a chart lies: of the local cluster, or in the Go module of its makers."""
+    """The path of a chart: of the local cluster, or in the Go module of its project."""
     if key == "envoy_gateway":
         if not LOCAL.is_dir():
             pytest.skip("no chart of Envoy Gateway: bring up the local cluster once")
@@ -38,7 +38,7 @@ def folder(key: str) -> str:
     return str(others.folder(others.MODULES["agentgateway.dev"][0]) / "controller/install/helm/agentgateway")
 
 
-def asked(name: str, planned: Facts) -> Facts:
+def requested(name: str, planned: Facts) -> Facts:
     """{controller, chart} of a plan, of the gateway, its extension or LeaderWorkerSet."""
     if name == GROUPS:
         return dict(planned["prerequisites"]["leader_worker_set"])
@@ -48,19 +48,19 @@ def asked(name: str, planned: Facts) -> Facts:
 
 @functools.cache
 def helm() -> str:
-    found = next((path for path in HELMS if path and Path(path).is_file()), None)
-    return found or pytest.skip("no helm: bring up the local cluster once, or set LLM_D_HELM")
+    program = next((path for path in HELMS if path and Path(path).is_file()), None)
+    return program or pytest.skip("no helm: bring up the local cluster once, or set LLM_D_HELM")
 
 
-def file_of(name: str, **more: t.Any) -> Facts:
-    """The user's file that asks for a chart."""
+def file_of(name: str, **variables: t.Any) -> Facts:
+    """A user's file that requests a chart."""
     alone = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_leader_worker_set": {"install": True}}
     charts = {name: folder(name), **({"envoy_gateway": "/charts/gateway-helm"} if name == EXTENSION else {})}
-    return {"llm_d_charts": charts, **(alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}), **more}
+    return {"llm_d_charts": charts, **(alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}), **variables}
 
 
 def made_by(chart: Facts, *options: str) -> tuple[Facts, ...]:
-    """The objects that Helm makes of a chart with our values, hooks included."""
+    """The objects that Helm renders from a chart with our values, hooks included."""
     command = [helm(), "template", chart["release_name"], chart["ref"], "--namespace", chart["namespace"], "--skip-crds", "--values", "-", *options]
     done = subprocess.run(command, input=json.dumps(chart["values"]), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -69,9 +69,9 @@ def made_by(chart: Facts, *options: str) -> tuple[Facts, ...]:
 
 @functools.cache
 def rendered(name: str) -> tuple[Facts, tuple[Facts, ...]]:
-    """(plan, what the chart makes of it), hooks included."""
+    """(plan, objects of the chart, hooks included)."""
     planned = plan(file_of(name, llm_d_image_registry="mirror:5000/x"))
-    return planned, made_by(asked(name, planned)["chart"])
+    return planned, made_by(requested(name, planned)["chart"])
 
 
 def images_of(items: t.Iterable[Facts]) -> set[str]:
@@ -83,12 +83,12 @@ def images_of(items: t.Iterable[Facts]) -> set[str]:
 def test_a_controller_can_be_pinned_by_digest(name: str) -> None:
     file = file_of(name)
     digests = {image: f"sha256:{index:064x}" for index, image in enumerate(needed(plan(file))["sources"])}
-    found = images_of(made_by(asked(name, plan({**file, "llm_d_image_digests": digests}))["chart"]))
-    assert found and found <= {f"{image}@{digest}" for image, digest in digests.items()}
+    images = images_of(made_by(requested(name, plan({**file, "llm_d_image_digests": digests}))["chart"]))
+    assert images and images <= {f"{image}@{digest}" for image, digest in digests.items()}
 
 
 def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: Path) -> None:
-    """A chart proxy, by HTTP: what Helm gets there is what it makes of the folder."""
+    """Helm renders the same objects from a chart proxy by HTTP as from the folder."""
     version = plan(file_of("envoy_gateway"))["gateway"]["chart"]["version"]
     for command in (["package", folder("envoy_gateway"), "--version", version, "--destination", str(tmp_path)], ["repo", "index", str(tmp_path)]):
         done = subprocess.run([helm(), *command], capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "HOME": str(tmp_path)})
@@ -101,8 +101,8 @@ def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: P
     with serve(answer) as url:
         proxied = plan(file_of("envoy_gateway", llm_d_insecure_charts=True, llm_d_charts={"envoy_gateway": f"{url}/proxy/charts"}))["gateway"]["chart"]
         assert (proxied["repo"], proxied["ref"]) == (f"{url}/proxy/charts", "gateway-helm")
-        found = made_by(proxied, "--repo", proxied["repo"], "--version", proxied["version"])
-    assert images_of(found) == images_of(made_by(plan(file_of("envoy_gateway"))["gateway"]["chart"]))
+        objects = made_by(proxied, "--repo", proxied["repo"], "--version", proxied["version"])
+    assert images_of(objects) == images_of(made_by(plan(file_of("envoy_gateway"))["gateway"]["chart"]))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: P
 )
 def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> None:
     def pods(file: Facts) -> dict[str, Facts]:
-        made = made_by(asked(name, plan(file))["chart"])
+        made = made_by(requested(name, plan(file))["chart"])
         return {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in made if item["kind"] == "Deployment"}
 
     before, after = pods(file_of(name)), pods(file_of(name, llm_d_chart_values={name: values}))
@@ -125,16 +125,16 @@ def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> No
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that_is_asked_for(name: str) -> None:
-    planned, found = rendered(name)
-    controller, chart = asked(name, planned)["controller"], asked(name, planned)["chart"]
-    made = [item for item in found if item["kind"] == controller["kind"] and item["metadata"]["name"] == controller["name"]]
+    planned, objects = rendered(name)
+    controller, chart = requested(name, planned)["controller"], requested(name, planned)["chart"]
+    made = [item for item in objects if item["kind"] == controller["kind"] and item["metadata"]["name"] == controller["name"]]
     assert [item["metadata"]["namespace"] for item in made] == [chart["namespace"]]
     images = [container["image"] for item in made for container in item["spec"]["template"]["spec"]["containers"]]
     assert images and all(image.startswith("mirror:5000/x/") for image in images)
 
 
 def test_envoy_gateway_is_told_of_its_extension_and_may_read_pools() -> None:
-    """By the two real charts: the address is that of the Service that the other chart makes, and its role is for Envoy Gateway's account."""
+    """With the two real charts: the address is that of the Service of the other chart, and its role is bound to Envoy Gateway's account."""
     planned = plan(file_of(EXTENSION, llm_d_charts={EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}))
     extension, main = (made_by(chart) for chart in planned["gateway"]["charts"])
     text = next(item["data"]["envoy-gateway.yaml"] for item in main if item["kind"] == "ConfigMap" and "envoy-gateway.yaml" in item.get("data", {}))
@@ -153,22 +153,22 @@ def test_envoy_gateway_is_told_of_its_extension_and_may_read_pools() -> None:
 
 @pytest.mark.parametrize("user, wanted", [(0, None), (1000, 1000)])
 def test_the_ai_gateway_runs_as_the_user_of_the_file(user: int, wanted: int | None) -> None:
-    """Its chart has defaults of its own for the pod and for the container, which a value of null takes out."""
+    """The chart has defaults for the pod and for the container, which null removes."""
     chart = plan(file_of(EXTENSION, llm_d_run_as_user=user))["gateway"]["charts"][0]
     contexts = [chart["values"]["controller"][name] for name in ("podSecurityContext", "securityContext")]
     assert [(each["runAsUser"], each["runAsGroup"]) for each in contexts] == [(wanted, wanted)] * 2
 
 
 def test_envoy_gateway_leaves_the_policy_beside_the_crds_alone() -> None:
-    """Since 1.9 a template of its subchart makes the policy of the Gateway API's bundle, which whoever installed the CRDs has: Helm would not own it."""
+    """Since 1.9 a template of its subchart has the policy of the Gateway API's bundle, which already exists with the CRDs: Helm would not own it."""
     subchart = Path(folder("envoy_gateway")) / "charts/crds/templates"
-    assert "gatewayapi-safe-upgrade-policy.yaml" in [path.name for path in subchart.iterdir()], "nothing to leave out any more"
-    found = made_by(plan(file_of("envoy_gateway", llm_d_charts={"envoy_gateway": folder("envoy_gateway")}))["gateway"]["chart"])
-    assert found and not [item["kind"] for item in found if item["kind"].startswith("ValidatingAdmissionPolicy")]
+    assert "gatewayapi-safe-upgrade-policy.yaml" in [path.name for path in subchart.iterdir()], "there is nothing to leave out"
+    objects = made_by(plan(file_of("envoy_gateway", llm_d_charts={"envoy_gateway": folder("envoy_gateway")}))["gateway"]["chart"])
+    assert objects and not [item["kind"] for item in objects if item["kind"].startswith("ValidatingAdmissionPolicy")]
 
 
 def test_envoy_gateway_restarts_when_it_gets_an_extension_or_loses_it() -> None:
-    """The file with its configuration changes under a pod that runs, but not at once."""
+    """The file with its configuration changes in a running pod, but with a delay."""
     charts = {EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}
     pods = []
     for provider in ("envoy_gateway", EXTENSION):
@@ -184,36 +184,36 @@ def test_no_chart_brings_definitions(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_the_preflight_asks_for_what_the_chart_writes_and_for_nothing_else(name: str) -> None:
-    planned, found = rendered(name)
-    namespace = asked(name, planned)["chart"]["namespace"]
-    made = {(item["metadata"].get("namespace", ""), item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s") for item in found}
+    planned, objects = rendered(name)
+    namespace = requested(name, planned)["chart"]["namespace"]
+    made = {(item["metadata"].get("namespace", ""), item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s") for item in objects}
     writes = CHART_WRITES[name]
-    told = {(namespace, *kind) for kind in writes["namespaced"]} | {("", *kind) for kind in writes["cluster"]}
-    assert told == made
+    expected = {(namespace, *kind) for kind in writes["namespaced"]} | {("", *kind) for kind in writes["cluster"]}
+    assert expected == made
     rights = {(right["namespace"], right["group"], right["resource"], right["verb"]) for right in planned["preflight"]["rights"] if "namespace" in right}
     assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= rights
     assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= rights, "Helm's records"
 
 
 def test_istio_leaves_out_each_of_its_definitions() -> None:
-    """Its chart writes those that are not excluded by name: a name that is forgotten is a definition owned by Helm."""
+    """The chart writes those that are not excluded by name: Helm would own a missing one."""
     planned = plan({"llm_d_charts": {"istio": "/c", "istio_base": "/c"}, "llm_d_gateway": {"provider": "istio"}})
     groups = ("networking", "security", "telemetry", "extensions")
     module, patterns = others.MODULES["networking.istio.io"]
     text = (others.folder(module) / patterns[0]).read_text(encoding="utf-8")
-    theirs = [item["metadata"]["name"] for item in yaml.load_all(text, Loader=yaml.CSafeLoader) if item and item["kind"] == "CustomResourceDefinition"]
-    assert sorted(planned["gateway"]["charts"][0]["values"]["base"]["excludedCRDs"]) == sorted(theirs)
-    assert {name.split(".")[1] for name in theirs} == set(groups)
+    names = [item["metadata"]["name"] for item in yaml.load_all(text, Loader=yaml.CSafeLoader) if item and item["kind"] == "CustomResourceDefinition"]
+    assert sorted(planned["gateway"]["charts"][0]["values"]["base"]["excludedCRDs"]) == sorted(names)
+    assert {name.split(".")[1] for name in names} == set(groups)
 
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_what_hooks_leave_behind_is_known(name: str) -> None:
-    """All that they make, but for a Job that goes by itself when it has ended."""
-    planned, found = rendered(name)
-    hooks = [item for item in found if "helm.sh/hook" in item["metadata"].get("annotations", {})]
+    """All their objects, except a Job that is deleted after it has ended."""
+    planned, objects = rendered(name)
+    hooks = [item for item in objects if "helm.sh/hook" in item["metadata"].get("annotations", {})]
     left = [item for item in hooks if item.get("spec", {}).get("ttlSecondsAfterFinished") is None]
-    assert {key(item) for item in left} == {key(item) for item in asked(name, planned)["chart"].get("hook_objects", [])}
-    assert bool(left) == (name == "envoy_gateway"), "Envoy Gateway's chart has hooks, or this says nothing"
+    assert {key(item) for item in left} == {key(item) for item in requested(name, planned)["chart"].get("hook_objects", [])}
+    assert bool(left) == (name == "envoy_gateway"), "Envoy Gateway's chart has hooks, and the others have none"
 
 
 def key(item: Facts) -> tuple[str, str, str, str]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""configure_awx.yml and the real modules of awx.awx, against a stand-in of AWX's API that refuses what AWX refuses."""
+"""configure_awx.yml and the real modules of awx.awx, against a stand-in of AWX's API with the validation of AWX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import plays
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from awx_guide import OURS, THEIRS, awx_collection
+from awx_guide import COLLECTION_URL, INVENTORY_URL, awx_collection
 from controller_api.client import call
 from controller_api.server import Controller
 from keeping_api_server import PREPARED, KeepingApi
@@ -23,7 +23,7 @@ from plays import ROOT
 
 pytestmark = pytest.mark.rest  # downloads awx.awx
 GIVEN = {
-    "inventory_url": THEIRS,
+    "inventory_url": INVENTORY_URL,
     "inventory_path": "inventories/local",
     "image": "registry.example.com/llm-d-ee:1",
     "notification_url": "https://chat.example.com/x",
@@ -38,20 +38,20 @@ def _awx(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Configured:
-    """A controller, and the playbooks that write to it. folder: for what a run needs."""
+    """A controller, and the playbooks that write to it. folder: for the files of a run."""
 
     def __init__(self, api: Controller, awx: Path, folder: Path) -> None:
-        self.api, self._awx, self._folder, self.said = api, awx, folder, ""
+        self.api, self._awx, self._folder, self.output = api, awx, folder, ""
         (folder / "config").write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
 
     def run(self, playbook: str = "configure_awx", *arguments: str, **given: t.Any) -> int:
-        """The number of tasks that changed something."""
+        """Run a playbook; the number of changed tasks."""
         options = {"configure_awx_kubeconfig": f"{self._folder}/config", **{f"configure_awx_{name}": value for name, value in {**GIVEN, **given}.items()}}
         where = {"CONTROLLER_HOST": self.api.url, "CONTROLLER_OAUTH_TOKEN": self.api.token, "CONTROLLER_VERIFY_SSL": "false"}
         paths = {"ANSIBLE_COLLECTIONS_PATH": f"{ROOT}/collections:{self._awx}", "HOME": str(self._folder)}
         done = plays.run(f"playbooks/{playbook}.yml", "-e", json.dumps(options), *arguments, **paths, **where)
-        self.said = done.stdout + done.stderr
-        assert done.returncode == 0, self.said[-4000:]
+        self.output = done.stdout + done.stderr
+        assert done.returncode == 0, self.output[-4000:]
         return int(re.findall(r"changed=(\d+)", done.stdout)[-1])
 
     def names(self, kind: str) -> set[str]:
@@ -60,11 +60,11 @@ class Configured:
 
 @pytest.fixture(name="made", scope="module")
 def _made(awx: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Configured]:
-    """With all that there is."""
-    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
-        found = Configured(api, awx, tmp_path_factory.mktemp("made"))
-        assert found.run() > 10
-        yield found
+    """A controller on which the playbook has created everything."""
+    with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
+        configured = Configured(api, awx, tmp_path_factory.mktemp("made"))
+        assert configured.run() > 10
+        yield configured
 
 
 def test_all_of_it_is_made_once(made: Configured) -> None:
@@ -80,42 +80,42 @@ def test_all_of_it_is_made_once(made: Configured) -> None:
 
 
 def test_what_is_left_out_is_not_made(awx: Path, tmp_path: Path) -> None:
-    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
-        found = Configured(api, awx, tmp_path)
-        found.run(image="", notification_url="")
-        assert not found.names("notification_templates") and "llm-d" not in found.names("execution_environments")
+    with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
+        configured = Configured(api, awx, tmp_path)
+        configured.run(image="", notification_url="")
+        assert not configured.names("notification_templates") and "llm-d" not in configured.names("execution_environments")
         assert not any(each["enabled"] for each in api.objects("schedules"))
 
 
 def test_repositories_and_registries_that_are_private_have_credentials_of_their_own(awx: Path, tmp_path: Path) -> None:
     kinds = {"project_credential": "Source Control", "inventory_credential": "Source Control", "image_credential": "Container Registry"}
-    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+    with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
         types = {each["name"]: each["id"] for each in api.objects("credential_types")}
         for name, kind in kinds.items():
             inputs = {"host": "registry.example.com"} if name == "image_credential" else {"username": "robot"}
             body = {"name": name, "organization": 1, "credential_type": types[kind], "inputs": inputs}
             assert call(api, "POST", "/api/v2/credentials/", body)[0] == 201
-        found = Configured(api, awx, tmp_path)
-        found.run(**{name: name for name in kinds})
+        configured = Configured(api, awx, tmp_path)
+        configured.run(**{name: name for name in kinds})
         made = [*api.objects("projects"), *api.objects("execution_environments")]
         assert {each["name"]: each["summary_fields"]["credential"]["name"] for each in made if each["credential"]} == {
             "llm_d.inference": "project_credential",
             "llm-d: Inventories": "inventory_credential",
             "llm-d": "image_credential",
         }
-        assert found.run(**{name: name for name in kinds}) == 0
+        assert configured.run(**{name: name for name in kinds}) == 0
 
 
 def test_what_can_be_chosen(awx: Path, tmp_path: Path) -> None:
-    """Another organization, schedules that start jobs, a tag of the collection, and credentials that are there, or none."""
+    """Another organization, schedules that start jobs, a tag of the collection, and existing credentials, or none."""
     chosen: dict[str, t.Any] = {"organization": "Ops", "scheduled": "true", "project_branch": "v0.1.0", "inventory_branch": "live", "kubeconfig": ""}
-    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
+    with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
         assert call(api, "POST", "/api/v2/organizations/", {"name": "Ops"})[0] == 201
         types = {each["name"]: each["id"] for each in api.objects("credential_types")}
         body = {"name": "an account", "organization": 1, "credential_type": types["OpenShift or Kubernetes API Bearer Token"], "inputs": {"host": "https://x"}}
         assert call(api, "POST", "/api/v2/credentials/", body)[0] == 201
-        found = Configured(api, awx, tmp_path)
-        found.run(credentials=[], **chosen)
+        configured = Configured(api, awx, tmp_path)
+        configured.run(credentials=[], **chosen)
         assert {each["scm_branch"] for each in api.objects("projects")} == {"v0.1.0", "live"}
         assert all(each["enabled"] for each in api.objects("schedules"))
         assert {each["summary_fields"]["organization"]["name"] for kind in ("projects", "inventories") for each in api.objects(kind)} == {"Ops"}
@@ -123,36 +123,36 @@ def test_what_can_be_chosen(awx: Path, tmp_path: Path) -> None:
         (kind,) = [each["id"] for each in api.objects("credential_types") if each["name"] == "llm-d: Model token"]
         body = {"name": "a model", "organization": 1, "credential_type": kind, "inputs": {"token": "planted-hf"}}
         assert call(api, "POST", "/api/v2/credentials/", body)[0] == 201
-        found.run(credentials="an account, a model", **chosen)
+        configured.run(credentials="an account, a model", **chosen)
         assert of_jobs(api) == {("a model", "an account")}
-        assert found.run(credentials=["an account", "a model"], **chosen) == 0
+        assert configured.run(credentials=["an account", "a model"], **chosen) == 0
 
 
 def of_jobs(api: Controller) -> set[tuple[str, ...]]:
-    """The credentials of the job templates, but for the one that only asks for approval."""
-    found = [each for each in api.objects("job_templates") if each["name"] != "llm-d: Ask for approval"]
-    return {tuple(sorted(each["lists"]["credentials"])) for each in found}
+    """The credentials of the job templates, except the one that only requests approval."""
+    templates = [each for each in api.objects("job_templates") if each["name"] != "llm-d: Ask for approval"]
+    return {tuple(sorted(each["lists"]["credentials"])) for each in templates}
 
 
 def test_no_secret_is_shown(awx: Path, tmp_path: Path) -> None:
-    with Controller({OURS: ROOT, THEIRS: ROOT}) as api:
-        found = Configured(api, awx, tmp_path)
+    with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
+        configured = Configured(api, awx, tmp_path)
         (tmp_path / "config").write_text("apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: planted-token-Zq9}}]\n", encoding="utf-8")
-        found.run("configure_awx", "-vvv")
-        assert "Create the credentials" in found.said and not [text for text in (api.token, "planted-token-Zq9") if text in found.said]
+        configured.run("configure_awx", "-vvv")
+        assert "Create the credentials" in configured.output and not [text for text in (api.token, "planted-token-Zq9") if text in configured.output]
 
 
 def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> None:
     for template in made.api.objects("job_templates"):
-        asked = [each for each in (template["survey_spec"] or {}).get("spec", []) if each["required"]]
-        answers = {each["variable"]: each.get("choices", ["a"])[0] for each in asked}
+        required = [each for each in (template["survey_spec"] or {}).get("spec", []) if each["required"]]
+        answers = {each["variable"]: each.get("choices", ["a"])[0] for each in required}
         status, _answer = call(made.api, "POST", f"{template['url']}launch/", {"extra_vars": answers})
         assert status == 201, template["name"]
         assert answers.items() <= made.api.launches[-1]["extra_vars"].items()
 
 
 def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configured, tmp_path: Path) -> None:
-    """Of a cluster without a stack."""
+    """For a cluster without a stack."""
     services = [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]
     cluster = KeepingApi(ready=True)
     cluster.kept.update(PREPARED)
@@ -173,4 +173,4 @@ def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configu
     assert head == "paris" and re.fullmatch(r"  Verdict by this file, before the change: NOT OK: \d+ of \d+ claims hold, not .*sim/picker.*\.", now), now
     assert changes == f"  Changes: {len(lines) - 1} differences." and "  - Deployment llm-d/sim-epp-solo: not there." in lines
     assert lines[-1] == "  Deletes: nothing."
-    assert made.run() == 0  # the text stays
+    assert made.run() == 0  # the text is kept

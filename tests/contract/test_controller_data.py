@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an Automation Controller gets: the job templates of the patterns among it, nothing that is not there, and all of it sent by configure_awx.yml."""
+"""The data for an Automation Controller: it has the job templates of the patterns, refers only to existing objects, and configure_awx.yml sends all of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_pattern_and_the_data_have_the_same_job_template(folder: t.Any) -> Non
 
 
 def test_each_playbook_is_one_that_awx_finds() -> None:
-    """It lists files that have plays or import playbooks, and none below roles or tasks."""
+    """AWX lists files that have plays or import playbooks, and none below roles or tasks."""
     for each in TEMPLATES.values():
         text = (ROOT / each["playbook"]).read_text(encoding="utf-8")
         assert re.search(r"^\s*-?\s*(hosts|(ansible\.builtin\.)?import_playbook):", text, re.MULTILINE), each["playbook"]
@@ -57,14 +57,14 @@ def test_all_that_is_named_is_there() -> None:
     ]
     assert {each["inventory"] for each in [*TEMPLATES.values(), *DATA["controller_inventory_sources"]]} == names["controller_inventories"]
     assert {label for each in [*TEMPLATES.values(), *DATA["controller_workflows"]] for label in each["labels"]} == names["controller_labels"]
-    known = {node["identifier"] for node in nodes}
-    assert {name for node in nodes for key in ("success_nodes", "failure_nodes", "always_nodes") for name in node.get(key, [])} == known - {
+    identifiers = {node["identifier"] for node in nodes}
+    assert {name for node in nodes for key in ("success_nodes", "failure_nodes", "always_nodes") for name in node.get(key, [])} == identifiers - {
         nodes[0]["identifier"]
     }
 
 
 def test_no_two_of_what_is_started_have_one_name() -> None:
-    """The API finds them by their names alone."""
+    """The API finds these objects by their names alone."""
     kinds = ("controller_templates", "controller_workflows", "controller_projects", "controller_inventory_sources")
     names = [each["name"] for kind in kinds for each in DATA[kind]]
     assert sorted(set(names)) == sorted(names)
@@ -84,7 +84,7 @@ def test_the_playbook_sends_all_of_it() -> None:
 
 
 def test_nothing_holds_a_secret() -> None:
-    """What is secret comes from a file or the environment of who runs it."""
+    """Secrets come from a file or from the environment of the user."""
     for path in FOLDER.glob("*.yml"):
         for key, value in re.findall(r"^\s*(kubeconfig|token|oauth_token|password): (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
             assert value in ("''", '""') or "lookup(" in value, (path.name, key)

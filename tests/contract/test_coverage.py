@@ -1,4 +1,4 @@
-"""docs/coverage.yml says nothing that the repository does not hold: every feature once, and every proof where it is said to be."""
+"""docs/coverage.yml agrees with the repository: every feature is listed once, and every proof exists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROOFS = sorted({proof for row in ROWS for proof in row.get("shown_by", [])})
 
 
 def trouble(root: Path, proof: str) -> str:
-    """Why a proof is none; empty when it is there."""
+    """Why a proof is invalid; empty if it exists."""
     path, kind, what = re.fullmatch(r"([^:#]+)(?:(::|#)(.+))?", proof).groups()  # type: ignore[union-attr]
     if not (root / path).exists():
         return f"{path} does not exist"
@@ -43,11 +43,11 @@ def test_a_row_says_what_its_state_asks_for(row: Row) -> None:
     assert ("shown_by" in row) == (row["state"] != "open")
     assert row.get("shown_by", ["-"]), "an empty list shows nothing"
     assert len(set(row.get("shown_by", []))) == len(row.get("shown_by", []))
-    assert row.get("note", "-"), "an empty note says nothing"
+    assert row.get("note", "-"), "a note is not empty"
     if row["state"] == "partly":
         assert "note" in row, "say what is missing"
     if row["state"] == "done":
-        assert "note" not in row, "what is done misses nothing"
+        assert "note" not in row, "a row that is done lacks nothing"
 
 
 BREAKS = [(row["id"], change) for row in ROWS for change in row.get("broken_by", [])]
@@ -57,7 +57,7 @@ BREAKS = [(row["id"], change) for row in ROWS for change in row.get("broken_by",
 def test_what_breaks_a_feature_can_be_made(row: str, change: dict[str, str]) -> None:
     """tests/run-breaks makes it, and the row's tests have to notice it."""
     assert set(change) == {"file", "from", "to"} and change["from"] != change["to"], row
-    assert (ROOT / change["file"]).read_text(encoding="utf-8").count(change["from"]) == 1, f"{row}: {change['file']} does not have it once"
+    assert (ROOT / change["file"]).read_text(encoding="utf-8").count(change["from"]) == 1, f"{row}: {change['file']} does not contain it exactly once"
 
 
 @pytest.mark.parametrize("proof", PROOFS)

@@ -1,4 +1,4 @@
-"""The dry run that the live tests do, against a server that keeps, serves and validates by the real definitions as an API server does."""
+"""The dry run of the live tests, against a server that stores, serves and validates by the real CRDs as an API server does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF = {"Deployment": "apps/v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBind
 
 
 class Server:
-    """Objects by path. What is dry run is judged by the definitions that are there, and not kept. A namespace that is deleted is there for one more look."""
+    """Objects by path. A dry run is validated by the existing CRDs, and not stored. A deleted namespace is returned once more."""
 
     def __init__(self, *there: Facts) -> None:
         self.kept: dict[str, Facts] = {f"{CRDS}/{crd['metadata']['name']}": crd for crd in there}
@@ -46,11 +46,11 @@ class Server:
 
     def GET(self, path: str, _query: Facts, _body: Facts) -> tuple[int, Facts]:
         if path.startswith((CRDS, NAMESPACES)):
-            found = self.kept.get(path)
+            item = self.kept.get(path)
             if path in self.ending:
                 self.ending.discard(path)
                 self.kept.pop(path)
-            return (200, found) if found else self._status(404, "not found")
+            return (200, item) if item else self._status(404, "not found")
         return 200, {"resources": self._resources(path.partition("/api")[2].removeprefix("s").strip("/"))}
 
     def PATCH(self, path: str, query: Facts, body: Facts) -> tuple[int, Facts]:
@@ -61,8 +61,8 @@ class Server:
         space = path.partition("/namespaces/")[2].partition("/")[0]
         if space and body["kind"] != "Namespace" and f"{NAMESPACES}/{space}" not in self.kept:
             return self._status(404, f'namespaces "{space}" not found')
-        wrong = [] if group_of(body) in BUILT_IN else others.problems(body)
-        return self._status(422, "; ".join(wrong)) if wrong else (200, body)
+        problems = [] if group_of(body) in BUILT_IN else others.problems(body)
+        return self._status(422, "; ".join(problems)) if problems else (200, body)
 
     def DELETE(self, path: str, _query: Facts, _body: Facts) -> tuple[int, Facts]:
         if path not in self.kept:
@@ -98,7 +98,7 @@ def running(server: Server) -> t.Iterator[Api]:
 
 @pytest.fixture(name="ready", scope="module")
 def ready_for_all() -> t.Iterator[tuple[Server, Api]]:
-    """A server with what the objects of all inventories need; afterwards it has nothing of it."""
+    """A server with the CRDs and namespaces of all inventories; afterwards they are deleted."""
     server = Server()
     with running(server) as api:
         with prepared(api, [item for name in NAMES for item in case(name)[1]]):
@@ -122,9 +122,9 @@ def test_every_object_of_an_inventory_is_tried_once_and_kept_never(ready: tuple[
 @pytest.mark.parametrize(("kind", "spoil", "word"), OF_CUSTOM_KINDS)
 def test_a_mistake_is_told(ready: tuple[Server, Api], kind: str, spoil: t.Callable[[Facts], None], word: str) -> None:
     items = case("kubernetes")[1]
-    wrong = spoiled(items, kind, spoil)
-    said = refused(ready[1], [*items, wrong])
-    assert list(said) == [f"{kind} {wrong['metadata']['name']}"] and word in said[f"{kind} {wrong['metadata']['name']}"]
+    mistake = spoiled(items, kind, spoil)
+    answers = refused(ready[1], [*items, mistake])
+    assert list(answers) == [f"{kind} {mistake['metadata']['name']}"] and word in answers[f"{kind} {mistake['metadata']['name']}"]
 
 
 def test_what_was_there_stays_and_a_kind_that_nobody_knows_is_told() -> None:
@@ -132,9 +132,11 @@ def test_what_was_there_stays_and_a_kind_that_nobody_knows_is_told() -> None:
     server = Server(*others.definitions("inference.networking.k8s.io"))
     with running(server) as api:
         with prepared(api, items):
-            said = refused(api, case("kubernetes")[1])
+            answers = refused(api, case("kubernetes")[1])
         assert server.kept == server.before
-    assert said and all(what.split()[0] in ("DestinationRule", "Gateway", "GatewayClass", "HTTPRoute") and "no such kind" in why for what, why in said.items())
+    assert answers and all(
+        what.split()[0] in ("DestinationRule", "Gateway", "GatewayClass", "HTTPRoute") and "no such kind" in why for what, why in answers.items()
+    )
 
 
 def test_what_was_made_goes_after_a_failure_too() -> None:

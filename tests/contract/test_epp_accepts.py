@@ -1,6 +1,6 @@
-"""The real endpoint picker judges our configurations: what we build it takes, what we refuse it refuses, or takes in silence and does wrong.
+"""The real endpoint picker loads our configurations: it accepts those that we build, and refuses those that we refuse, or accepts and misinterprets them.
 
-The binary reads its configuration before it asks the cluster for anything, so a kubeconfig that leads nowhere is enough:
+The binary reads its configuration before it connects to the cluster, so a kubeconfig with an unreachable server is enough:
 LLM_D_EPP_BINARY (scheduler-0.7) and LLM_D_GIE_EPP_BINARY (gie-1.5), else the local cluster's cache.
 """
 
@@ -35,7 +35,7 @@ CACHE = Path("/var/cache/llm-d-local/bin")
 BINARIES = {"scheduler-0.7": ("LLM_D_EPP_BINARY", CACHE / "epp"), "gie-1.5": ("LLM_D_GIE_EPP_BINARY", CACHE / "epp-gie")}
 LOADED = "loaded configuration from file/text successfully"
 CONTEXT = {"engine": "vllm", "model": "llama-8b", "block_size": 16}
-# Plugins that dial a companion while they are made, so that their configuration cannot be judged alone.
+# Plugins that connect to a companion when they are created, so that their configuration cannot be checked alone.
 DIALS = frozenset({"precise-prefix-cache-scorer", "tokenizer", "predicted-latency-scorer", "predicted-latency-producer"})
 NOWHERE = {
     "apiVersion": "v1",
@@ -56,7 +56,7 @@ def binary(line: str) -> Path:
 
 
 def verdict(text: str, line: str) -> tuple[bool, str]:
-    """Whether the real endpoint picker loads a configuration, and what it says when it does not."""
+    """(whether the real endpoint picker loads a configuration, its error if it does not)."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
         (Path(folder) / "config.yaml").write_text(text, encoding="utf-8")
@@ -76,17 +76,17 @@ def verdict(text: str, line: str) -> tuple[bool, str]:
             timeout=60,
             check=False,
         )
-    said = done.stdout + done.stderr
-    errors = [entry.get("error", "") for entry in map(_json, said.splitlines()) if entry.get("msg") == "Failed to parse configuration"]
-    return LOADED in said, errors[0] if errors else said[-500:] if LOADED not in said else ""
+    output = done.stdout + done.stderr
+    errors = [entry.get("error", "") for entry in map(_json, output.splitlines()) if entry.get("msg") == "Failed to parse configuration"]
+    return LOADED in output, errors[0] if errors else output[-500:] if LOADED not in output else ""
 
 
 def _json(line: str) -> dict[str, t.Any]:
     try:
-        found = json.loads(line)
+        entry = json.loads(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def dump(document: Document) -> str:
@@ -108,7 +108,7 @@ def test_every_preset_is_taken(line: str, preset: str) -> None:
 
 
 def test_precise_prefix_only_misses_its_tokenizer() -> None:
-    """It dials the tokenizer sidecar while it is made: that is all that may be missing, and the rest of the document is right."""
+    """It connects to the tokenizer sidecar when it is created: nothing else is missing, and the rest of the document is valid."""
     loaded, error = verdict(text_of("precise_prefix", "scheduler-0.7").replace("/tmp/tokenizer/", "/nonexistent/"), "scheduler-0.7")
     assert not loaded and "InitializeTokenizer" in error and "no such file" in error
     document = yaml.safe_load(text_of("precise_prefix", "scheduler-0.7").replace("precise-prefix-cache-scorer", "prefix-cache-scorer"))
@@ -179,18 +179,18 @@ def swap(document: Document, kind: str, **entry: t.Any) -> None:
 
 
 def selecting(*expressions: Document, **labels: str) -> tuple[str, Document]:
-    """The line and a document with a filter by a label selector."""
+    """(release line, document with a filter by a label selector)."""
     entry = {"type": "by-label-selector", "parameters": {"matchLabels": labels, "matchExpressions": list(expressions)}}
     return "scheduler-0.7", changed("queue", lambda d: (d["plugins"].append(entry), d["schedulingProfiles"][0]["plugins"].append({"pluginRef": entry["type"]})))
 
 
 def extracting(*engines: Document, **parameters: str) -> tuple[str, Document]:
-    """The line and a document with an extractor of metrics."""
+    """(release line, document with an extractor of metrics)."""
     entry = {"type": "core-metrics-extractor", "parameters": {"engineConfigs": list(engines), **parameters}}
     return "gie-1.5", changed("queue", lambda d: d["plugins"].append(entry), "gie-1.5")
 
 
-# Values that plugins parse: (line, document, what it says where it refuses them).
+# Values that plugins parse: (line, document, part of the error; empty if accepted).
 PARSED: dict[str, tuple[str, Document, str]] = {
     "In without values": (*selecting({"key": "a", "operator": "In"}), "set can't be empty"),
     "In with values": (*selecting({"key": "a", "operator": "In", "values": ["b"]}), ""),
@@ -233,7 +233,7 @@ PARSED: dict[str, tuple[str, Document, str]] = {
 }
 
 
-# Of an instant, and labels that shall differ, it takes and leaves out: nobody would learn that.
+# The endpoint picker accepts offsets, comments and `!=`, and ignores them silently.
 LEFT_OUT = ('x{a!="b"}', "x offset 5m", "x # c")
 
 
@@ -355,7 +355,7 @@ SILENT: dict[str, tuple[str, Document, str]] = {
 
 @pytest.mark.parametrize(("line", "document", "words"), SILENT.values(), ids=SILENT.keys())
 def test_what_it_takes_in_silence_we_refuse(line: str, document: Document, words: str) -> None:
-    """The traps: the endpoint picker starts, and does not do what was asked."""
+    """The endpoint picker starts, and ignores or misinterprets a part of the document."""
     assert verdict(dump(document), line) == (True, "")
     assert any(words in f"{problem.reason} {problem.fix}" for problem in check.check(document, line))
 
@@ -369,14 +369,14 @@ IDLE: dict[str, tuple[Document, str]] = {
 
 @pytest.mark.parametrize(("document", "words"), IDLE.values(), ids=IDLE.keys())
 def test_what_it_takes_and_does_not_need_we_note(document: Document, words: str) -> None:
-    """As upstream's own guides have it: nothing that is set is lost."""
+    """Upstream's guides have such documents: nothing that is set is lost."""
     assert verdict(dump(document), "scheduler-0.7") == (True, "")
     assert check.check(document, "scheduler-0.7") == []
     assert any(words in note for note in check.notes(document, "scheduler-0.7"))
 
 
 def value(draw: st.DrawFn, param: t.Any, line: str) -> t.Any:
-    """A value for a parameter: mostly of the right kind, sometimes not."""
+    """A value for a parameter: mostly of the right type, sometimes not."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.sampled_from(["x", 1.5, -3, True, [], {}, 0]))
     if param.choices:
@@ -408,18 +408,18 @@ def parameters(draw: st.DrawFn, params: t.Iterable[t.Any], line: str) -> Documen
 
 @st.composite
 def documents(draw: st.DrawFn, line: str) -> Document:
-    """Documents of any types of a line, more or less right."""
+    """Documents with any types of a line, some of them valid."""
     types = [kind for kind in catalogue.types_of(line) if kind not in DIALS and "picker" not in kind and kind != "request-attribute-reporter"]
     scorers = [kind for kind in catalogue.types_of(line, "scorer") if kind not in DIALS]
     chosen = [draw(st.sampled_from(scorers)), *draw(st.lists(st.sampled_from(types), max_size=2)), draw(st.sampled_from(catalogue.types_of(line, "picker")))]
     plugins, references = [], []
     for kind in chosen:
-        found = catalogue.find_plugin(kind, line)
-        assert found is not None
-        given_parameters = parameters(draw, found.params, line) if found.params and draw(st.booleans()) else {}
+        plugin = catalogue.find_plugin(kind, line)
+        assert plugin is not None
+        given_parameters = parameters(draw, plugin.params, line) if plugin.params and draw(st.booleans()) else {}
         plugins.append({"type": kind, **({"parameters": given_parameters} if given_parameters else {})})
-        if {"scorer", "filter", "picker"} & set(found.roles):
-            references.append({"pluginRef": kind, **({"weight": draw(st.sampled_from([1, 0.5]))} if "scorer" in found.roles else {})})
+        if {"scorer", "filter", "picker"} & set(plugin.roles):
+            references.append({"pluginRef": kind, **({"weight": draw(st.sampled_from([1, 0.5]))} if "scorer" in plugin.roles else {})})
     document: Document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig", "plugins": plugins}
     if draw(st.booleans()):
         document["schedulingProfiles"] = [{"name": "default", "plugins": references}]
@@ -428,7 +428,7 @@ def documents(draw: st.DrawFn, line: str) -> Document:
 
 @pytest.mark.parametrize("line", BINARIES)
 def test_whatever_we_pass_it_takes(line: str) -> None:
-    """Random documents, always the same ones: no document that our rules let through may stop the endpoint picker."""
+    """Random documents, the same in each run: no document that our rules accept may stop the endpoint picker."""
     binary(line)
     passed: list[bool] = []
 

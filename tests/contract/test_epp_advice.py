@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every rule on every release line: what is advised is something that the line has."""
+"""Every rule on every release line: its advice names only what the line has."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.releas
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, Param
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
-from epp_cases import WRONG
-from epp_documents import RIGHT
+from epp_cases import INVALID
+from epp_documents import VALID
 from scorer_refusals import REFUSALS
 
-DOCUMENTS = [made for _line, made, *_rest in (*WRONG.values(), *RIGHT.values()) if isinstance(made, dict)]
+DOCUMENTS = [made for _line, made, *_rest in (*INVALID.values(), *VALID.values()) if isinstance(made, dict)]
 SERVERS = (
     {"engine": "vllm", "server_args": ["--block-size=8"], "server_env": {"PYTHONHASHSEED": "random"}},
     {"engine": "simulator", "server_args": ["--hash-seed=9", '--kv-events-config={"topic":"kv@a@m"}'], "server_env": {}},
@@ -47,9 +47,9 @@ def lacking(text: str, line: str) -> list[str]:
     """Plugin types, parameters, fields and gates in a text that the line does not have."""
     here = {*words(DOCUMENT, line), *LINE_FACTS[line].gates, *_VALUES}
     here.update(name for plugin in catalogue.PLUGINS if line in plugin.lines for name in words(plugin.params, line))
-    said = _ELSEWHERE.sub("", text)
-    return [name for name in _TYPE.findall(said) if name in TYPES and name not in catalogue.types_of(line)] + [
-        name for name in _CAMEL.findall(said) if name not in here
+    advice = _ELSEWHERE.sub("", text)
+    return [name for name in _TYPE.findall(advice) if name in TYPES and name not in catalogue.types_of(line)] + [
+        name for name in _CAMEL.findall(advice) if name not in here
     ]
 
 
@@ -83,7 +83,7 @@ def of_tables(line: str) -> t.Iterator[str]:
 def test_every_advice_names_only_what_the_line_has(line: str, source: t.Callable[[str], t.Iterator[str]]) -> None:
     given = set(source(line))
     assert len(given) > 5
-    assert {text: found for text in given if (found := lacking(text, line))} == {}
+    assert {text: missing for text in given if (missing := lacking(text, line))} == {}
 
 
 def test_what_a_line_lacks_is_found() -> None:
@@ -94,7 +94,7 @@ def test_what_a_line_lacks_is_found() -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_no_rule_judges_a_plugin_that_the_line_lacks(line: str) -> None:
-    """Its type is the problem, and the only one."""
+    """The type is the only problem."""
     for name in sorted(TYPES - set(catalogue.types_of(line))):
         made = {
             "apiVersion": LINE_FACTS[line].api_versions[0],

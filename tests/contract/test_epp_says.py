@@ -1,4 +1,4 @@
-"""What we read in the real endpoint picker's log: of every preset, that it loaded exactly this document; of a refused one, its own words."""
+"""Reads the real endpoint picker's log: for every preset, that it loaded exactly this document; for a refused document, its error."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
 PAIRS = [(line, name) for line in BINARIES for name, facts in PRESETS.items() if line in facts["lines"] and name != "precise_prefix"]
 
 
-def said(text: str, line: str, folder: Path) -> observed.LoadResult:
-    """The log of an endpoint picker that gets this configuration, read."""
+def load_result(text: str, line: str, folder: Path) -> observed.LoadResult:
+    """The load result in the log of an endpoint picker with this configuration."""
     (folder / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     flags = ["--pool-name=x", "--pool-namespace=default", "--tracing=false", "--metrics-port=0", "--zap-encoder=json"]
@@ -33,35 +33,35 @@ def said(text: str, line: str, folder: Path) -> observed.LoadResult:
 @pytest.mark.parametrize(("line", "preset"), PAIRS)
 def test_it_says_that_it_loaded_this_and_nothing_else(line: str, preset: str, tmp_path: Path) -> None:
     document = build({"preset": preset}, line, CONTEXT).document
-    words = said(build({"preset": preset}, line, CONTEXT).text, line, tmp_path)
-    assert words.loaded and words.summary is not None
-    assert observed.difference(words, document) == ""
+    result = load_result(build({"preset": preset}, line, CONTEXT).text, line, tmp_path)
+    assert result.loaded and result.summary is not None
+    assert observed.difference(result, document) == ""
     for other in ("queue", "round_robin"):
         if other != preset:
-            assert observed.difference(words, build({"preset": other}, line, CONTEXT).document)
+            assert observed.difference(result, build({"preset": other}, line, CONTEXT).document)
 
 
 @pytest.mark.parametrize("line", BINARIES)
 def test_parameters_and_weights_are_read(line: str, tmp_path: Path) -> None:
     block = {"scorers": {"queue": 0.5, "prefix": {"weight": 7, "auto_tune": False, "block_size_tokens": 64}}, "picker": "weighted_random"}
     built = build(block, line, CONTEXT)
-    words = said(built.text, line, tmp_path)
-    assert words.loaded and observed.difference(words, built.document) == ""
+    result = load_result(built.text, line, tmp_path)
+    assert result.loaded and observed.difference(result, built.document) == ""
     block["scorers"]["prefix"]["block_size_tokens"] = 32
-    assert "64" in observed.difference(words, build(block, line, CONTEXT).document)
+    assert "64" in observed.difference(result, build(block, line, CONTEXT).document)
 
 
 @pytest.mark.parametrize("line", BINARIES)
 def test_it_says_why_not(line: str, tmp_path: Path) -> None:
-    words = said(build({"preset": "queue"}, line, CONTEXT).text.replace("queue-scorer", "quue-scorer"), line, tmp_path)
-    assert not words.loaded and "'quue-scorer'" in words.error
-    words = said(build({"preset": "queue"}, "router-0.10", CONTEXT).text, line, tmp_path)
-    assert not words.loaded and "llm-d.ai/v1alpha1" in words.error
+    result = load_result(build({"preset": "queue"}, line, CONTEXT).text.replace("queue-scorer", "quue-scorer"), line, tmp_path)
+    assert not result.loaded and "'quue-scorer'" in result.error
+    result = load_result(build({"preset": "queue"}, "router-0.10", CONTEXT).text, line, tmp_path)
+    assert not result.loaded and "llm-d.ai/v1alpha1" in result.error
 
 
 @pytest.mark.parametrize("line", BINARIES)
 def test_it_says_that_it_sends_spans(line: str, tmp_path: Path) -> None:
-    """With what the plan tells it; without the variable it would print them to its log."""
+    """With the planned flags and variables; without the variable it would print spans to its log."""
     service = {"name": "a", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "queue"}}
     file = {"llm_d_release": line, "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]}
     picker = plan({**file, "llm_d_tracing": {"endpoint": "otel-collector.monitoring:4317"}})["services"][0]["scheduler"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the real ansible-builder makes of the execution environment, and the real ansible-navigator of its settings.
+"""The execution environment in the real ansible-builder, and its settings in the real ansible-navigator.
 
 The image itself runs in molecule/providers/live/test_job_pod.py.
 """
@@ -31,17 +31,17 @@ PINNED = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read
 
 @pytest.fixture(name="needed", scope="module")
 def _needed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What ansible-builder finds that the built collection and kubernetes.core need, of ours the lines alone."""
-    found = environment.needed(environment.with_others(tmp_path_factory.mktemp("collections")))
-    return {kind: [line.partition(" #")[0].strip() for line in given if line.endswith("llm_d.inference")] for kind, given in found.items()}
+    """The requirements of the built collection by ansible-builder, without those of kubernetes.core."""
+    requirements = environment.needed(environment.with_others(tmp_path_factory.mktemp("collections")))
+    return {kind: [line.partition(" #")[0].strip() for line in given if line.endswith("llm_d.inference")] for kind, given in requirements.items()}
 
 
 @pytest.fixture(name="step", scope="module")
 def _step(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The command of the Containerfile that installs Helm."""
     file = environment.context(tmp_path_factory.mktemp("builder") / "context") / "Containerfile"
-    (found,) = re.findall(r"^RUN ((?:.*\\\n)*.*helm(?:.*\\\n)*.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    return found.replace("\\\n", "")
+    (command,) = re.findall(r"^RUN ((?:.*\\\n)*.*helm(?:.*\\\n)*.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return command.replace("\\\n", "")
 
 
 def test_an_image_gets_what_the_modules_import_and_no_tools_of_the_tests(needed: dict[str, list[str]]) -> None:
@@ -49,15 +49,15 @@ def test_an_image_gets_what_the_modules_import_and_no_tools_of_the_tests(needed:
 
 
 def below(version: str) -> str:
-    """The version right below, such as 2.29.99 of 2.30.0."""
+    """The version right below, such as 2.29.99 for 2.30.0."""
     major, minor, patch = map(int, version.split("."))
     return f"{major}.{minor}.{patch - 1}" if patch else f"{major}.{minor - 1}.99" if minor else f"{major - 1}.99.99"
 
 
 def versions(conditions: str) -> set[str]:
     """The numbers in conditions such as `>=34.1.0,<36.0.0`, and those right below."""
-    found = set(re.findall(r"[0-9.]+", conditions))
-    return found | set(map(below, found))
+    numbers = set(re.findall(r"[0-9.]+", conditions))
+    return numbers | set(map(below, numbers))
 
 
 def test_no_image_gets_a_version_that_is_known_to_be_broken(needed: dict[str, list[str]]) -> None:
@@ -82,13 +82,13 @@ def test_the_definition_has_the_versions_that_are_tested_here() -> None:
     for name in ("ansible-core", "ansible-runner"):
         assert wanted[name.replace("-", "_")]["package_pip"] == f"{name}=={PINNED[name]}"
     collections = {each["name"]: each["version"] for each in wanted["galaxy"]["collections"]}
-    assert collections["llm_d.inference"] == ours["version"] and "awx.awx" in collections, "which writes the text of an approval"
+    assert collections["llm_d.inference"] == ours["version"] and "awx.awx" in collections, "it writes the text of an approval"
     requires = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["requires_ansible"]
     assert PINNED["ansible-core"] in SpecifierSet(requires)
 
 
 def helm(folder: Path, step: str, spoilt: bool = False) -> subprocess.CompletedProcess[str]:
-    """The step on an archive of this host, whose program goes into `folder`/bin."""
+    """Run the step with a local archive; the program goes into `folder`/bin."""
     (folder / "linux-amd64").mkdir()
     (folder / "linux-amd64/helm").write_text("the program", encoding="utf-8")
     (name,) = set(re.findall(r"helm-v[0-9.]+-linux-", step))
@@ -116,7 +116,7 @@ def test_a_helm_that_is_not_what_its_checksum_says_ends_the_build(step: str, tmp
 
 
 def test_a_checkout_can_be_put_into_the_image_as_the_readme_says(tmp_path: Path) -> None:
-    """The definition with the lines of the README in the place of its own."""
+    """The definition with the lines of the README."""
     (block,) = re.findall(r"```yaml\n(.*?)```", (environment.FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     given = yaml.safe_load(block)
     whole = environment.definition()
@@ -133,7 +133,7 @@ def test_a_checkout_can_be_put_into_the_image_as_the_readme_says(tmp_path: Path)
 
 @pytest.mark.rest
 def test_ansible_navigator_runs_a_playbook_with_the_settings_of_the_checkout(tmp_path: Path) -> None:
-    """Without an engine on this host, so without the image."""
+    """Without the image, since this host has no container engine."""
     settings: dict[str, t.Any] = yaml.safe_load((ROOT / "ansible-navigator.yml").read_text(encoding="utf-8"))["ansible-navigator"]
     tag = re.findall(r"--tag (\S+)", (environment.FOLDER / "README.md").read_text(encoding="utf-8"))
     assert tag == [settings["execution-environment"]["image"]]

@@ -1,4 +1,4 @@
-"""Listeners with ports, protocols, certificates and host names of the user's: the Gateway of every provider, by the real definition of its kind."""
+"""Listeners with ports, protocols, certificates and host names of the user: the Gateway of every provider passes the real CRD."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.targets import services as asked
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.targets import services as targets_of
 
 from . import definitions_of_others as others
 from .gateway_cases import file_of, objects
@@ -33,11 +33,11 @@ def made(provider: str) -> tuple[Facts, list[Facts]]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
-    planned, found = made(provider)
-    gateway = next(item for item in found if item["kind"] == "Gateway")
+    planned, rendered = made(provider)
+    gateway = next(item for item in rendered if item["kind"] == "Gateway")
     assert not others.problems(gateway)
     namespace = planned["gateway"]["namespace"]
-    told = [
+    listeners = [
         (
             each["name"],
             each["port"],
@@ -47,31 +47,31 @@ def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
         )
         for each in gateway["spec"]["listeners"]
     ]
-    assert told == [
+    assert listeners == [
         ("secure", 8443, "HTTPS", "*.example.com", [("wildcard-tls", namespace)]),
         ("plain", 8080, "HTTP", "chat.example.com", []),
         ("other", 8443, "HTTPS", "chat.example.org", [("org-tls", "certificates")]),
     ]
-    grants = [(item["metadata"]["namespace"], item["spec"]["to"]) for item in found if item["kind"] == "ReferenceGrant"]
+    grants = [(item["metadata"]["namespace"], item["spec"]["to"]) for item in rendered if item["kind"] == "ReferenceGrant"]
     assert ("certificates", [{"group": "", "kind": "Secret", "name": "org-tls"}]) in grants
     assert {(need["name"], need["namespace"]) for need in planned["preflight"]["named"]} == {("wildcard-tls", namespace), ("org-tls", "certificates")}
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_routes_bear_their_hosts_and_the_validation_asks_by_one_that_the_listener_takes(provider: str) -> None:
-    planned, found = made(provider)
-    routes = {item["metadata"]["name"].removesuffix(planned["gateway"]["routes_suffix"]): item for item in found if item["kind"] == "HTTPRoute"}
+    planned, rendered = made(provider)
+    routes = {item["metadata"]["name"].removesuffix(planned["gateway"]["routes_suffix"]): item for item in rendered if item["kind"] == "HTTPRoute"}
     assert not [problem for route in routes.values() for problem in others.problems(route)]
     assert {name: route["spec"]["hostnames"] for name, route in routes.items()} == {"llama": ["chat.example.com"], "sim": []}
-    assert {target["name"]: target["host_header"] for target in asked(planned)} == {"llama": "chat.example.com", "sim": "validation.example.com"}
+    assert {target["name"]: target["host_header"] for target in targets_of(planned)} == {"llama": "chat.example.com", "sim": "validation.example.com"}
 
 
 def test_the_definition_refuses_what_is_no_listener() -> None:
-    _planned, found = made("envoy_gateway")
-    gateway = next(item for item in found if item["kind"] == "Gateway")
-    for wrong in ({"port": 0}, {"hostname": "https://chat"}, {"hostnam": "chat.example.com"}):
-        listeners = [{**gateway["spec"]["listeners"][0], **wrong}]
-        assert others.problems({**gateway, "spec": {**gateway["spec"], "listeners": listeners}}), wrong
+    _planned, rendered = made("envoy_gateway")
+    gateway = next(item for item in rendered if item["kind"] == "Gateway")
+    for mistake in ({"port": 0}, {"hostname": "https://chat"}, {"hostnam": "chat.example.com"}):
+        listeners = [{**gateway["spec"]["listeners"][0], **mistake}]
+        assert others.problems({**gateway, "spec": {**gateway["spec"], "listeners": listeners}}), mistake
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -1,4 +1,4 @@
-"""Every provider's objects agree with each other, with the real definitions of their kinds, and their Envoy parts with the real Envoy."""
+"""Every provider's objects agree with each other and with the real definitions of their kinds; the real Envoy accepts their Envoy configuration."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def group(item: Facts) -> str:
     return item["apiVersion"].rpartition("/")[0]
 
 
-def find(found: list[Facts], kind: str, name: str, namespace: str | None = None) -> Facts:
-    """The one object of that kind and name."""
-    same = [item for item in found if item["kind"] == kind and item["metadata"]["name"] == name and namespace in (None, item["metadata"].get("namespace"))]
-    assert len(same) == 1, (kind, name, namespace, [(item["kind"], item["metadata"]) for item in found])
+def find(items: list[Facts], kind: str, name: str, namespace: str | None = None) -> Facts:
+    """The only object of a kind and a name."""
+    same = [item for item in items if item["kind"] == kind and item["metadata"]["name"] == name and namespace in (None, item["metadata"].get("namespace"))]
+    assert len(same) == 1, (kind, name, namespace, [(item["kind"], item["metadata"]) for item in items])
     return same[0]
 
 
-def of_kind(found: list[Facts], *kinds: str) -> list[Facts]:
-    return [item for item in found if item["kind"] in kinds]
+def of_kind(items: list[Facts], *kinds: str) -> list[Facts]:
+    return [item for item in items if item["kind"] in kinds]
 
 
-def granted(found: list[Facts], source: Facts, target_kind: str, name: str, namespace: str) -> bool:
-    """Whether some ReferenceGrant lets the source (group, kind, namespace) name a target in another namespace."""
-    for grant in of_kind(found, "ReferenceGrant"):
+def granted(items: list[Facts], source: Facts, target_kind: str, name: str, namespace: str) -> bool:
+    """Whether a ReferenceGrant lets the source (group, kind, namespace) refer to a target in another namespace."""
+    for grant in of_kind(items, "ReferenceGrant"):
         applies = grant["metadata"]["namespace"] == namespace and source in grant["spec"]["from"]
         if applies and any(to["kind"] == target_kind and to.get("name") in (None, name) for to in grant["spec"]["to"]):
             return True
@@ -50,39 +50,39 @@ def granted(found: list[Facts], source: Facts, target_kind: str, name: str, name
 
 
 def test_every_provider_has_a_case() -> None:
-    assert {gateway["provider"] for gateway, _more in {**CASES, **STANDALONE}.values()} == set(GATEWAY_PROVIDERS)
+    assert {gateway["provider"] for gateway, _variables in {**CASES, **STANDALONE}.values()} == set(GATEWAY_PROVIDERS)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_objects_pass_the_definitions_of_their_kinds(name: str) -> None:
-    _plan, found = case(name)
-    wrong = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in found if group(item) not in BUILT_IN}
-    assert not {what: why for what, why in wrong.items() if why}
+    _plan, items = case(name)
+    problems = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in items if group(item) not in BUILT_IN}
+    assert not {what: why for what, why in problems.items() if why}
 
 
 def test_the_schemas_refuse_what_is_wrong() -> None:
-    _plan, found = case("istio by hand")
+    _plan, items = case("istio by hand")
     for kind, change in (("DestinationRule", {"trafficPolic": {}}), ("EnvoyFilter", {"workloadSelecto": {}}), ("Gateway", {"gatewayClass": "x"})):
-        item = of_kind(found, kind)[0]
+        item = of_kind(items, kind)[0]
         assert others.problems({**item, "spec": {**item["spec"], **change}})
-    _plan, found = case("gke")
-    item = of_kind(found, "HealthCheckPolicy")[0]
+    _plan, items = case("gke")
+    item = of_kind(items, "HealthCheckPolicy")[0]
     assert others.problems({**item, "spec": {"default": {}}})
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_two_objects_are_one_and_all_bear_our_labels(name: str) -> None:
-    planned, found = case(name)
-    keys = [(item["apiVersion"], item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in found]
+    planned, items = case(name)
+    keys = [(item["apiVersion"], item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in items]
     assert len(set(keys)) == len(keys)
-    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found)
+    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in items)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_routes_lead_from_the_gateway_to_what_is_there(name: str) -> None:
-    planned, found = case(name)
+    planned, items = case(name)
     gateway = planned["gateway"]
-    routes = of_kind(found, "HTTPRoute")
+    routes = of_kind(items, "HTTPRoute")
     assert len(routes) == sum(len(service["routes"]) for service in planned["services"])
     for route in routes:
         home = route["metadata"]["namespace"]
@@ -90,60 +90,60 @@ def test_routes_lead_from_the_gateway_to_what_is_there(name: str) -> None:
         parent = route["spec"]["parentRefs"][0]
         assert (parent["name"], parent["namespace"]) == (gateway["name"], gateway["namespace"])
         for backend in (each for rule in route["spec"]["rules"] for each in rule["backendRefs"]):
-            target = find(found, backend["kind"], backend["name"], backend.get("namespace", home))
+            target = find(items, backend["kind"], backend["name"], backend.get("namespace", home))
             assert group(target) == backend["group"]
             if backend.get("namespace", home) != home:
                 source = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": home}
-                assert granted(found, source, backend["kind"], backend["name"], backend["namespace"])
+                assert granted(items, source, backend["kind"], backend["name"], backend["namespace"])
     if gateway["create"]:
-        made = find(found, "Gateway", gateway["name"], gateway["namespace"])
+        made = find(items, "Gateway", gateway["name"], gateway["namespace"])
         for listener in made["spec"]["listeners"]:
             allowed = listener["allowedRoutes"]["namespaces"]
             home = gateway["routes_namespace"]
             assert allowed["from"] == "Same" if home == gateway["namespace"] else allowed["selector"]["matchLabels"]["kubernetes.io/metadata.name"] == home
             for secret in listener.get("tls", {}).get("certificateRefs", []):
                 source = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": gateway["namespace"]}
-                assert secret["namespace"] == gateway["namespace"] or granted(found, source, "Secret", secret["name"], secret["namespace"])
+                assert secret["namespace"] == gateway["namespace"] or granted(items, source, "Secret", secret["name"], secret["namespace"])
         parameters = made["spec"].get("infrastructure", {}).get("parametersRef")
         if parameters:
-            assert group(find(found, parameters["kind"], parameters["name"], gateway["namespace"])) == parameters["group"]
+            assert group(find(items, parameters["kind"], parameters["name"], gateway["namespace"])) == parameters["group"]
     else:
-        assert not of_kind(found, "Gateway", "GatewayClass")
+        assert not of_kind(items, "Gateway", "GatewayClass")
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway", "istio", "agentgateway"])
 def test_the_gateway_has_the_name_and_the_class_of_the_file(provider: str) -> None:
     planned = plan(file_of({"provider": provider, "name": "entrance", "class_name": "outside"}, {}))
-    found = objects(planned)
-    (gateway,), (made,) = of_kind(found, "Gateway"), of_kind(found, "GatewayClass")
+    items = objects(planned)
+    (gateway,), (made,) = of_kind(items, "Gateway"), of_kind(items, "GatewayClass")
     assert (gateway["metadata"]["name"], gateway["spec"]["gatewayClassName"]) == ("entrance", "outside")
     assert (made["metadata"]["name"], made["spec"]["controllerName"]) == ("outside", GATEWAY_PROVIDERS[provider]["controller_name"])
-    assert {route["spec"]["parentRefs"][0]["name"] for route in of_kind(found, "HTTPRoute")} == {"entrance"}
+    assert {route["spec"]["parentRefs"][0]["name"] for route in of_kind(items, "HTTPRoute")} == {"entrance"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_pools_name_their_endpoint_picker_and_it_reads_them(name: str) -> None:
-    planned, found = case(name)
+    planned, items = case(name)
     for service in planned["services"]:
-        pool, picker = find(found, "InferencePool", service["name"]), service["scheduler"]
+        pool, picker = find(items, "InferencePool", service["name"]), service["scheduler"]
         assert pool["apiVersion"] == service["pool"]["api_version"]
         spec = pool["spec"]
         reference = spec.get("endpointPickerRef") or spec["extensionRef"]
         port = reference["port"]["number"] if "port" in reference else reference["portNumber"]
-        assert port in [each["port"] for each in find(found, "Service", reference["name"])["spec"]["ports"]]
+        assert port in [each["port"] for each in find(items, "Service", reference["name"])["spec"]["ports"]]
         assert reference["failureMode"] in planned["gateway"]["failure_modes"]
         selector = spec["selector"].get("matchLabels", spec["selector"])
-        assert selector.items() <= find(found, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
+        assert selector.items() <= find(items, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
         assert f"--pool-group={group(pool)}" in picker["args"]
         assert [group(pool)] in [rule["apiGroups"] for rule in picker["rules"] if rule["resources"] == ["inferencepools"]]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_both_ends_speak_tls_or_neither(name: str) -> None:
-    planned, found = case(name)
+    planned, items = case(name)
     for service in planned["services"]:
         secure = "--secure-serving=true" in service["scheduler"]["args"]
-        rules = [rule for rule in of_kind(found, "DestinationRule") if rule["spec"]["host"].startswith(f"{service['scheduler']['name']}.")]
+        rules = [rule for rule in of_kind(items, "DestinationRule") if rule["spec"]["host"].startswith(f"{service['scheduler']['name']}.")]
         if planned["gateway"]["provider"] in ("istio", "openshift"):
             assert [rule["spec"]["trafficPolicy"]["tls"]["mode"] for rule in rules] == (["SIMPLE"] if secure else [])
         else:
@@ -151,20 +151,20 @@ def test_both_ends_speak_tls_or_neither(name: str) -> None:
 
 
 def test_google_gets_its_policies_and_no_timeouts() -> None:
-    _plan, found = case("gke")
-    assert not any("timeouts" in rule for route in of_kind(found, "HTTPRoute") for rule in route["spec"]["rules"])
-    assert not of_kind(found, "GatewayClass"), "Google's own"
+    _plan, items = case("gke")
+    assert not any("timeouts" in rule for route in of_kind(items, "HTTPRoute") for rule in route["spec"]["rules"])
+    assert not of_kind(items, "GatewayClass"), "Google's own"
     for kind in ("HealthCheckPolicy", "GCPBackendPolicy"):
-        for policy in of_kind(found, kind):
+        for policy in of_kind(items, kind):
             target = policy["spec"]["targetRef"]
-            assert group(find(found, target["kind"], target["name"])) == target["group"]
-    assert [policy["spec"]["default"]["timeoutSec"] for policy in of_kind(found, "GCPBackendPolicy")] == [300, 90]
+            assert group(find(items, target["kind"], target["name"])) == target["group"]
+    assert [policy["spec"]["default"]["timeoutSec"] for policy in of_kind(items, "GCPBackendPolicy")] == [300, 90]
 
 
 def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> None:
     for name, termination in (("openshift", "edge"), ("openshift https", "passthrough")):
-        planned, found = case(name)
-        route = of_kind(found, "Route")[0]
+        planned, items = case(name)
+        route = of_kind(items, "Route")[0]
         assert route["spec"]["to"]["name"] == f"{planned['gateway']['name']}-openshift-default"
         assert route["spec"]["port"]["targetPort"] in [listener["name"] for listener in planned["gateway"]["listeners"]]
         assert route["spec"]["tls"]["termination"] == termination
@@ -180,9 +180,9 @@ def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> 
     ],
 )
 def test_kgateways_proxies_come_from_where_the_file_says_and_are_listed(name: str, kind: str, path: tuple[str, ...], image: str) -> None:
-    planned, found = case(name)
-    made = of_kind(found, kind)[0]
-    assert made["metadata"]["name"] == of_kind(found, "Gateway")[0]["spec"]["infrastructure"]["parametersRef"]["name"]
+    planned, items = case(name)
+    made = of_kind(items, kind)[0]
+    assert made["metadata"]["name"] == of_kind(items, "Gateway")[0]["spec"]["infrastructure"]["parametersRef"]["name"]
     parts = made["spec"]
     for key in path:
         parts = parts[key]
@@ -190,7 +190,7 @@ def test_kgateways_proxies_come_from_where_the_file_says_and_are_listed(name: st
 
 
 def test_a_proxy_is_given_what_opens_the_registry() -> None:
-    """The schema of the overlay lets everything pass: its shape is that of a Deployment's."""
+    """The schema of the overlay accepts everything, so the test checks that it has the shape of a Deployment."""
     parameters = of_kind(case("agentgateway with credentials")[1], "AgentgatewayParameters")[0]["spec"]
     assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
     proxy = of_kind(case("envoy_gateway with credentials")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]["patch"]["value"]
@@ -204,15 +204,15 @@ def test_a_proxy_is_given_what_opens_the_registry() -> None:
 
 @pytest.mark.parametrize("name", ["istio by hand", "istio by hand, apart"])
 def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
-    planned, found = case(name)
+    planned, items = case(name)
     for service in planned["services"]:
-        filters = [item for item in of_kind(found, "EnvoyFilter") if service["gateway"]["filter"]["name"] == item["metadata"]["name"]]
+        filters = [item for item in of_kind(items, "EnvoyFilter") if service["gateway"]["filter"]["name"] == item["metadata"]["name"]]
         spec = filters[0]["spec"]
         assert filters[0]["metadata"]["namespace"] == planned["gateway"]["namespace"]
         assert spec["workloadSelector"]["labels"] == {"gateway.networking.k8s.io/gateway-name": planned["gateway"]["name"]}
         insert, enable, obey = (patch["patch"]["value"] for patch in spec["configPatches"])
         assert insert["disabled"] is True and list(enable["typed_per_filter_config"]) == [insert["name"]]
-        route = find(found, "HTTPRoute", service["route"]["name"])
+        route = find(items, "HTTPRoute", service["route"]["name"])
         matched = [patch["match"] for patch in spec["configPatches"]]
         assert matched[1]["routeConfiguration"]["vhost"]["route"]["name"] == f"{route['metadata']['namespace']}.{route['metadata']['name']}.0"
         backend = route["spec"]["rules"][0]["backendRefs"][0]
@@ -228,28 +228,28 @@ def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
 
 
 def envoy() -> str:
-    found = next((path for path in ENVOYS if path and Path(path).is_file()), None)
-    if not found:
+    program = next((path for path in ENVOYS if path and Path(path).is_file()), None)
+    if not program:
         pytest.skip("no Envoy: bring up the local cluster, or set LLM_D_ENVOY")
-    return found
+    return program
 
 
 def validated(configuration: Facts, folder: Path) -> None:
-    """The real Envoy takes a configuration."""
+    """Check that the real Envoy accepts a configuration."""
     (folder / "envoy.yaml").write_text(json.dumps(configuration), encoding="utf-8")
     done = subprocess.run([envoy(), "--mode", "validate", "-c", str(folder / "envoy.yaml")], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
 
 
 def test_envoy_takes_the_patches_of_the_manual_path(tmp_path: Path) -> None:
-    """Put where Istio would put them: the filters before the router, the switch on the route, the policy into the cluster."""
-    planned, found = case("istio by hand")
+    """Inserted as Istio does: the filters before the router, the override on the route, the policy into the cluster."""
+    planned, items = case("istio by hand")
     configuration = yaml.safe_load(case("standalone")[0]["services"][0]["scheduler"]["proxy"]["config"])
     static = configuration["static_resources"]
     manager = static["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
     router, clusters = manager["http_filters"][-1], [each for each in static["clusters"] if each["name"] == "admin"]
     manager["http_filters"], routes = [], []
-    for item in of_kind(found, "EnvoyFilter"):
+    for item in of_kind(items, "EnvoyFilter"):
         insert, enable, obey = (patch["patch"]["value"] for patch in item["spec"]["configPatches"])
         name = item["metadata"]["name"]
         manager["http_filters"].append(insert)
@@ -270,47 +270,47 @@ def test_envoy_takes_the_standalone_configuration(name: str, tmp_path: Path) -> 
     validated(yaml.safe_load(proxy["config"]), tmp_path)
 
 
-@pytest.mark.parametrize(("name", "more"), [("standalone", {"inference-extension"}), ("standalone without pools", set())])
-def test_a_standalone_picker_needs_no_gateway_api(name: str, more: set[str]) -> None:
-    planned, found = case(name)
-    assert {group(item) for item in found} - BUILT_IN == ({"inference.networking.k8s.io"} if more else set())
-    assert {bundle["name"] for bundle in planned["prerequisites"]["crds"]} == more and [each["name"] for each in planned["prerequisites"]["namespaces"]] == [
+@pytest.mark.parametrize(("name", "bundles"), [("standalone", {"inference-extension"}), ("standalone without pools", set())])
+def test_a_standalone_picker_needs_no_gateway_api(name: str, bundles: set[str]) -> None:
+    planned, items = case(name)
+    assert {group(item) for item in items} - BUILT_IN == ({"inference.networking.k8s.io"} if bundles else set())
+    assert {bundle["name"] for bundle in planned["prerequisites"]["crds"]} == bundles and [each["name"] for each in planned["prerequisites"]["namespaces"]] == [
         "llm-d"
     ]
     for service in planned["services"]:
         picker = service["scheduler"]
-        pod = find(found, "Deployment", picker["name"])["spec"]["template"]
-        proxy = find(found, "Service", f"{service['name']}-gateway")
+        pod = find(items, "Deployment", picker["name"])["spec"]["template"]
+        proxy = find(items, "Service", f"{service['name']}-gateway")
         assert proxy["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
         container = pod["spec"]["initContainers"][-1]
         assert proxy["spec"]["ports"][0]["targetPort"] in [port["containerPort"] for port in container["ports"]]
-        assert list(find(found, "ConfigMap", f"{service['name']}-gateway")["data"]) == [picker["proxy"]["config_key"]]
+        assert list(find(items, "ConfigMap", f"{service['name']}-gateway")["data"]) == [picker["proxy"]["config_key"]]
         assert container["args"][1] == f"{container['volumeMounts'][0]['mountPath']}/{picker['proxy']['config_key']}"
-        if more:
+        if bundles:
             assert f"--pool-name={service['name']}" in picker["args"] and not [argument for argument in picker["args"] if "--endpoint-" in argument]
             continue
         given = next(argument for argument in picker["args"] if argument.startswith("--endpoint-selector="))
         selector = dict(pair.split("=", 1) for pair in given.split("=", 1)[1].split(","))
-        assert selector.items() <= find(found, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
+        assert selector.items() <= find(items, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
         assert not [argument for argument in picker["args"] if argument.startswith("--pool-name=")]
 
 
 def test_proxies_that_resolve_a_name_get_the_addresses_of_the_endpoint_pickers_pods() -> None:
-    """Their connections would stay with the pod that the one address of a Service has led to, also when another takes its place."""
-    planned, found = case("envoy_ai_gateway")
+    """With the single address of a Service, their connections would stay with one pod, even when another replaces it."""
+    planned, items = case("envoy_ai_gateway")
     for service in planned["services"]:
-        named = find(found, "InferencePool", service["name"])["spec"]["endpointPickerRef"]
-        picker = find(found, "Service", named["name"])["spec"]
+        named = find(items, "InferencePool", service["name"])["spec"]["endpointPickerRef"]
+        picker = find(items, "Service", named["name"])["spec"]
         assert picker["clusterIP"] == "None" and picker["selector"] == service["scheduler"]["selector"]
         ports = [
-            port["containerPort"] for port in find(found, "Deployment", service["scheduler"]["name"])["spec"]["template"]["spec"]["containers"][0]["ports"]
+            port["containerPort"] for port in find(items, "Deployment", service["scheduler"]["name"])["spec"]["template"]["spec"]["containers"][0]["ports"]
         ]
-        assert named["port"]["number"] in ports, "there is nothing between that translates a port"
+        assert named["port"]["number"] in ports, "nothing in between translates a port"
 
 
 @pytest.mark.parametrize("before", ALL)
 def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: str) -> None:
-    """Every object of one provider that the next has not is a leftover of the next, if both stand in the same namespaces."""
+    """Every object of one provider that the next one lacks is pruned, if both use the same namespaces."""
     apart = "apart" in before
     old_plan, old = case(before)
     for after in ALL:
@@ -321,7 +321,7 @@ def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: st
             continue
         keys = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new}
         gone = {(kind, place or None, name, version.rpartition("/")[0]) for version, kind, place, name in pruned(old, new_plan, old_plan)}
-        assert not keys & gone, "what is needed is no leftover"
+        assert not keys & gone, "no needed object is pruned"
         if new_plan["gateway"]["provider"] == old_plan["gateway"]["provider"]:
             continue
         for item in old:

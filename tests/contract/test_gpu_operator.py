@@ -1,4 +1,4 @@
-"""The GPU operator's objects pass the real definitions of OLM, and fit together."""
+"""The GPU operator's objects pass the real definitions of OLM, and agree with each other."""
 
 from __future__ import annotations
 
@@ -39,42 +39,42 @@ def made(user: Facts) -> tuple[Facts, list[Facts]]:
 
 
 def test_olm_takes_the_subscriptions() -> None:
-    planned, found = made(OLM)
-    olm = [item for item in found if item["apiVersion"].startswith("operators.coreos.com/")]
+    planned, items = made(OLM)
+    olm = [item for item in items if item["apiVersion"].startswith("operators.coreos.com/")]
     assert len(olm) == 4 and not [problem for item in olm for problem in others.problems(item)]
-    namespaces = {item["metadata"]["name"] for item in found if item["kind"] == "Namespace"}
+    namespaces = {item["metadata"]["name"] for item in items if item["kind"] == "Namespace"}
     assert {item["metadata"]["namespace"] for item in olm} == namespaces == {"openshift-nfd", "nvidia-gpu-operator"}
-    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found)
+    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in items)
 
 
 def test_what_the_operators_read_passes_what_is_known_of_their_definitions() -> None:
-    found = [item for item in made(OLM)[1] if item["kind"] in ("ClusterPolicy", "NodeFeatureDiscovery")]
-    assert len(found) == 2 and not [problem for item in found for problem in others.problems(item)]
+    items = [item for item in made(OLM)[1] if item["kind"] in ("ClusterPolicy", "NodeFeatureDiscovery")]
+    assert len(items) == 2 and not [problem for item in items for problem in others.problems(item)]
 
 
 def test_the_gaudi_operator_gets_its_subscription_and_its_policy() -> None:
-    planned, found = made(GAUDI)
-    assert [item["kind"] for item in found] == ["Namespace", "OperatorGroup", "Subscription", "ClusterPolicy"]
-    assert not [problem for item in found[1:] for problem in others.problems(item)]
-    ready, policy = planned["gpus"]["ready"], found[3]
+    planned, items = made(GAUDI)
+    assert [item["kind"] for item in items] == ["Namespace", "OperatorGroup", "Subscription", "ClusterPolicy"]
+    assert not [problem for item in items[1:] for problem in others.problems(item)]
+    ready, policy = planned["gpus"]["ready"], items[3]
     assert (policy["apiVersion"], policy["kind"], policy["metadata"]["name"]) == (ready["api_version"], ready["kind"], ready["name"]), "it is waited for"
-    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found), "so that it is removed again"
+    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in items), "removal finds them by the labels"
     assert made({**GAUDI, "llm_d_gpus": {**GAUDI["llm_d_gpus"], "install": False}})[1] == []
 
 
 def test_amds_operator_gets_its_subscription_and_the_device_config_that_is_waited_for() -> None:
-    planned, found = made({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "amd"}})
-    assert [item["kind"] for item in found] == ["Namespace", "OperatorGroup", "Subscription", "DeviceConfig"]
-    assert not [problem for item in found[1:] for problem in others.problems(item)]
-    ready, config = planned["gpus"]["ready"], found[3]
+    planned, items = made({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "amd"}})
+    assert [item["kind"] for item in items] == ["Namespace", "OperatorGroup", "Subscription", "DeviceConfig"]
+    assert not [problem for item in items[1:] for problem in others.problems(item)]
+    ready, config = planned["gpus"]["ready"], items[3]
     assert ready == {"api_version": config["apiVersion"], "kind": config["kind"], **{key: config["metadata"][key] for key in ("name", "namespace")}}
-    assert planned["preflight"]["gpu_operator"]["kind"] == "DeviceConfig", "one of someone else's is found before anything is touched"
+    assert planned["preflight"]["gpu_operator"]["kind"] == "DeviceConfig", "preflight checks for a foreign one"
 
 
 def test_the_policy_names_configurations_that_are_there() -> None:
-    _planned, found = made(OLM)
-    configs = {item["metadata"]["name"]: item["data"] for item in found if item["kind"] == "ConfigMap"}
-    spec = next(item for item in found if item["kind"] == "ClusterPolicy")["spec"]
+    _planned, items = made(OLM)
+    configs = {item["metadata"]["name"]: item["data"] for item in items if item["kind"] == "ConfigMap"}
+    spec = next(item for item in items if item["kind"] == "ClusterPolicy")["spec"]
     assert spec["devicePlugin"]["config"]["default"] in configs[spec["devicePlugin"]["config"]["name"]]
     assert list(configs[spec["migManager"]["config"]["name"]]) == ["config.yaml"]
 
@@ -94,6 +94,6 @@ def test_what_was_made_for_other_sharing_is_unwanted_by_name_and_place() -> None
         return {(item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"]["namespace"]) for item in items}
 
     before = keys([item for item in made(shared)[1] if item["kind"] == "ConfigMap"])
-    planned, found = made(whole)
-    assert len(before) == 2 and keys(planned["gpus"]["prune"]) == before and not [item for item in found if item["kind"] == "ConfigMap"]
+    planned, items = made(whole)
+    assert len(before) == 2 and keys(planned["gpus"]["prune"]) == before and not [item for item in items if item["kind"] == "ConfigMap"]
     assert made(shared)[0]["gpus"]["prune"] == []

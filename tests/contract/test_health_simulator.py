@@ -1,4 +1,4 @@
-"""The health modules, and vllm_adapters, against the real simulator: every level, several replicas, and the failures that it can be told to make.
+"""The health modules, and vllm_adapters, against the real simulator: every level, several replicas, and the failures that it can inject.
 
 The binary is that of the local cluster's cache, or of the folder LLM_D_BINARIES.
 """
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: b
 
 @contextlib.contextmanager
 def simulator(*arguments: str) -> t.Iterator[str]:
-    """A simulator at work; gives its URL."""
+    """A running simulator; yields its URL."""
     port = port_for_a_program()
     command = [str(SIMULATOR), "--model=acme/tiny", f"--port={port}", "--max-model-len=2048", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -36,7 +36,7 @@ def simulator(*arguments: str) -> t.Iterator[str]:
 
 @pytest.fixture(name="run")
 def run_module(capsys):
-    """Runs a module with options; gives its result."""
+    """A function that runs a module with options and returns its result."""
 
     def run(module, **options):
         with patch_module_args(options), pytest.raises(SystemExit):
@@ -48,11 +48,11 @@ def run_module(capsys):
 
 def test_every_level_of_a_simulator_that_starts(run):
     with simulator() as url:
-        found = run(
+        result = run(
             vllm_health, url=url, model="acme/tiny", min_model_len=2048, level="metrics", apis=["completions", "chat_completions"], timeout=30, interval=0.2
         )
-    assert found["healthy"] is True, found
-    assert [check["name"] for check in found["checks"]] == [
+    assert result["healthy"] is True, result
+    assert [check["name"] for check in result["checks"]] == [
         "health",
         "models",
         "completions",
@@ -61,14 +61,14 @@ def test_every_level_of_a_simulator_that_starts(run):
         "chat_completions_streamed",
         "metrics",
     ]
-    assert found["engine"] == "simulator" and found["version"] is None
-    assert found["metrics"]["block_size"]["value"] == 16 and found["servers"][0]["notes"] == []
+    assert result["engine"] == "simulator" and result["version"] is None
+    assert result["metrics"]["block_size"]["value"] == 16 and result["servers"][0]["notes"] == []
 
 
 def test_a_simulator_that_loads_is_waited_for(run):
     with simulator("--startup-duration=2s") as url:
-        found = run(vllm_health, url=url, engine="simulator", timeout=30, interval=0.2)
-    assert found["healthy"] is True and found["waited"] > 1.5 and found["looks"] > 3
+        result = run(vllm_health, url=url, engine="simulator", timeout=30, interval=0.2)
+    assert result["healthy"] is True and result["waited"] > 1.5 and result["looks"] > 3
 
 
 @pytest.mark.parametrize(
@@ -85,26 +85,26 @@ def test_failures_that_it_makes_on_purpose(run, kind, status, remedy):
         assert run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)["healthy"] is True
     with simulator("--failure-injection-rate=100", f"--failure-types={kind}") as url:
         run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)
-        found = run(vllm_health_info, url=url, retries=0)
-    assert found["healthy"] is False and found["level"] == "ready"
-    assert status in found["checks"][-1]["evidence"] and remedy in found["checks"][-1]["remedy"]
+        result = run(vllm_health_info, url=url, retries=0)
+    assert result["healthy"] is False and result["level"] == "ready"
+    assert status in result["checks"][-1]["evidence"] and remedy in result["checks"][-1]["remedy"]
 
 
 def test_replicas_that_differ(run):
     with simulator() as one, simulator("--block-size=64", "--enable-kvcache=false") as two:
         for url in (one, two):
             run(vllm_health, url=url, level="alive", timeout=30, interval=0.2)
-        found = run(vllm_health_info, urls=[one, two], level="metrics")
-    assert [entry["healthy"] for entry in found["servers"]] == [True, True] and found["healthy"] is False
-    assert "mixed_block_size" in {entry["code"] for entry in found["findings"]}
+        result = run(vllm_health_info, urls=[one, two], level="metrics")
+    assert [entry["healthy"] for entry in result["servers"]] == [True, True] and result["healthy"] is False
+    assert "mixed_block_size" in {entry["code"] for entry in result["findings"]}
 
 
 def test_https_with_a_certificate_of_its_own(run):
     with simulator("--self-signed-certs") as url:
         url = url.replace("http:", "https:")
         assert run(vllm_health, url=url, validate_certs=False, timeout=30, interval=0.2)["healthy"] is True
-        found = run(vllm_health_info, url=url)
-    assert found["checks"][0]["kind"] == "tls_untrusted" and "ca_path" in found["checks"][0]["remedy"]
+        result = run(vllm_health_info, url=url)
+    assert result["checks"][0]["kind"] == "tls_untrusted" and "ca_path" in result["checks"][0]["remedy"]
 
 
 def test_adapters_come_and_go_while_it_runs(run):

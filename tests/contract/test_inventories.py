@@ -1,4 +1,4 @@
-"""Every inventory can be planned; its images are all behind the user's registry and are listed; its objects pass the definitions of their kinds."""
+"""Every inventory can be planned; all its images use the user's registry and are listed; its objects pass the definitions of their kinds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_inventories_of_the_readme_are_there() -> None:
 
 
 def test_the_objects_are_those_of_every_template_that_a_role_applies() -> None:
-    """What role_facts renders, and no more: `prune` is what the roles delete, `prompts` are Secrets, the local cluster's templates are files."""
+    """The templates that role_facts renders: `prune` is for deletion, `prompts` are Secrets, the local cluster's templates are files."""
     text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("roles/*/tasks/main.yml"))
     applied = {name for name in re.findall(r": ([\w.]+\.yml\.j2)$", text, re.MULTILINE) if not name.startswith("prune")}
     assert applied - {"prompts.yml.j2"} == {template.rpartition("/")[2] for template in TEMPLATES}
@@ -52,19 +52,19 @@ def test_the_objects_are_those_of_every_template_that_a_role_applies() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_inventory_is_planned_and_its_objects_are_right(name: str) -> None:
-    planned, found = case(name)
-    assert planned["services"] and found
-    wrong = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in found if group_of(item) not in BUILT_IN}
-    assert not {what: why for what, why in wrong.items() if why}
+    planned, items = case(name)
+    assert planned["services"] and items
+    problems = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in items if group_of(item) not in BUILT_IN}
+    assert not {what: why for what, why in problems.items() if why}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_image_is_upstreams_and_listed(name: str) -> None:
-    planned, found = case(name)
+    planned, items = case(name)
     listed = needed(planned)
-    used = set(images_in(found))
+    used = set(images_in(items))
     assert used <= set(listed["images"])
-    # Images of the local cluster alone come from no upstream.
+    # Images that only the local cluster has are not upstream's.
     assert listed["images"] == listed["sources"] and {
         repository_of(image) for image in listed["images"] if not image.startswith("docker.io/llm-d-local/")
     } <= set(IMAGES)

@@ -1,4 +1,4 @@
-"""Groups of servers pass the real definition of LeaderWorkerSet, whose module has what our table says; the scripts that start them do what they shall."""
+"""Groups of servers pass the real definition of LeaderWorkerSet, whose module agrees with our table; the scripts that start them call the right commands."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from . import definitions_of_others as others
 from .gateway_cases import objects
 
 Facts = dict[str, t.Any]
-# The newest that the Go module index has. The tested version beside it has one CRD more.
+# The newest in the Go module index. The tested version has one CRD more.
 VERSION = "0.9.0"
 MODULE = f"sigs.k8s.io/lws@v{VERSION}"
 
 
-def file_of(way: str, **more: t.Any) -> Facts:
+def file_of(way: str, **variables: t.Any) -> Facts:
     service = {
         "name": "big",
         "model": {"uri": "hf://org/big", "token_secret": "hf"},
@@ -35,7 +35,7 @@ def file_of(way: str, **more: t.Any) -> Facts:
         "labels": {"team": "a"},
     }
     charts = {"envoy_gateway": "/c/eg", "leader_worker_set": "/c/lws"}
-    return {"llm_d_leader_worker_set": {"version": VERSION}, "llm_d_charts": charts, "llm_d_model_services": [service], **more}
+    return {"llm_d_leader_worker_set": {"version": VERSION}, "llm_d_charts": charts, "llm_d_model_services": [service], **variables}
 
 
 def group_of(way: str) -> Facts:
@@ -49,9 +49,9 @@ def container(way: str, part: str) -> Facts:
 @pytest.mark.parametrize("way", ["pipeline", "expert"])
 def test_groups_pass_the_definition(way: str) -> None:
     assert not others.problems(group_of(way))
-    wrong = group_of(way)
-    wrong["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["argz"] = []
-    assert others.problems(wrong), "the definition knows the pods too"
+    mistake = group_of(way)
+    mistake["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["argz"] = []
+    assert others.problems(mistake), "the definition validates the pods too"
 
 
 def test_a_group_of_simulators_passes_the_definition_and_is_started_by_its_image() -> None:
@@ -99,12 +99,12 @@ def test_a_newer_controller_gets_the_crd_that_it_needs_besides() -> None:
 def test_the_chart_knows_our_values_and_makes_the_controller_that_is_waited_for() -> None:
     planned = plan(file_of("expert", llm_d_image_registry="mirror/x", llm_d_image_pull_secrets=["pull"]))["prerequisites"]["leader_worker_set"]
     chart = others.folder(MODULE) / "charts" / LEADER_WORKER_SET["chart"]
-    known = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
+    defaults = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
     values = planned["chart"]["values"]
-    assert set(values) <= set(known) and set(values["image"]["manager"]) <= set(known["image"]["manager"])
+    assert set(values) <= set(defaults) and set(values["image"]["manager"]) <= set(defaults["image"]["manager"])
     assert values["image"]["manager"]["repository"] == "mirror/x/lws/lws" and values["imagePullSecrets"] == [{"name": "pull"}]
     made = (chart / "templates/manager/deployment.yaml").read_text(encoding="utf-8")
-    # A release that is called like the chart gives its name to all it makes.
+    # The objects of a release with the name of the chart have that name.
     assert LEADER_WORKER_SET["release_name"] == yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))["name"]
     assert planned["controller"]["name"] == LEADER_WORKER_SET["release_name"] + "-controller-manager"
     assert 'name: {{ include "lws.fullname" . }}-controller-manager' in made
@@ -120,17 +120,17 @@ def test_a_mirror_is_told_of_all_of_it() -> None:
 
 
 def started(part: Facts, folder: Path, **env: str) -> list[list[str]]:
-    """What a container's command calls, in order, with stand-ins for vllm and ray that write down how they were called. As Kubernetes would run it."""
+    """The calls of a container's command, in order, run as by Kubernetes, with stand-ins for vllm and ray that record their arguments."""
     log = folder / "calls"
     write = '/usr/bin/env python3 -c "import json, sys; print(json.dumps(sys.argv[1:]))"'
     for name, script in (("vllm", "exit 0"), ("ray", '[ "$1" != health-check ] || [ $(grep -c health-check $CALLS) -ge 2 ]'), ("sleep", "exit 0")):
         (folder / name).write_text(f'#!/bin/bash\n{write} {name} "$@" >> $CALLS\n{script}\n', encoding="utf-8")
         (folder / name).chmod(0o755)
-    known = {"POD_IP": "10.0.0.7", "LWS_LEADER_ADDRESS": "big-decode-0.big-decode.llm-d", **env}
+    variables = {"POD_IP": "10.0.0.7", "LWS_LEADER_ADDRESS": "big-decode-0.big-decode.llm-d", **env}
     words = [*part["command"], *part["args"]]
-    for name, value in known.items():
+    for name, value in variables.items():
         words = [word.replace(f"$({name})", value) for word in words]
-    subprocess.run(words, check=True, env={"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(log), **known}, timeout=60)
+    subprocess.run(words, check=True, env={"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(log), **variables}, timeout=60)
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
 
@@ -155,15 +155,15 @@ def test_a_worker_of_a_pipeline_joins_once_the_leader_answers(tmp_path: Path) ->
 def test_every_rank_of_experts_is_started_once(tmp_path: Path) -> None:
     leader = started(container("expert", "leader"), tmp_path)[0]
     assert leader[:3] == ["vllm", "serve", "org/big"] and "--data-parallel-address=10.0.0.7" in leader and "--headless" not in leader
-    ranks = list(range(4))  # the leader's own
+    ranks = list(range(4))  # those of the leader
     for index in (1, 2, 3):
         folder = tmp_path / str(index)
         folder.mkdir()
         worker = started(container("expert", "worker"), folder, LWS_WORKER_INDEX=str(index))[0]
         assert worker[:3] == ["vllm", "serve", "org/big"] and "--headless" in worker
         assert "--data-parallel-address=big-decode-0.big-decode.llm-d" in worker
-        said = dict(word.split("=", 1) for word in worker if word.startswith("--data-parallel-"))
-        assert said["--data-parallel-size"] == "16"
-        ranks += [int(said["--data-parallel-start-rank"]) + each for each in range(int(said["--data-parallel-size-local"]))]
+        flags = dict(word.split("=", 1) for word in worker if word.startswith("--data-parallel-"))
+        assert flags["--data-parallel-size"] == "16"
+        ranks += [int(flags["--data-parallel-start-rank"]) + each for each in range(int(flags["--data-parallel-size-local"]))]
     assert ranks == list(range(16))
     assert {word for word in leader if "parallel" in word and "address" not in word} < {word for word in worker if "parallel" in word}

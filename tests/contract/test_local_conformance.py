@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The conformance suite that the local cluster builds says its version, and its endpoint picker answers as Envoy's full-duplex mode takes it."""
+"""The conformance suite of the local cluster has its version, and its endpoint picker's answers are valid in Envoy's full-duplex mode."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def test_the_suite_says_its_version() -> None:
 
 
 def test_the_endpoint_picker_of_the_suite_answers_what_envoy_takes(root: Path) -> None:
-    """Its own Go tests say so."""
+    """Runs its Go tests."""
     go = go_compiler.find()
     if not go or not (CACHE / "bin/lwepp").is_file():
         pytest.skip("no Go, or its libraries are not compiled yet: bring up the local cluster with local_cluster_extras=[conformance]")
-    # The flags of the role's builds, so that their compiled packages are taken.
+    # The flags of the role's builds, so that their compiled packages are used.
     flags = yaml.safe_load((root / "roles/local_cluster/vars/main.yml").read_text(encoding="utf-8"))["__local_cluster_gcflags"]
     folder = root / "roles/local_cluster/files/go/conformance"
     outcomes = go_compiler.outcomes(folder, *(f"-gcflags={each}" for each in flags), "./lwepp", environment=Builder(str(CACHE), go).environment)

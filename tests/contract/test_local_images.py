@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The local cluster brings exactly what its inventory's plan asks for, and roles and modules are declared as they are."""
+"""The local cluster provides exactly what its inventory's plan requires; roles and modules are declared consistently."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ GO = "roles/local_cluster/files/go"
 NOT_IN_THE_GROUP = {"vllm_health", "vllm_health_info"}
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
-# What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
+# The stand-in for a companion that needs the internet; it has the version of the simulator, whose tokenizer it is.
 SIMULATED = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [{"name": "sim", "profile": "simulated", "model": {"served_name": "s"}}]}
-OURS = "docker.io/llm-d-local/tokenizer:v0.10.2"
+TOKENIZER = "docker.io/llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
 # The conformance suite is made for the Gateway API that it names (see its main.go).
 MADE_FOR = {("conformance", "sigs.k8s.io/gateway-api")}
-# Extras with their own versions of libraries, which only those pay for who name the extra: the Prometheus operator and prometheus-adapter do not compile with
-# newer ones; KEDA and the collector ask for newer ones; kwok is built with those of its release.
+# Extras with their own versions of libraries, which are built only for those who name the extra: the Prometheus operator and prometheus-adapter do not compile
+# with newer ones; KEDA and the collector require newer ones; kwok is built with those of its release.
 APART = {"keda", "kwok", "monitoring", "prometheus_adapter", "prometheus_operator", "tracing"}
-# These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
+# These are built with the libraries of the cluster's Kubernetes, which is older than the others require.
 OLDER_KUBERNETES = {"node", "tools"}
 BOUND_TO_KUBERNETES = re.compile(
     r"(k8s\.io/(?!klog|utils|kube-openapi)|go\.etcd\.io/|sigs\.k8s\.io/apiserver-network-proxy|github\.com/google/cel-go|cel\.dev"
@@ -50,17 +50,17 @@ def read(path):
 
 
 def worked_out(value):
-    """Variables of an inventory as Ansible gives them to the plan, with short paths for those of the local cluster."""
-    known = {"local_cluster_assets": "/assets", "local_cluster_cache": "/cache", "local_cluster_kubeconfig": "/kubeconfig"}
+    """Variables of an inventory as Ansible passes them to the plan, with short paths for those of the local cluster."""
+    variables = {"local_cluster_assets": "/assets", "local_cluster_cache": "/cache", "local_cluster_kubeconfig": "/kubeconfig"}
     if isinstance(value, dict):
         return {key: worked_out(each) for key, each in value.items()}
     if isinstance(value, list):
         return [worked_out(each) for each in value]
-    return Templar(loader=DataLoader(), variables=known).template(trust_as_template(value)) if isinstance(value, str) else value
+    return Templar(loader=DataLoader(), variables=variables).template(trust_as_template(value)) if isinstance(value, str) else value
 
 
 def locked(root, group, module):
-    """The version of a module in a group's go.mod; what a replace names is what is built."""
+    """The version of a module in a group's go.mod, or that of its replacement."""
     text = (root / GO / group / "go.mod").read_text(encoding="utf-8")
     replaced = re.search(rf"^(?:replace )?\s*{re.escape(module)}(?: v\S+)? => \S+ (v\S+)", text, re.MULTILINE)
     required = re.search(rf"^(?:require )?\s*{re.escape(module)} (v\S+)", text, re.MULTILINE)
@@ -69,30 +69,30 @@ def locked(root, group, module):
 
 @pytest.fixture(name="local", scope="module")
 def local_variables(root):
-    """The role's own variables; those that are templates only of paths stay as they are."""
+    """The role's own variables, with templates of paths as they are."""
     return read(root / "roles/local_cluster/vars/main.yml")
 
 
 @pytest.fixture(name="extra", scope="module")
 def extra_variables(root):
-    """Builds what each task of the role is given: role variables as Ansible works them out, with some of the extras."""
+    """A function that returns the arguments of the role's tasks, templated by Ansible, with some of the extras."""
     loader = DataLoader()
     variables = loader.load_from_file(str(root / "roles/local_cluster/vars/main.yml"), trusted_as_template=True)
     tasks = [task for name in ("build", "start", "extras") for task in read(root / f"roles/local_cluster/tasks/{name}.yml")]
     given = {name: [task["llm_d.inference.go_build"][name] for task in tasks if "llm_d.inference.go_build" in task] for name in ("binaries", "assets")}
     given["images"] = [task["vars"]["__local_cluster_push"] for task in tasks if task.get("ansible.builtin.include_tasks") == "push.yml"]
-    assert {name: len(each) for name, each in given.items()} == {"binaries": 2, "assets": 2, "images": 2}, "of the cluster, and of the extras"
+    assert {name: len(each) for name, each in given.items()} == {"binaries": 2, "assets": 2, "images": 2}, "one task for the cluster, and one for the extras"
 
     def work_out(option, *names):
-        known = {**variables, "role_path": "/role", "local_cluster_cache": "/cache", "local_cluster_extras": list(names)}
-        return [each for text in given[option] for each in Templar(loader=loader, variables=known).template(trust_as_template(text))]
+        own = {**variables, "role_path": "/role", "local_cluster_cache": "/cache", "local_cluster_extras": list(names)}
+        return [each for text in given[option] for each in Templar(loader=loader, variables=own).template(trust_as_template(text))]
 
     return work_out
 
 
 @pytest.fixture(name="images", scope="module")
 def local_images(local):
-    """Images that the local registry gets, tag by repository."""
+    """Images of the local registry: tag by repository."""
     return dict(each["name"].rsplit(":", 1) for each in local["__local_cluster_images"])
 
 
@@ -105,12 +105,12 @@ def inventory_wants(root):
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
     pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
     simulators = {main(plan({"llm_d_release": line, **SIMULATED})["services"][0]["server"])["image"] for line in LINES}
-    needed = [*filter(None, pickers), *simulators, OURS, *needed_images(wanted)["images"]]
+    needed = [*filter(None, pickers), *simulators, TOKENIZER, *needed_images(wanted)["images"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
     extra = set(images) - {each.rsplit(":", 1)[0] for each in needed} - {"registry.k8s.io/pause"}
-    assert not extra, f"nobody asks for {extra}"
+    assert not extra, f"no plan requires {extra}"
 
 
 @pytest.mark.parametrize("repository, group, module", [
@@ -130,15 +130,15 @@ def test_the_tokenizer_is_that_of_the_simulator(images):
 
 
 def test_groups_share_one_version_of_a_library(root):
-    """Equal packages are compiled once: another version in one group costs minutes of everybody's first build."""
-    found: dict[str, dict[str, set[str]]] = {}
+    """Equal packages are compiled once: another version in one group costs minutes in every first build."""
+    groups_of: dict[str, dict[str, set[str]]] = {}
     for path in (path for path in (root / GO).glob("*/go.mod") if path.parent.name not in APART):
         for module, version in re.findall(r"^(?:require )?\s*(\S+\.\S+) (v\S+)", path.read_text(encoding="utf-8"), re.MULTILINE):
             kind = "older" if path.parent.name in OLDER_KUBERNETES and BOUND_TO_KUBERNETES.match(module) else "all"
-            if module not in OWN and (path.parent.name, module) not in MADE_FOR and version != "v0.0.0":  # that one is replaced
-                found.setdefault(f"{module} ({kind})", {}).setdefault(version, set()).add(path.parent.name)
-    assert sum(len(set().union(*lines.values())) > 3 for lines in found.values()) > 50, "the locks are not read as they are written"
-    assert {module: lines for module, lines in found.items() if len(lines) > 1} == {}
+            if module not in OWN and (path.parent.name, module) not in MADE_FOR and version != "v0.0.0":  # it is replaced
+                groups_of.setdefault(f"{module} ({kind})", {}).setdefault(version, set()).add(path.parent.name)
+    assert sum(len(set().union(*lines.values())) > 3 for lines in groups_of.values()) > 50, "the locks are parsed incorrectly"
+    assert {module: lines for module, lines in groups_of.items() if len(lines) > 1} == {}
 
 
 def test_the_proxy_image_holds_what_its_tag_says(root, images):
@@ -148,7 +148,7 @@ def test_the_proxy_image_holds_what_its_tag_says(root, images):
 
 
 def test_definitions_and_chart_are_the_versions_of_the_plan(root, images):
-    """Envoy Gateway is the newest that the module proxy has, and the images of the inventory say so."""
+    """Envoy Gateway is the newest of the module proxy, as the images of the inventory name it."""
     newest = max((lines.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
     assert locked(root, "gie", "sigs.k8s.io/gateway-api-inference-extension") == "v" + newest
     assert locked(root, "gateway", "github.com/envoyproxy/gateway") == images["docker.io/envoyproxy/gateway"]
@@ -156,9 +156,9 @@ def test_definitions_and_chart_are_the_versions_of_the_plan(root, images):
 
 
 def test_the_chart_names_the_controller_image(local, wanted):
-    (asked,) = wanted["gateway"]["charts"]
-    (chart,) = [each for each in local["__local_cluster_asset_list"] if f"/assets/{each['dest']}" == asked["ref"]]
-    assert chart["substitute"]["GatewayImage"] == asked["values"]["global"]["images"]["envoyGateway"]["image"]
+    (planned,) = wanted["gateway"]["charts"]
+    (chart,) = [each for each in local["__local_cluster_asset_list"] if f"/assets/{each['dest']}" == planned["ref"]]
+    assert chart["substitute"]["GatewayImage"] == planned["values"]["global"]["images"]["envoyGateway"]["image"]
 
 
 def test_every_file_for_the_local_cluster_asks_for_what_it_can_build(root):
@@ -208,9 +208,9 @@ def test_the_inventory_points_at_assets_that_are_copied(root, local):
 ])  # fmt: skip
 def test_an_extra_comes_only_to_those_who_name_it(local, extra, option, own):
     assert len(extra(option)) == len(local[own])
-    more = extra(option, *local["__local_cluster_extra"])[len(local[own]) :]
-    assert len(more) == sum(len(parts.get(option, [])) for parts in local["__local_cluster_extra"].values()) > 0
-    assert not [each for each in more if "{{" in str(each)]
+    added = extra(option, *local["__local_cluster_extra"])[len(local[own]) :]
+    assert len(added) == sum(len(parts.get(option, [])) for parts in local["__local_cluster_extra"].values()) > 0
+    assert not [each for each in added if "{{" in str(each)]
 
 
 def test_the_extras_are_those_that_the_role_declares(root, local):
@@ -231,20 +231,20 @@ def test_vllm_is_what_the_plan_asks_for_on_cpus_and_what_its_tag_says(root, vllm
     assert f"\nvllm-cpu=={version}\n" in (files / "requirements.txt").read_text(encoding="utf-8")
     assert f"Version: {version}+cpu\n" in (files / "METADATA").read_text(encoding="utf-8")
     assert [path for path in vllm[image]["files"] if path.endswith("/METADATA")] == [f"/opt/vllm/vllm-{version}+cpu.dist-info/METADATA"]
-    assert all(name.rsplit(":v", 1)[1] == version for name in vllm if "smollm2" in name), "they hold that vLLM"
+    assert all(name.rsplit(":v", 1)[1] == version for name in vllm if "smollm2" in name), "they contain that vLLM"
 
 
 def test_each_layer_of_vllm_stands_on_one_that_is_made_before(vllm):
     made = list(vllm)
     assert all(image.get("base") in [None, *made[:number]] for number, image in enumerate(vllm.values()))
     assert sum("base" not in image for image in vllm.values()) == 1
-    assert all(image["inputs"] for image in vllm.values() if image.get("trees")), "else nobody would notice a change"
+    assert all(image["inputs"] for image in vllm.values() if image.get("trees")), "a change is noticed by the inputs"
 
 
 def test_every_package_of_vllm_has_one_version(root):
     listed = (root / "roles/local_cluster/files/vllm/requirements.txt").read_text(encoding="utf-8").splitlines()
     packages = [line for line in listed if line and not line.startswith("#")]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in packages), "they are installed without asking for dependencies"
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in packages), "they are installed without their dependencies"
     assert len({line.split("==")[0].lower() for line in packages}) == len(packages) > 100
 
 
@@ -289,7 +289,7 @@ def test_the_collector_is_what_its_tag_says_and_where_its_file_sends_spans(root,
 
 
 def test_the_autoscalers_are_what_their_tags_say(root, local, extra):
-    """The scenario runs these images, and KEDA with the definitions that ScaledObjects are tested against."""
+    """The scenario runs these images, and KEDA with the CRDs that ScaledObjects are tested against."""
     images = {each["name"]: each for each in extra("images", "autoscaling") if each not in extra("images")}
     keda, adapter = locked(root, "keda", "github.com/kedacore/keda/v2"), locked(root, "prometheus_adapter", "sigs.k8s.io/prometheus-adapter")
     assert set(images) == {
@@ -307,7 +307,7 @@ def test_the_autoscalers_are_what_their_tags_say(root, local, extra):
 
 
 def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):
-    """The file of the live test: its image, its chart and its definitions are those that the extra brings."""
+    """The file of the live test: its image, its chart and its CRDs are those of the extra."""
     folder = root / "molecule/providers/spanning/group_vars/all"
     assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
     own, ours = read(folder / "llm_d.yml"), read(folder / "spanning.yml")
@@ -329,13 +329,13 @@ def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra
     assert f"- {image['entrypoint'][0]}\n" in chart.read_text(encoding="utf-8"), "the chart starts the program by its path"
     server = spanning["services"][0]["server"]
     assert (server["kind"], server["nodes"]) == ("LeaderWorkerSet", 2)
-    # Else it is the service of inventories/local.
+    # Otherwise it is the service of inventories/local.
     alone = {key: value for key, value in ours["llm_d_model_services"][0].items() if key not in ("accelerator", "replicas")}
     assert alone == {key: value for key, value in own["llm_d_model_services"][0].items() if key != "replicas"}
 
 
 def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
-    """The file of the live test: its image, its chart and its CRDs are those that the extra brings."""
+    """The file of the live test: its image, its chart and its CRDs are those of the extra."""
     folder = root / "molecule/providers/pools/group_vars/all"
     assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
     own, ours = read(folder / "llm_d.yml"), read(folder / "pools.yml")
@@ -345,13 +345,13 @@ def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
     chart = planned["gateway"]["charts"][0]
     name, _suite = ours["local_cluster_extras"]
     (image,) = [each for each in extra("images", name) if each not in extra("images")]
-    asked = chart["values"]["controller"]["image"]
-    assert image["name"] == f"{asked['repository']}:{asked['tag']}" == planned["gateway"]["extension"]["image"]
+    reference = chart["values"]["controller"]["image"]
+    assert image["name"] == f"{reference['repository']}:{reference['tag']}" == planned["gateway"]["extension"]["image"]
     copied = {f"/assets/{each['dest']}" for each in extra("assets", name)} - {f"/assets/{each['dest']}" for each in extra("assets")}
     assert copied == {chart["ref"], *worked_out(ours["llm_d_crd_sources"]["envoy_ai_gateway"])}
-    assert locked(root, "ai_gateway", "github.com/envoyproxy/ai-gateway") == asked["tag"]
+    assert locked(root, "ai_gateway", "github.com/envoyproxy/ai-gateway") == reference["tag"]
     extended = planned["gateway"]["chart"]["values"]["global"]["images"]["envoyGateway"]["image"]
-    assert locked(root, "ai_gateway", "github.com/envoyproxy/gateway") == extended.rpartition(":")[2], "it is built for the one that it extends"
+    assert locked(root, "ai_gateway", "github.com/envoyproxy/gateway") == extended.rpartition(":")[2], "it is built for the version that it extends"
     (binary,) = [each for each in extra("binaries", name) if each not in extra("binaries")]
     assert image["files"] == {image["entrypoint"][0]: f"/cache/bin/{binary['name']}"}
 
@@ -379,11 +379,11 @@ def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
     group = {each for each in entries if isinstance(each, str)}
     takes = {path.stem for path in (root / "plugins/modules").glob("*.py") if "kubeconfig" in options(path.stem)}
     assert takes - NOT_IN_THE_GROUP == group
-    assert takes >= NOT_IN_THE_GROUP, "no exception without need"
+    assert takes >= NOT_IN_THE_GROUP, "every exception is needed"
 
 
 def test_the_conformance_suite_is_of_one_version_with_the_images_of_its_manifests(root, extra):
-    """Its pods' images are by the references of the manifests that our program applies: its own, with another endpoint picker."""
+    """The images of its pods have the references of the manifests that our program applies: those of the suite, with another endpoint picker."""
     module = f"sigs.k8s.io/gateway-api-inference-extension/conformance@{locked(root, 'conformance', 'sigs.k8s.io/gateway-api-inference-extension/conformance')}"
     manifests = (others.folder(module) / "resources/base.yaml").read_text(encoding="utf-8")
     made = {each["name"]: each for each in extra("images", "conformance") if each not in extra("images")}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An extra of Python packages that cannot be made is one error and leaves no image; the next run makes it, and the one after has nothing to do.
+"""An extra of Python packages that cannot be built is one error and leaves no image; the next run builds it, and the one after changes nothing.
 
-The registry is that of the local cluster's programs, on a port of its own; the package is a small one of ours, and no index is asked.
+The registry is a program of the local cluster, on another port; the package is a small one of ours, and no index is used.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Made(t.NamedTuple):
     registry: str
 
     def pushed(self) -> bool:
-        """Whether the registry has the image."""
+        """Whether the registry contains the image."""
         try:
             urllib.request.urlopen(f"http://{self.registry}/v2/{NAME}/manifests/v1", timeout=10).close()
         except urllib.error.HTTPError:
@@ -81,7 +81,7 @@ def _made(tmp_path: Path) -> c.Iterator[Made]:
         "ansible_python_interpreter": sys.executable,
         # There is no node.
         "__local_cluster_pull": ["true"],
-        "__local_cluster_forget": ["true"],
+        "__local_cluster_remove_images": ["true"],
         "__local_cluster_packages": {"folder": f"{cache}/tiny", "requirements": image["inputs"][0], "models": image["inputs"][1], "images": [image]},
     }
 
@@ -104,7 +104,7 @@ def answers(registry: str) -> bool:
 
 
 def wheel(folder: Path) -> None:
-    """The package `tiny`."""
+    """Write the wheel of the package `tiny`."""
     with zipfile.ZipFile(folder / "tiny-1-py3-none-any.whl", "w") as packed:
         packed.writestr("tiny.py", 'WEIGHTS = "small"\n')
         packed.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
@@ -112,11 +112,11 @@ def wheel(folder: Path) -> None:
         packed.writestr("tiny-1.dist-info/RECORD", "tiny.py,,\ntiny-1.dist-info/METADATA,,\ntiny-1.dist-info/WHEEL,,\ntiny-1.dist-info/RECORD,,\n")
 
 
-def broken(done: subprocess.CompletedProcess[str], said: str) -> None:
-    """It ended with one error, which says this."""
+def broken(done: subprocess.CompletedProcess[str], message: str) -> None:
+    """Check that a run ended with one error, with this message."""
     errors = re.findall(r"^\[ERROR\].*", done.stdout, re.MULTILINE)
     assert done.returncode != 0 and len(errors) == 1 and "Traceback" not in errors[0], done.stdout + done.stderr
-    assert said in done.stdout, done.stdout
+    assert message in done.stdout, done.stdout
 
 
 def test_a_package_that_cannot_be_had(made: Made) -> None:
@@ -125,7 +125,7 @@ def test_a_package_that_cannot_be_had(made: Made) -> None:
     wheel(made.folder / "wheels")
     done = made.run()
     assert done.returncode == 0 and made.pushed(), done.stdout + done.stderr
-    assert not (made.folder / "cache/tiny").exists(), "what images are made of is in them"
+    assert not (made.folder / "cache/tiny").exists(), "the content of images is in the registry"
     done = made.run()
     assert done.returncode == 0 and "changed=0 " in done.stdout, done.stdout + done.stderr
 

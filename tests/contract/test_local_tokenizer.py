@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tokenizer of the local cluster gives the token ids of the real simulator; its own Go tests say so, and run here."""
+"""The tokenizer of the local cluster gives the token ids of the real simulator: runs its Go tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_tokenizer_gives_the_ids_of_the_simulator(root):
     simulator = Path(os.environ.get("LLM_D_SIMULATOR_BINARY") or CACHE / "bin/llm-d-inference-sim")
     if not go or not simulator.is_file():
         pytest.skip("no Go or no simulator: bring up the local cluster, which builds it")
-    # The flags of the role's builds, so that their compiled packages are taken.
+    # The flags of the role's builds, so that their compiled packages are used.
     environment = {**Builder(str(CACHE), go).environment, "LLM_D_SIMULATOR_BINARY": str(simulator)}
     outcomes = go_compiler.outcomes(root / "roles/local_cluster/files/go/tokenizer", ".", environment=environment)
     assert len(outcomes) >= 6 and set(outcomes.values()) == {"pass"}, outcomes

@@ -1,4 +1,4 @@
-"""The PodMonitors that the roles make: the Prometheus operator's own definition takes them, and each pod of ours is scraped exactly once, at its engine."""
+"""The PodMonitors of the roles: the Prometheus operator's CRD accepts them, and each of our pods is scraped exactly once, at its engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
 TEMPLATES = [ROLES / "gaie_scheduler/templates/scheduler.yml.j2", ROLES / "model_service/templates/servers.yml.j2"]
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "replicas": 2, "labels": {"team": "a"}}
 VLLM: Facts = {"name": "llama", "model": {"uri": "hf://org/llama"}}
-# Each with what is scraped: (PodMonitor, container, port).
+# Each with its scrape targets: (PodMonitor, container, port).
 CASES: dict[str, tuple[list[Facts], list[tuple[str, str, int]]]] = {
     "alike": ([SIM], [("sim-decode", "server", 8000), ("sim-epp", "epp", 9090)]),
     "with a port of its own": (
@@ -46,7 +46,7 @@ CASES: dict[str, tuple[list[Facts], list[tuple[str, str, int]]]] = {
 
 def planned_and_made(services: list[Facts], provider: str = "envoy_gateway", **monitoring: t.Any) -> tuple[Facts, list[Facts]]:
     """(plan, objects)."""
-    found = plan(
+    planned = plan(
         {
             "llm_d_release": "scheduler-0.7",
             "llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"},
@@ -55,36 +55,36 @@ def planned_and_made(services: list[Facts], provider: str = "envoy_gateway", **m
             "llm_d_monitoring": {"scrape": True, **monitoring},
         }
     )
-    return found, [item for template in TEMPLATES for item in render(template, found)]
+    return planned, [item for template in TEMPLATES for item in render(template, planned)]
 
 
 def pods(items: t.Sequence[Facts]) -> list[Facts]:
     """All pod templates, those of workers included."""
-    found = []
+    templates = []
     for item in items:
         if item["kind"] == "Deployment":
-            found.append(item["spec"]["template"])
+            templates.append(item["spec"]["template"])
         elif item["kind"] == "LeaderWorkerSet":
             group = item["spec"]["leaderWorkerTemplate"]
-            found += [group["leaderTemplate"], group["workerTemplate"]]
-    return found
+            templates += [group["leaderTemplate"], group["workerTemplate"]]
+    return templates
 
 
 def targets(items: t.Sequence[Facts]) -> list[tuple[str, str, int]]:
-    """What a Prometheus would scrape, as its discovery of pods does: every container, native sidecars included, with a port of the name."""
-    found = []
+    """The scrape targets of a Prometheus by its discovery of pods: every container, native sidecars included, with a port of the name."""
+    scraped = []
     for monitor in (item for item in items if item["kind"] == "PodMonitor"):
         assert set(monitor["spec"]) == {"selector", "podMetricsEndpoints"} and set(monitor["spec"]["selector"]) == {"matchLabels"}
         wanted = monitor["spec"]["selector"]["matchLabels"].items()
         for pod in (pod for pod in pods(items) if wanted <= pod["metadata"]["labels"].items()):
             for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])):
                 for endpoint in monitor["spec"]["podMetricsEndpoints"]:
-                    found += [
+                    scraped += [
                         (monitor["metadata"]["name"], container["name"], port["containerPort"])
                         for port in container.get("ports", [])
                         if port.get("name") == endpoint["port"]
                     ]
-    return sorted(found)
+    return sorted(scraped)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,24 +98,24 @@ def test_each_pod_is_scraped_once_at_its_engine(name: str, provider: str) -> Non
 
 
 def test_the_definition_of_the_prometheus_operator_takes_them() -> None:
-    found = [item for item in planned_and_made(CASES["two services"][0], interval=60, labels={"release": "prometheus"})[1] if item["kind"] == "PodMonitor"]
-    assert len(found) == 4 and {item["apiVersion"] for item in found} == {"monitoring.coreos.com/v1"}
-    for item in found:
+    monitors = [item for item in planned_and_made(CASES["two services"][0], interval=60, labels={"release": "prometheus"})[1] if item["kind"] == "PodMonitor"]
+    assert len(monitors) == 4 and {item["apiVersion"] for item in monitors} == {"monitoring.coreos.com/v1"}
+    for item in monitors:
         assert others.problems(item) == []
         assert item["metadata"]["labels"]["release"] == "prometheus" and item["spec"]["podMetricsEndpoints"][0]["interval"] == "60s"
-        wrong = copy.deepcopy(item)
-        wrong["spec"]["podMetricsEndpoints"][0].update(interval="60 seconds", ports=["http"])
-        assert len(others.problems(wrong)) == 2
+        mistake = copy.deepcopy(item)
+        mistake["spec"]["podMetricsEndpoints"][0].update(interval="60 seconds", ports=["http"])
+        assert len(others.problems(mistake)) == 2
 
 
 def returned(item: Facts) -> Facts:
-    """An object as the module that waits returns it."""
+    """An object as the module resource_ready returns it."""
     metadata = item["metadata"]
     return named(Ref(item["apiVersion"], item["kind"], metadata.get("namespace") or "", metadata["name"]), item, "ready")
 
 
 def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambda items: None) -> Facts:
-    """The claim about scraping of the first service, all else being well."""
+    """The claim about scraping of the first service in an otherwise healthy stack."""
     planned, items = planned_and_made(services)
     spoil(items)
     routing = {
@@ -128,16 +128,16 @@ def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambd
 @pytest.mark.parametrize("name", CASES)
 def test_the_verdict_holds_of_what_the_roles_make(name: str) -> None:
     services, wanted = CASES[name]
-    found = judged(services)
+    claim = judged(services)
     mine = [each for each, _container, _port in wanted if each.startswith(services[0]["name"])]
-    assert found["ok"] and f"; {len(mine)} PodMonitors select each of them for Prometheus once" in found["evidence"]
+    assert claim["ok"] and f"; {len(mine)} PodMonitors select each of them for Prometheus once" in claim["evidence"]
 
 
 def test_the_verdict_looks_for_them_where_they_are_asked_for() -> None:
     planned, items = planned_and_made([SIM])
     wanted = [(item["apiVersion"], item["kind"], item["metadata"]["name"]) for item in items if item["kind"] == "PodMonitor"]
-    looked_for = [(ref["api_version"], ref["kind"], ref["name"]) for ref in validated.required_objects(planned)]
-    assert len(wanted) == 2 and set(wanted) <= set(looked_for)
+    checked = [(ref["api_version"], ref["kind"], ref["name"]) for ref in validated.required_objects(planned)]
+    assert len(wanted) == 2 and set(wanted) <= set(checked)
     asleep, made = planned_and_made([SIM], scrape=False)
     assert "PodMonitor" not in [item["kind"] for item in made] + [ref["kind"] for ref in validated.required_objects(asleep)]
 
@@ -161,7 +161,7 @@ NOBODY = "the pods of llama-decode are scraped by no PodMonitor, not by llama-de
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "words"),
     [
         (without("llama-decode"), NOBODY),
         (with_spec("llama-epp", podMetricsEndpoints=[{"port": "http-metrics"}]), "llama-epp are scraped by no PodMonitor"),
@@ -173,9 +173,9 @@ NOBODY = "the pods of llama-decode are scraped by no PodMonitor, not by llama-de
         (with_spec("llama-decode", selector={"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}), NOBODY),
     ],
 )
-def test_the_verdict_fails_of_anything_else(spoil: t.Callable[[list[Facts]], None], said: str) -> None:
-    found = judged(CASES[SPLIT][0], spoil)
-    assert not found["ok"] and said in found["evidence"] and "PodMonitors" in found["remedy"]
+def test_the_verdict_fails_of_anything_else(spoil: t.Callable[[list[Facts]], None], words: str) -> None:
+    claim = judged(CASES[SPLIT][0], spoil)
+    assert not claim["ok"] and words in claim["evidence"] and "PodMonitors" in claim["remedy"]
 
 
 def test_workers_of_a_group_must_not_be_scraped() -> None:
@@ -184,5 +184,5 @@ def test_workers_of_a_group_must_not_be_scraped() -> None:
         group = next(item for item in items if item["kind"] == "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
         group["workerTemplate"]["spec"]["containers"][0]["ports"] = group["leaderTemplate"]["spec"]["containers"][0]["ports"]
 
-    found = judged(CASES[GROUPS][0], spoil)
-    assert not found["ok"] and "the pods of llama-decode (workers) are scraped by llama-decode, not by none" in found["evidence"]
+    claim = judged(CASES[GROUPS][0], spoil)
+    assert not claim["ok"] and "the pods of llama-decode (workers) are scraped by llama-decode, not by none" in claim["evidence"]

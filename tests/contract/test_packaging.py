@@ -1,4 +1,4 @@
-"""The built collection works elsewhere: it is complete, holds nothing that is not its own, and its playbooks run by their full names."""
+"""The built collection works elsewhere: it is complete, contains nothing else, and its playbooks run by their full names."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment.installed(tmp_path_factory.mktemp("built"))
 
 
-def play(installed: Path, tmp_path: Path, name: str, inventory: str, *more: str) -> subprocess.CompletedProcess[str]:
-    """A playbook by its full name, from a folder that is not the checkout."""
+def play(installed: Path, tmp_path: Path, name: str, inventory: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a playbook by its full name, in a folder outside of the checkout."""
     others = [path for path in sys.path if path.endswith("site-packages")]
-    (tmp_path / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")  # none of the checkout's
+    (tmp_path / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")  # without the settings of the checkout
     env = {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": ":".join([str(installed), *others]),
         "HOME": str(tmp_path),
         "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
     }
-    command = [BIN / "ansible-playbook", f"llm_d.inference.{name}", "-i", str(ROOT / "inventories" / inventory), *more]
+    command = [BIN / "ansible-playbook", f"llm_d.inference.{name}", "-i", str(ROOT / "inventories" / inventory), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
 
 
@@ -64,8 +64,8 @@ def test_the_programs_of_the_local_cluster_share_one_go_sum(installed: Path) -> 
 
 def test_it_says_its_licence_and_brings_the_text(installed: Path) -> None:
     home = installed / "ansible_collections/llm_d/inference"
-    told = json.loads((home / "MANIFEST.json").read_text(encoding="utf-8"))["collection_info"]
-    assert told["license"] == ["GPL-3.0-or-later"] and not told["license_file"]
+    info = json.loads((home / "MANIFEST.json").read_text(encoding="utf-8"))["collection_info"]
+    assert info["license"] == ["GPL-3.0-or-later"] and not info["license_file"]
     assert "GNU GENERAL PUBLIC LICENSE" in (home / "LICENSE").read_text(encoding="utf-8")
 
 
@@ -76,7 +76,7 @@ def test_a_playbook_runs_by_its_full_name(installed: Path, tmp_path: Path) -> No
 
 
 def test_the_playbook_that_writes_an_inventory_is_found_with_its_module(installed: Path, tmp_path: Path) -> None:
-    """It gets as far as the name, before it asks a cluster."""
+    """It checks the name before it connects to a cluster."""
     done = play(installed, tmp_path, "inventory", "simulator", "-e", "inventory_name=../mine")
     assert done.returncode == 2 and "'../mine' is no name for an inventory" in done.stdout + done.stderr, done.stdout + done.stderr
 
@@ -84,7 +84,7 @@ def test_the_playbook_that_writes_an_inventory_is_found_with_its_module(installe
 @pytest.mark.rest
 @pytest.mark.parametrize("name", ["site", "preflight", "teardown", "validate"])
 def test_every_road_begins_with_the_first_look(installed: Path, tmp_path: Path, name: str) -> None:
-    """It gets as far as the user's mistakes, so that every role and module of the road was found."""
+    """It reports the user's mistakes, so that every role and module was found."""
     assert (installed / f"ansible_collections/llm_d/inference/playbooks/{name}.yml").exists()
     done = play(installed, tmp_path, name, "simulator", "-e", '{"llm_d_gatway": 1}')
     assert done.returncode != 0 and "Did you mean 'llm_d_gateway'?" in done.stdout + done.stderr, done.stdout + done.stderr

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns of the Automation Controller: what pattern schema 3.0.0 requires, and surveys that ask for nothing that the user's file refuses."""
+"""Patterns of the Automation Controller: they satisfy pattern schema 3.0.0, and their surveys accept only what the user's file accepts."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TEXT = {"type": "string", "minLength": 1}
 
 
 def exactly(**properties: Facts) -> Facts:
-    """A mapping with all of these keys and no other."""
+    """The schema of a mapping with exactly these keys."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-# What ansible/pattern-service asks of meta/pattern.json, as far as we write it; stricter where we write more than it needs.
+# The requirements of ansible/pattern-service on meta/pattern.json, for the fields that we write; stricter where we write more than required.
 QUESTION = {
     **exactly(
         type={"enum": ["text", "textarea", "password", "integer", "float", "multiplechoice", "multiselect"]},
@@ -84,10 +84,10 @@ def test_all_patterns_are_there() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_pattern_is_as_the_schema_requires(folder: Path) -> None:
-    found = pattern(folder)
-    jsonschema.validate(found, PATTERN)
-    resources = found["aap_resources"]
-    assert found["name"] == folder.name and (folder / "README.md").is_file()
+    definition = pattern(folder)
+    jsonschema.validate(definition, PATTERN)
+    resources = definition["aap_resources"]
+    assert definition["name"] == folder.name and (folder / "README.md").is_file()
     assert set(template(folder)["labels"]) <= set(resources["controller_labels"])
     assert sorted(path.name for path in (folder / "playbooks").iterdir()) == [f"{folder.name}.meta.yml", f"{folder.name}.yml"]
     assert template(folder)["playbook"] == f"{folder.name}.yml"
@@ -97,13 +97,13 @@ def test_a_pattern_is_as_the_schema_requires(folder: Path) -> None:
 def test_a_playbook_uses_each_answer_and_declares_it(folder: Path) -> None:
     text = (folder / f"playbooks/{folder.name}.yml").read_text(encoding="utf-8")
     spec = yaml.safe_load((folder / f"playbooks/{folder.name}.meta.yml").read_text(encoding="utf-8"))["argument_specs"][folder.name]
-    asked = [each["variable"] for each in template(folder)["survey"]["spec"]]
-    assert set(re.findall(r"survey_\w+", text)) == set(asked) == set(spec["options"])
+    variables = [each["variable"] for each in template(folder)["survey"]["spec"]]
+    assert set(re.findall(r"survey_\w+", text)) == set(variables) == set(spec["options"])
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_survey_asks_for_nothing_that_is_refused(folder: Path) -> None:
-    """Choices and bounds are those of the option; and an answer that is left empty has no default that would replace the value of the inventory."""
+    """Choices and bounds are those of the option; an empty answer has no default that would replace the value of the inventory."""
     for each in template(folder)["survey"]["spec"]:
         about = data()["questions"][each["variable"]]
         field = field_of(about["like"] if "like" in about else about["sets"])

@@ -1,4 +1,4 @@
-"""The load client against the real simulator: tokens that a server does not tell are counted by its own tokenizer, and are as many."""
+"""The load client against the real simulator: where a server reports no usage, its own tokenizer counts the same number of tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local_servers import serve
 
 from .test_health_simulator import pytestmark, run_module, simulator
 
-__all__ = ["pytestmark", "run_module"]  # the skip where there is no simulator, and the fixture `run`
+__all__ = ["pytestmark", "run_module"]  # the skip without a simulator, and the fixture `run`
 OPTIONS = {
     "model": "acme/tiny",
     "nonce": "same",
@@ -24,7 +24,7 @@ OPTIONS = {
 
 
 def silent(url: str) -> t.Callable[..., t.Any]:
-    """Hands everything on, but for what a streamed answer says of its tokens."""
+    """A proxy of a server that removes `usage` from streamed answers."""
 
     def answer(_handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         request = urllib.request.Request(url + path, body or None, {"Content-Type": "application/json"}, method=method)
@@ -38,14 +38,14 @@ def silent(url: str) -> t.Callable[..., t.Any]:
 
 
 def _without_usage(line: str) -> str:
-    told = json.loads(line.removeprefix("data: "))
-    told.pop("usage", None)
-    return f"data: {json.dumps(told)}\n"
+    event = json.loads(line.removeprefix("data: "))
+    event.pop("usage", None)
+    return f"data: {json.dumps(event)}\n"
 
 
 def test_the_tokenizer_of_a_server_counts_what_its_answers_do_not_tell(run: t.Any) -> None:
     with simulator("--force-dummy-tokenizer") as url, serve(silent(url)) as proxy:
         assert run(vllm_health, url=url, timeout=30, interval=0.2)["healthy"] is True
-        told, counted = (run(vllm_perf, url=place, **OPTIONS)["stages"][0] for place in (url, proxy))
-    assert (told["token_source"], counted["token_source"]) == ({"usage": 12}, {"tokenize": 12}) and told["ok"] == counted["ok"] == 12
-    assert counted["output_tokens"] == told["output_tokens"] == 12 * 7 and counted["prompt_tokens"] == told["prompt_tokens"] > 0
+        reported, counted = (run(vllm_perf, url=place, **OPTIONS)["stages"][0] for place in (url, proxy))
+    assert (reported["token_source"], counted["token_source"]) == ({"usage": 12}, {"tokenize": 12}) and reported["ok"] == counted["ok"] == 12
+    assert counted["output_tokens"] == reported["output_tokens"] == 12 * 7 and counted["prompt_tokens"] == reported["prompt_tokens"] > 0

@@ -1,4 +1,4 @@
-"""docs/platforms.md says of each phase of site.yml how long it takes, and its bounds are those that hold."""
+"""docs/platforms.md gives the duration of each phase of site.yml, and its time limits are the real ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_phase_of_the_play_is_there_in_its_order(root: Path) -> None:
 
 def test_each_says_how_long_it_took_how_long_it_may_take_and_the_sum_is_right(root: Path) -> None:
     above, rows = table(root)
-    took = [int(found.group(1)) if (found := re.fullmatch(r"(\d+) s", row[1])) else 0 for row in rows]
+    took = [int(match.group(1)) if (match := re.fullmatch(r"(\d+) s", row[1])) else 0 for row in rows]
     assert [row[0] for row, seconds in zip(rows, took, strict=True) if not seconds] == ["GPU operator (where the file has one)"]
     assert all(row[2] for row in rows)
     (total,) = re.findall(r"from nothing to the verdict in (\d+) s", " ".join(above.split()))

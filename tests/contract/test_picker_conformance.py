@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The profile for endpoint pickers: what it says of three real ones, that a right one passes, and that each check catches what it is for.
+"""The profile for endpoint pickers: its results for real ones, that a correct one passes, and that each check catches its defects.
 
-The API server is real; Pods have the status that the test gives them. Servers and an Envoy run on loopback.
+The API server is real; the test sets the status of Pods. Servers and an Envoy run on loopback.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.rest
 Facts = dict[str, t.Any]
 BINARIES = own_api_server.CACHE / "bin"
 LINES = {"epp": "scheduler-0.7", "epp-gie": "gie-1.5"}
-# Programs of the local cluster with other names: lwepp as upstream released it, and with its answers about bodies put right.
+# Programs of the local cluster with other names: lwepp as upstream released it, and with corrected answers about bodies.
 PROGRAMS = {"lwepp": "lwepp-upstream", "lwepp-repaired": "lwepp"}
 MODEL = "llama-8b"
 HOSTS = ("127.0.0.11", "127.0.0.12", "127.0.0.13")
@@ -53,7 +53,7 @@ inference_objective_request_total 4
 inference_extension_scheduler_e2e_duration_seconds_count 4
 """
 GATEWAY = tuple(check.name for check in CHECKS if check.name.startswith("gateway_"))
-# Which check has to catch each defect.
+# The check that has to catch each defect.
 CAUGHT = {
     "stranger": "offered", "fallback": "offered", "no_header": "header_and_metadata", "no_metadata": "header_and_metadata", "differ": "header_and_metadata",
     "no_port": "form", "twice": "form", "ignore_subset": "subset", "subset_or_any": "subset_of_strangers",
@@ -74,20 +74,20 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[ApiServer]:
 
 
 class Deployed(t.NamedTuple):
-    """A pool with three Pods, and the servers that answer for them."""
+    """A pool with three Pods, and the servers of these."""
 
     namespace: str
     pool: Facts
 
 
 @contextlib.contextmanager
-def deployed(api: ApiServer, folder: Path, more_ports: c.Sequence[int] = (), **spec: t.Any) -> c.Iterator[Deployed]:
-    """A pool with a Pod of another pool and one that is not ready beside it. A simulator serves for all of its Pods."""
+def deployed(api: ApiServer, folder: Path, extra_ports: c.Sequence[int] = (), **spec: t.Any) -> c.Iterator[Deployed]:
+    """A pool, a Pod of another pool, and a Pod that is not ready. A simulator serves for all Pods of the pool."""
     simulator = BINARIES / "llm-d-inference-sim"
     if not simulator.is_file():
         pytest.skip("no simulator: the local cluster builds it")
     namespace, port = f"ns{next(COUNT)}", port_for_a_program()
-    pool = api.pool(namespace, "pool", [port, *more_ports], **spec)
+    pool = api.pool(namespace, "pool", [port, *extra_ports], **spec)
     for index, host in enumerate(HOSTS):
         api.pod(namespace, f"server-{index}", "pool", host)
     api.pod(namespace, "stranger", "other", "127.0.0.98")
@@ -128,7 +128,7 @@ def binary_of(name: str) -> Path:
 
 @contextlib.contextmanager
 def picker(api: ApiServer, name: str, place: Deployed, folder: Path, again: dict[str, str] | None = None) -> c.Iterator[dict[str, str]]:
-    """A real endpoint picker; its addresses, which are those of an earlier one where they are given."""
+    """A real endpoint picker; yields its addresses. again: the addresses of an earlier one, to use again."""
     binary = binary_of(name)
     places = again or {each: f"127.0.0.1:{port_for_a_program()}" for each in ("address", "health_address", "metrics_address")}
     ports = dict(zip(("grpc-port", "grpc-health-port", "metrics-port"), (each.rpartition(":")[2] for each in places.values()), strict=True))
@@ -144,7 +144,7 @@ def picker(api: ApiServer, name: str, place: Deployed, folder: Path, again: dict
         yield places
 
 
-# What each real endpoint picker fails, measured on 2026-11-23; docs/conformance.md says it too.
+# The failed checks of each real endpoint picker, measured on 2026-11-23; docs/conformance.md has the same.
 FAILS = {
     "epp": {"no_body_subset"},
     "epp-gie": {"no_body_subset"},
@@ -156,25 +156,25 @@ FAILS = {
 @pytest.mark.parametrize("name", FAILS)
 def test_what_a_real_endpoint_picker_passes_and_fails(api: ApiServer, name: str, tmp_path: Path) -> None:
     with deployed(api, tmp_path) as place, picker(api, name, place, tmp_path) as addresses:
-        found = outcome(bench_of(api, place.pool, **addresses))
-    assert {each for each, test in found.items() if test["result"] == "failed"} == FAILS[name], found
-    assert {each for each, test in found.items() if test["result"] == "skipped"} == {"subset_ports", *GATEWAY}, found
+        results = outcome(bench_of(api, place.pool, **addresses))
+    assert {each for each, test in results.items() if test["result"] == "failed"} == FAILS[name], results
+    assert {each for each, test in results.items() if test["result"] == "skipped"} == {"subset_ports", *GATEWAY}, results
 
 
-# And where each Pod serves on two ports.
+# The failed checks with two ports for each Pod.
 FAILS_OF_PORTS = {"epp": {"subset_ports", "no_body_subset"}, "epp-gie": {"subset_ports", "no_body_subset"}, "lwepp": set(), "lwepp-repaired": set()}
 
 
 @pytest.mark.parametrize("name", FAILS_OF_PORTS)
 def test_what_a_real_endpoint_picker_makes_of_several_ports(api: ApiServer, name: str, tmp_path: Path) -> None:
-    with deployed(api, tmp_path, more_ports=[port_for_a_program()]) as place, picker(api, name, place, tmp_path) as addresses:
-        found = outcome(bench_of(api, place.pool, **addresses), "offered", "subset", "subset_ports", "together", "no_body", "no_body_subset")
-    assert {each for each, test in found.items() if test["result"] != "passed"} == FAILS_OF_PORTS[name], found
-    assert "of 6 endpoints" in found["offered"]["why"]
+    with deployed(api, tmp_path, extra_ports=[port_for_a_program()]) as place, picker(api, name, place, tmp_path) as addresses:
+        results = outcome(bench_of(api, place.pool, **addresses), "offered", "subset", "subset_ports", "together", "no_body", "no_body_subset")
+    assert {each for each, test in results.items() if test["result"] != "passed"} == FAILS_OF_PORTS[name], results
+    assert "of 6 endpoints" in results["offered"]["why"]
 
 
 def truth(api: ApiServer, place: Deployed) -> dict[str, list[str]]:
-    """The Pods of a pool by why they may not be picked, for the stub."""
+    """The endpoints of a pool by the reason why they must not be picked, for the stub; empty for those that may."""
     pods = api.cluster.listed(f"/api/v1/namespaces/{place.namespace}/pods", query={"labelSelector": "app=pool"})
     by: dict[str, list[str]] = {"": [], "unready": [], "terminating": []}
     for pod in pods:
@@ -197,7 +197,7 @@ def stub(api: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> c.Iterator
 
 @pytest.fixture(scope="module")
 def two_ports(api: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[tuple[StubPicker, PickerBench]]:
-    with deployed(api, tmp_path_factory.mktemp("ports"), more_ports=[port_for_a_program()]) as place:
+    with deployed(api, tmp_path_factory.mktemp("ports"), extra_ports=[port_for_a_program()]) as place:
         picker = StubPicker(lambda: truth(api, place))
         try:
             yield picker, bench_of(api, place.pool, address=picker.address)
@@ -207,15 +207,15 @@ def two_ports(api: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> c.Ite
 
 def test_ports_of_a_subset_count(two_ports: tuple[StubPicker, PickerBench]) -> None:
     two_ports[0].break_with()
-    found = outcome(two_ports[1], "subset", "subset_ports", "together")
-    assert {test["result"] for test in found.values()} == {"passed"}, found
+    results = outcome(two_ports[1], "subset", "subset_ports", "together")
+    assert {test["result"] for test in results.values()} == {"passed"}, results
 
 
 def test_an_endpoint_picker_that_does_all_passes_all(stub: tuple[StubPicker, PickerBench]) -> None:
     stub[0].break_with()
-    found = outcome(stub[1])
-    assert {name: test["why"] for name, test in found.items() if test["result"] == "failed"} == {}
-    assert {name for name, test in found.items() if test["result"] == "skipped"} == {"subset_ports", *GATEWAY}
+    results = outcome(stub[1])
+    assert {name: test["why"] for name, test in results.items() if test["result"] == "failed"} == {}
+    assert {name for name, test in results.items() if test["result"] == "skipped"} == {"subset_ports", *GATEWAY}
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -224,7 +224,7 @@ def test_each_defect_is_caught_by_its_check(stub: tuple[StubPicker, PickerBench]
     picker.break_with(defect)
     bench.close()
     try:
-        bench.ask([PickerRequest()])  # one that never learns knows what there is now
+        bench.ask([PickerRequest()])  # so that the defect never_learns begins with the present Pods
         test = outcome(bench, CAUGHT[defect])[CAUGHT[defect]]
     finally:
         picker.break_with()
@@ -234,22 +234,22 @@ def test_each_defect_is_caught_by_its_check(stub: tuple[StubPicker, PickerBench]
 
 def test_every_check_has_a_defect_that_it_catches() -> None:
     assert set(CAUGHT) == set(DEFECTS)
-    assert {check.name for check in CHECKS} - set(CAUGHT.values()) == {"metrics", *GATEWAY}, "these have tests of their own below"
+    assert {check.name for check in CHECKS} - set(CAUGHT.values()) == {"metrics", *GATEWAY}, "these have separate tests below"
 
 
 @pytest.mark.parametrize("page", ["", PAGE.replace("inference_pool_ready_pods", "ready_pods"), PAGE.replace("_seconds_count", "_seconds_counted")])
 def test_metrics_that_are_missing_are_named(api: ApiServer, stub: tuple[StubPicker, PickerBench], page: str) -> None:
     with local_servers.serve(lambda *_request: (200, {"Content-Type": "text/plain"}, page)) as url:
         bench = bench_of(api, stub[1]._pool, address=stub[0].address, metrics_address=url.removeprefix("http://"))
-        found = outcome(bench, "metrics")["metrics"]
-    assert found["result"] == "failed" and "inference_" in found["why"], found
+        result = outcome(bench, "metrics")["metrics"]
+    assert result["result"] == "failed" and "inference_" in result["why"], result
     with local_servers.serve(lambda *_request: (401, {}, "who are you?")) as url:
         bench = bench_of(api, stub[1]._pool, address=stub[0].address, metrics_address=url.removeprefix("http://"))
         assert outcome(bench, "metrics")["metrics"]["result"] == "skipped"
 
 
 class Stoppable(PickerBench):
-    """One whose endpoint picker the test itself stops and starts."""
+    """A bench whose endpoint picker the test itself stops and starts."""
 
     stopped: c.Callable[[], contextlib.AbstractContextManager[None]]
 
@@ -285,12 +285,12 @@ def test_what_a_real_endpoint_picker_does_behind_a_real_envoy(api: ApiServer, na
             running.enter_context(picker(api, name, place, tmp_path, addresses))
 
         with envoy(tmp_path, addresses["address"], fallback, mode == "FailOpen") as url:
-            found = outcome(through(api, place, addresses, url, stopped), *GATEWAY)
+            results = outcome(through(api, place, addresses, url, stopped), *GATEWAY)
             other = "FailOpen" if mode == "FailClose" else "FailClose"
-            if name == "epp":  # a pool that says another thing than the gateway does
+            if name == "epp":  # a pool whose failure mode differs from the gateway's behaviour
                 place.pool["spec"]["endpointPickerRef"]["failureMode"] = other
                 assert outcome(through(api, place, addresses, url, stopped), "gateway_failure_mode")["gateway_failure_mode"]["result"] == "failed"
-    assert {each for each, test in found.items() if test["result"] != "passed"} == FAILS_BEHIND_ENVOY[name], found
+    assert {each for each, test in results.items() if test["result"] != "passed"} == FAILS_BEHIND_ENVOY[name], results
 
 
 @pytest.mark.parametrize(
@@ -304,10 +304,10 @@ def test_defects_show_through_a_real_envoy(api: ApiServer, stub: tuple[StubPicke
     place = Deployed(stub[1]._namespace, stub[1]._pool)
     picked.break_with(*[defect] if defect else [])
     with envoy(tmp_path, picked.address, stub[1].endpoints[0], tls=False) as url:
-        found = outcome(through(api, place, {"address": picked.address}, url, None), *names)
+        results = outcome(through(api, place, {"address": picked.address}, url, None), *names)
     picked.break_with()
-    assert {each for each, test in found.items() if test["result"] == "failed"} >= ({check} - {""}), found
-    assert defect or all(test["result"] == "passed" for test in found.values()), found
+    assert {each for each, test in results.items() if test["result"] == "failed"} >= ({check} - {""}), results
+    assert defect or all(test["result"] == "passed" for test in results.values()), results
 
 
 def probes(api: ApiServer) -> list[Facts]:
@@ -320,7 +320,7 @@ def leave_a_probe(api: ApiServer, place: Deployed) -> None:
 
 
 def test_a_user_runs_the_playbook_against_any_endpoint_picker(api: ApiServer, tmp_path: Path) -> None:
-    """By its address, with a pool of another namespace than that of the user's file; the results are in the artifacts, and no Pod for probing is left."""
+    """By its address, with a pool outside of the namespace of the user's file; the results are in the artifacts, and no probe Pod remains."""
     with deployed(api, tmp_path) as place, picker(api, "epp", place, tmp_path) as addresses:
         given = {
             "conformance_profile": "endpoint_picker",
@@ -334,20 +334,20 @@ def test_a_user_runs_the_playbook_against_any_endpoint_picker(api: ApiServer, tm
             "conformance_bound": BOUND,
             "llm_d_kubeconfig": str(api.kubeconfig),
         }
-        leave_a_probe(api, place)  # as a run that was killed does
+        leave_a_probe(api, place)  # as a killed run does
         done = plays.run("-i", "inventories/local", "playbooks/conformance.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(tmp_path), **given}))
         assert probes(api) == []
         leave_a_probe(api, place)
         plays.well("inventories/local", "playbooks/conformance.yml", tmp_path / "none", **given, conformance_state="absent")
         assert probes(api) == []
     assert done.returncode == 2 and "(no_body_subset failed)" in done.stdout, done.stdout + done.stderr
-    found = json.loads((tmp_path / "conformance/endpoint_picker.json").read_text(encoding="utf-8"))
-    outcomes = {test["name"]: test["result"] for test in found["tests"]}
-    assert {name for name, result in outcomes.items() if result != "passed"} == {"no_body_subset", "subset_ports", *GATEWAY} and found[
+    report = json.loads((tmp_path / "conformance/endpoint_picker.json").read_text(encoding="utf-8"))
+    outcomes = {test["name"]: test["result"] for test in report["tests"]}
+    assert {name for name, result in outcomes.items() if result != "passed"} == {"no_body_subset", "subset_ports", *GATEWAY} and report[
         "pool"
     ] == f"{place.namespace}/pool"
     page = (tmp_path / "conformance/endpoint_picker.md").read_text(encoding="utf-8")
-    assert "asked by TLS" in page and "| `no_body_subset` The subset counts" in page
+    assert "reached by TLS" in page and "| `no_body_subset` The subset counts" in page
 
 
 def test_the_page_says_what_was_measured() -> None:
@@ -387,12 +387,12 @@ def test_an_interrupted_run_leaves_no_pod_for_probing(api: ApiServer, stub: tupl
 
 
 def controlled(kind: str, name: str, version: str, uid: str) -> Facts:
-    """Metadata of what a controller has made."""
+    """Metadata of an object that a controller has created."""
     return {"ownerReferences": [{"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": True}], "labels": {"app": "picker"}}
 
 
 def test_the_endpoint_picker_is_stopped_and_comes_back(api: ApiServer, tmp_path: Path) -> None:
-    """The Deployment of its Pod, found by the owners, is scaled to 0 and back; a thread does what the controllers do."""
+    """The Deployment of its Pod, found by the owners, is scaled to 0 and back; a thread acts as the controllers."""
     with deployed(api, tmp_path) as place:
         base, apps = f"/api/v1/namespaces/{place.namespace}", f"/apis/apps/v1/namespaces/{place.namespace}"
         port = {"port": 9002}
@@ -427,9 +427,9 @@ def test_the_endpoint_picker_is_stopped_and_comes_back(api: ApiServer, tmp_path:
         thread.start()
         try:
             bench = bench_of(api, place.pool, stop=True)
-            with pytest.raises(ZeroDivisionError), bench.gone():
+            with pytest.raises(ZeroDivisionError), bench.stopped():
                 assert bench._picker_pods() == []
-                raise ZeroDivisionError  # whatever happens meanwhile, it comes back
+                raise ZeroDivisionError  # it is started again after any error
             assert len(bench._picker_pods()) == 2 and api.cluster.get(f"{apps}/deployments/picker")["spec"]["replicas"] == 2
         finally:
             ended.set()

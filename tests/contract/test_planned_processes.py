@@ -1,4 +1,4 @@
-"""The real binaries take the command lines of the plan, and do with them what the plan says: a prefill server prefills, a tokenizer answers.
+"""The real binaries accept the planned command lines and behave as planned: a prefill server prefills, a tokenizer answers.
 
 Binaries: those of the local cluster's cache, or of the folder LLM_D_BINARIES.
 """
@@ -27,7 +27,7 @@ Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
 MODEL = "llm-d/simulated-8b"
 
-# That of the binaries.
+# The release line of the binaries.
 LINE = "scheduler-0.7"
 
 
@@ -49,7 +49,7 @@ def planned(preset: str, port: int) -> Facts:
 
 @contextlib.contextmanager
 def running(name: str, arguments: t.Sequence[str], folder: Path, **env: str) -> t.Iterator[subprocess.Popen[bytes]]:
-    """A binary at work, its output in `folder`; it must not have ended by itself when it is stopped."""
+    """A running binary, with its output in `folder`; it must still run when it is stopped."""
     with (
         open(folder / f"{name}-{len(list(folder.iterdir()))}.log", "wb") as log,
         subprocess.Popen([binary(name), *arguments], stdout=log, stderr=log, env={"PATH": os.environ["PATH"], **env}) as process,
@@ -62,35 +62,35 @@ def running(name: str, arguments: t.Sequence[str], folder: Path, **env: str) -> 
 
 
 def answer(url: str, body: Facts | None = None, **headers: str) -> str:
-    """The answer of a server, waited for while it starts."""
+    """The answer of a server, once it has started."""
     data = None if body is None else json.dumps(body).encode()
     while True:
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, data, {"content-type": "application/json", **headers}), timeout=60) as found:
-                return found.read().decode()
+            with urllib.request.urlopen(urllib.request.Request(url, data, {"content-type": "application/json", **headers}), timeout=60) as reply:
+                return reply.read().decode()
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.1)
 
 
 def counted(port: int) -> dict[str, int]:
-    """Answers of a simulator by the reason for which they ended."""
+    """The number of answers of a simulator by finish reason."""
     lines = [line for line in answer(f"http://127.0.0.1:{port}/metrics").splitlines() if line.startswith("vllm:request_success_total{")]
     return {line.split('finish_reason="', 1)[1].split('"', 1)[0]: int(float(line.rsplit(" ", 1)[1])) for line in lines}
 
 
 def ended(port: int, reason: str | None, count: int) -> bool:
-    """Whether a simulator has ended so many answers (for this reason). It counts one after it has sent it."""
+    """Whether a simulator has finished exactly `count` answers (for this reason). It counts an answer after it has sent it."""
 
-    def counts() -> int:
-        found = counted(port)
-        return found.get(reason, 0) if reason else sum(found.values())
+    def count_now() -> int:
+        reasons = counted(port)
+        return reasons.get(reason, 0) if reason else sum(reasons.values())
 
-    until(lambda: counts() >= count)
-    return counts() == count
+    until(lambda: count_now() >= count)
+    return count_now() == count
 
 
 def moved(arguments: t.Sequence[str], flag: str, value: object) -> list[str]:
-    """The arguments with another value of a flag that must be there: on one host servers cannot share a port."""
+    """The arguments with another value of an existing flag: servers on one host cannot share a port."""
     assert [argument for argument in arguments if argument.startswith(f"{flag}=")]
     return [f"{flag}={value}" if argument.startswith(f"{flag}=") else argument for argument in arguments]
 
@@ -107,10 +107,10 @@ def test_a_prefill_server_prefills_for_a_decode_server_behind_its_sidecar(tmp_pa
         stack.enter_context(running("pd-sidecar", moved(proxy, "--vllm-port", engine_port), tmp_path, **name))
         for server in (engine_port, prefill_port, port):
             answer(f"http://127.0.0.1:{server}{decode['health_path']}")
-        asked = {"model": MODEL, "prompt": "word " * 50, "max_tokens": 5}
-        answer(f"http://127.0.0.1:{port}/v1/completions", asked)
+        body = {"model": MODEL, "prompt": "word " * 50, "max_tokens": 5}
+        answer(f"http://127.0.0.1:{port}/v1/completions", body)
         assert not sum(counted(prefill_port).values()) and ended(engine_port, None, 1)
-        answer(f"http://127.0.0.1:{port}/v1/completions", asked, **{"x-prefiller-host-port": f"127.0.0.1:{prefill_port}"})
+        answer(f"http://127.0.0.1:{port}/v1/completions", body, **{"x-prefiller-host-port": f"127.0.0.1:{prefill_port}"})
         assert ended(prefill_port, "remote_decode", 1) and ended(engine_port, None, 2)
         assert counted(port) == counted(engine_port), "the endpoint picker scrapes a decode server through its sidecar"
 
@@ -135,7 +135,7 @@ def test_a_simulator_and_its_tokenizer_take_what_precise_prefix_requires(tmp_pat
 
 
 def test_an_endpoint_picker_takes_the_command_line_of_standalone(tmp_path: Path) -> None:
-    """It gets past its options and its configuration, to the cluster that is not there."""
+    """It accepts its options and its configuration, and fails to connect to the cluster."""
     service = {"name": "sim", "model": {"served_name": MODEL}, "engine": {"type": "simulator"}}
     picker = plan({"llm_d_release": LINE, "llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [service]})["services"][0]["scheduler"]
     (tmp_path / "config.yaml").write_text(picker["config"], encoding="utf-8")
@@ -144,5 +144,5 @@ def test_an_endpoint_picker_takes_the_command_line_of_standalone(tmp_path: Path)
     arguments = moved(moved(picker["args"], "--config-file", tmp_path / "config.yaml"), "--metrics-port", 0)
     env = {"PATH": os.environ["PATH"], "KUBECONFIG": str(tmp_path / "kubeconfig"), "POD_NAME": "sim-epp-5d8f7c9b6-abcde"}
     done = subprocess.run([binary("epp"), *arguments], capture_output=True, text=True, check=False, env=env, timeout=60)
-    said = done.stdout + done.stderr
-    assert "connection refused" in said and "must not be empty" not in said, said[-2000:]
+    output = done.stdout + done.stderr
+    assert "connection refused" in output and "must not be empty" not in output, output[-2000:]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each module is internal to our roles, and says so, or it is on docs/plugins.md with examples that run by themselves."""
+"""Each module is documented as internal to our roles, or it is on docs/plugins.md with examples that run by themselves."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Facts = dict[str, t.Any]
 OURS, INTERNAL = "llm_d.inference.", "llm_d.inference.internal"
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("*.py"))
 PUBLIC = [name for names in public_plugins.PUBLIC.values() for name in names]
-# What a task may have beside its module.
+# Keys of a task other than its module.
 KEYWORDS = {"name", "register", "loop", "when", "check_mode", "diff", "environment", "vars"}
-# It looks for causes in what our file describes.
+# It needs the plan of our file.
 OF_OUR_FILE = {"stack_diagnosis"}
 
 
@@ -33,18 +33,20 @@ OF_OUR_FILE = {"stack_diagnosis"}
 def options(module: str) -> Facts:
     """The options of a module, with those of its fragments."""
     path = ROOT / f"collections/ansible_collections/llm_d/inference/plugins/modules/{module}.py"
-    found, _examples, _returned, _metadata = get_docstring(str(path), fragment_loader, collection_name="llm_d.inference", is_module=True, plugin_type="module")
-    return dict(found["options"])
+    document, _examples, _returned, _metadata = get_docstring(
+        str(path), fragment_loader, collection_name="llm_d.inference", is_module=True, plugin_type="module"
+    )
+    return dict(document["options"])
 
 
 def examples(module: str) -> list[Facts]:
-    found = yaml.safe_load(public_plugins.documents(module)["EXAMPLES"])
-    assert found and isinstance(found, list)
-    return list(found)
+    tasks = yaml.safe_load(public_plugins.documents(module)["EXAMPLES"])
+    assert tasks and isinstance(tasks, list)
+    return list(tasks)
 
 
-def wrong(given: t.Any, known: Facts, place: str) -> t.Iterator[str]:
-    """What an example says that the options do not know, and what it leaves out that they need."""
+def problems(given: t.Any, known: Facts, place: str) -> t.Iterator[str]:
+    """The unknown options of an example, its missing required options and its invalid choices. known: the options."""
     if not isinstance(given, dict):  # an expression
         return
     yield from (f"{place}.{name} is no option" for name in given if name not in known)
@@ -55,7 +57,7 @@ def wrong(given: t.Any, known: Facts, place: str) -> t.Iterator[str]:
             yield from (f"{place}.{name}: {each!r}" for each in (value if isinstance(value, list) else [value]) if each not in option["choices"])
         if option.get("suboptions"):
             for each in value if isinstance(value, list) else [value]:
-                yield from wrong(each, option["suboptions"], f"{place}.{name}")
+                yield from problems(each, option["suboptions"], f"{place}.{name}")
 
 
 def test_each_module_is_internal_or_public() -> None:
@@ -73,19 +75,19 @@ def test_examples_use_options_that_there_are(module: str) -> None:
         (action,) = set(task) - KEYWORDS
         assert task["name"]
         if action.startswith(OURS):
-            assert not list(wrong(task[action] or {}, options(action.removeprefix(OURS)), action)), task["name"]
+            assert not list(problems(task[action] or {}, options(action.removeprefix(OURS)), action)), task["name"]
             assert action.removeprefix(OURS) in PUBLIC
 
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_examples_run_by_themselves(module: str) -> None:
-    """No variable that another task or role would have to set; a user's secrets begin with `vault_`."""
+    """They use no variable that another task or role would have to set; a user's secrets begin with `vault_`."""
     tasks = examples(module)
-    known = {task["register"] for task in tasks if "register" in task} | {"item", "lookup", "query"}
+    defined = {task["register"] for task in tasks if "register" in task} | {"item", "lookup", "query"}
     environment = SandboxedEnvironment()
-    # Ansible's filters and tests, of which only the names count here.
+    # Stand-ins for Ansible's filters: only their names matter here.
     text = public_plugins.documents(module)["EXAMPLES"]
     environment.filters.update(dict.fromkeys(re.findall(r"\|\s*([\w.]+)", text), str))
-    assert {name for name in meta.find_undeclared_variables(environment.parse(text)) if not name.startswith("vault_")} <= known
+    assert {name for name in meta.find_undeclared_variables(environment.parse(text)) if not name.startswith("vault_")} <= defined
     alone = [task for task in tasks if f"{OURS}{module}" in task and "llm_d.inference.plan" not in str(task)]
     assert alone or module in OF_OUR_FILE

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users add to pods, before a real API server: it merges as we do, and takes what comes of each recipe of docs/pods.md."""
+"""Users' additions to pods, against a real API server: it merges as we do, and accepts the pods of each recipe of docs/pods.md."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def deployment(name: str, template: Facts) -> Facts:
 
 
 def pods(file: Facts) -> dict[str, Facts]:
-    """The planned pods of the one service, of each role, and those of the endpoint picker; and the patch of the proxy's over what a controller makes."""
+    """The planned pods of the only service, by role, of the endpoint picker, and of the proxy: its patch merged into a pod of a controller."""
     planned = plan({"llm_d_charts": CHARTS, **file})
     container = {"name": "envoy", "image": "a/envoy:1", "readinessProbe": {"tcpSocket": {"port": 1}}}
     (service,), made = planned["services"], {"metadata": {"labels": {"of": "proxy"}}, "spec": {"containers": [container]}}
@@ -62,13 +62,13 @@ def pods(file: Facts) -> dict[str, Facts]:
 
 
 def ours() -> Facts:
-    """The pod template of a model server, to which only short forms add."""
-    found: Facts = pods({"llm_d_model_services": [BASE]})["decode"]["template"]
-    return found
+    """The pod template of a model server without overlays."""
+    template: Facts = pods({"llm_d_model_services": [BASE]})["decode"]["template"]
+    return template
 
 
 def ordered(value: t.Any, kind: Type) -> t.Any:
-    """The value with the elements of merged lists by their key: a patch puts new ones first, and we last."""
+    """The value with merged lists sorted by their key: a patch puts new elements first, and we last."""
     if isinstance(value, dict):
         return {key: ordered(item, types(kind.name).get(key, Type(kind.of))) for key, item in value.items()}
     if isinstance(value, list):
@@ -84,10 +84,10 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[ApiServer]:
 
 
 def dry(server: ApiServer, body: Facts) -> Facts:
-    """The pod template of a new Deployment, with all defaults of the API server, of which nothing is kept."""
+    """The pod template of a new Deployment with all defaults of the API server, by a dry run."""
     path, strict = "/apis/apps/v1/namespaces/default/deployments", {"dryRun": "All", "fieldValidation": "Strict"}
-    found: Facts = server.cluster.request("POST", path, strict, body)["spec"]["template"]
-    return found
+    template: Facts = server.cluster.request("POST", path, strict, body)["spec"]["template"]
+    return template
 
 
 PATCHES: list[Facts] = [
@@ -141,11 +141,11 @@ def test_the_api_server_merges_as_we_do(server: ApiServer, patch: Facts) -> None
     path, kind = "/apis/apps/v1/namespaces/default/deployments", {"content_type": "application/strategic-merge-patch+json"}
     server.cluster.request("POST", path, body=deployment("a", base))
     try:
-        theirs = server.cluster.request("PATCH", f"{path}/a", {"dryRun": "All"}, {"spec": {"template": patch}}, **kind)["spec"]["template"]
+        patched = server.cluster.request("PATCH", f"{path}/a", {"dryRun": "All"}, {"spec": {"template": patch}}, **kind)["spec"]["template"]
     finally:
         server.cluster.request("DELETE", f"{path}/a")
     made = dry(server, deployment("a", merged(base, patch, Type(TEMPLATE))))
-    assert ordered(made, Type(TEMPLATE)) == ordered(theirs, Type(TEMPLATE)) and json.dumps(base) == before
+    assert ordered(made, Type(TEMPLATE)) == ordered(patched, Type(TEMPLATE)) and json.dumps(base) == before
 
 
 def test_there_are_ten_recipes() -> None:
@@ -163,7 +163,7 @@ def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -
         blocks = [alone[role]] if role in alone else [whole, *([whole["prefill"]] if role == "prefill" else [])]
         names = {"pod": "", "container": {"scheduler": "epp", "gateway": "envoy"}.get(role, "server")}
         for overlay in [Overlay("", block[name], container) for block in blocks for name, container in names.items() if name in block]:
-            assert pod["template"] != pod["ours"] and overlaid(pod["template"], [overlay]) == pod["template"], "all of it is there"
+            assert pod["template"] != pod["ours"] and overlaid(pod["template"], [overlay]) == pod["template"], "the overlay is applied"
             added.add(role)
         assert dry(server, deployment("recipe", pod["template"]))
         assert role == "gateway" or not others.problems(grouped(pod["template"]))
@@ -179,8 +179,8 @@ def test_claims_of_devices_are_taken(server: ApiServer) -> None:
     path, strict = f"/apis/{API_VERSION}/namespaces/default/resourceclaimtemplates", {"dryRun": "All", "fieldValidation": "Strict"}
     (request,) = server.cluster.request("POST", path, strict, template)["spec"]["spec"]["devices"]["requests"]
     assert request["exactly"]["count"] == 2 and request["exactly"]["allocationMode"] == "ExactCount"
-    for wrong in ({"count": -1}, {"counts": 2}):
-        request = {"name": "x", "exactly": {"deviceClassName": "gpu.example.com", **wrong}}
+    for mistake in ({"count": -1}, {"counts": 2}):
+        request = {"name": "x", "exactly": {"deviceClassName": "gpu.example.com", **mistake}}
         with pytest.raises(ClusterError, match="count"):
             server.cluster.request("POST", path, strict, {**template, "spec": {"spec": {"devices": {"requests": [request]}}}})
 
@@ -248,5 +248,5 @@ def test_definitions_are_read() -> None:
 @pytest.mark.rest  # downloads two versions of Kubernetes
 @pytest.mark.timeout(600)
 def test_what_is_recorded_is_what_the_versions_have() -> None:
-    found = {version: TOOL["recorded"](TOOL["description"](version)) for version in (pod_fields.OLDEST, pod_fields.NEWEST)}
-    assert TOOL["data_file"](found) == Path(pod_fields.__file__).read_text(encoding="utf-8")
+    versions = {version: TOOL["recorded"](TOOL["description"](version)) for version in (pod_fields.OLDEST, pod_fields.NEWEST)}
+    assert TOOL["data_file"](versions) == Path(pod_fields.__file__).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Pods with every option set pass the real schema of a pod template, and claims that of a claim: LeaderWorkerSet's definition has both."""
+"""Pods with every option set pass the real schema of a pod template, and claims that of a claim: LeaderWorkerSet's CRD has both."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def file_of(name: str) -> Facts:
 
 
 def grouped(template: Facts, claims: t.Sequence[Facts] = ()) -> Facts:
-    """A LeaderWorkerSet of these pods, whose definition describes pods field by field."""
+    """A LeaderWorkerSet of these pods, whose CRD describes pods field by field."""
     parts: Facts = {"workerTemplate": template}
     if claims:
         parts["volumeClaimTemplates"] = list(claims)
@@ -78,14 +78,14 @@ def test_pods_pass_the_schema(name: str) -> None:
     for item in deployments:
         template = item["spec"]["template"]
         assert not others.problems(grouped(template)), item["metadata"]["name"]
-        wrong = {**template, "spec": {**template["spec"], "imagePullSecret": "mirror"}}
-        assert others.problems(grouped(wrong)), "an unknown field is found"
+        mistake = {**template, "spec": {**template["spec"], "imagePullSecret": "mirror"}}
+        assert others.problems(grouped(mistake)), "an unknown field is a problem"
 
 
 def test_a_claim_passes_the_schema() -> None:
     planned = plan(file_of("a claim of ours"))
-    (found,) = render(ROOT / "roles/model_service/templates/claims.yml.j2", planned)
+    (rendered,) = render(ROOT / "roles/model_service/templates/claims.yml.j2", planned)
     pod = next(item for item in objects(planned) if item["kind"] == "Deployment")["spec"]["template"]
-    claim = {**found, "metadata": {}}
+    claim = {**rendered, "metadata": {}}
     assert not others.problems(grouped(pod, [claim]))
     assert others.problems(grouped(pod, [{**claim, "spec": {**claim["spec"], "storageClass": "fast"}}]))

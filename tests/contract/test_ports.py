@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No test finds a free port, lets it go and uses it later: by then another test may have it. tests/unit/support/local_servers.py has what to use."""
+"""No test finds a free port, closes it and uses it later: by then another test may use it. Use the helpers of tests/unit/support/local_servers.py."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def offenders(source: str) -> list[int]:
 
 
 def calls(node: ast.AST) -> set[str]:
-    """The names of what a statement calls."""
-    found = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
-    return {each.attr if isinstance(each, ast.Attribute) else ast.unparse(each) for each in found}
+    """The names of the functions that a statement calls."""
+    functions = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return {each.attr if isinstance(each, ast.Attribute) else ast.unparse(each) for each in functions}
 
 
 def test_no_port_is_found_and_used_later(root: Path) -> None:
     files = [file for folder in ("tests", "molecule") for file in sorted((root / folder).rglob("*.py"))]
-    found = [f"{file.relative_to(root)}:{line}" for file in files for line in offenders(file.read_text(encoding="utf-8"))]
-    assert len(files) > 200 and found == []
+    rows = [f"{file.relative_to(root)}:{line}" for file in files for line in offenders(file.read_text(encoding="utf-8"))]
+    assert len(files) > 200 and rows == []
 
 
 @pytest.mark.parametrize(
     ("source", "count"),
     [
-        ("with socket.create_server(('127.0.0.1', 0)) as found:\n    port = found.getsockname()[1]", 1),
-        ("def free():\n    with socket.socket() as found:\n        found.bind(('', 0))\n        return found.getsockname()[1]", 1),
+        ("with socket.create_server(('127.0.0.1', 0)) as listener:\n    port = listener.getsockname()[1]", 1),
+        ("def free():\n    with socket.socket() as listener:\n        listener.bind(('', 0))\n        return listener.getsockname()[1]", 1),
         ("with socket.create_server(('127.0.0.1', 0)) as server:\n    port = server.getsockname()[1]\n    ask(port)", 0),
-        ("with socket.create_server(('127.0.0.1', 0)) as server:\n    said = ask(server.getsockname()[1])", 0),
+        ("with socket.create_server(('127.0.0.1', 0)) as server:\n    reply = ask(server.getsockname()[1])", 0),
     ],
 )
 def test_what_counts(source: str, count: int) -> None:

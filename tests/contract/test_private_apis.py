@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Private APIs of ansible-core, kubernetes.core and the Kubernetes client are used in two modules named compat, which say with which versions they were tried.
+"""Private APIs of ansible-core, kubernetes.core and the Kubernetes client are used only in two modules named compat, which list the tried versions.
 
-A version that is newer than those is a warning, since a failing test would be in the way of every upgrade; one that is older than all of them is a failure.
+A newer version is a warning, since a failing test would hinder every upgrade; one that is older than all of them is a failure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FOREIGN = ("ansible", "ansible_collections", "kubernetes")
 DOCUMENTED = {
     "_connection", "_diff", "_execute_module", "_requires_connection", "_supports_check_mode", "_task", "_templar", "_VALID_ARGS",
 }  # fmt: skip
-# Their names in `plugins` for which an instance of a foreign class stands.
+# Foreign classes whose instances `plugins` uses.
 INSTANCES = {"AnsibleModule"}
 TRIED = {**connections.TRIED, **workers.TRIED}
 
@@ -41,7 +41,7 @@ def is_private(name: str) -> bool:
 
 
 def foreign_names(tree: ast.Module) -> tuple[set[str], list[str]]:
-    """(names that a file binds to something foreign, private names that it imports)."""
+    """(names in a file that refer to foreign modules or objects, private names that it imports)."""
     names, private = set(), []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -65,30 +65,30 @@ def foreign_names(tree: ast.Module) -> tuple[set[str], list[str]]:
 def used(path: Path) -> list[str]:
     """Each private name of a foreign library that a file uses, with its line."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names, found = foreign_names(tree)
+    names, uses = foreign_names(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in DOCUMENTED:
             root = node.value
             while isinstance(root, (ast.Attribute, ast.Call)):
                 root = root.value if isinstance(root, ast.Attribute) else root.func
             if isinstance(root, ast.Name) and root.id in names:
-                found.append(f"{node.lineno} {ast.unparse(node)}")
-        # A class that inherits from a foreign one: what it reads of itself and does not define is the parent's.
+                uses.append(f"{node.lineno} {ast.unparse(node)}")
+        # In a class that inherits from a foreign one, attributes that it reads and does not define are the parent's.
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base).split(".", maxsplit=1)[0] in names for base in node.bases):
             inner = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and is_private(each.attr)]
             own = {each.attr for each in inner if isinstance(each.ctx, ast.Store)}
             own |= {each.name for each in ast.walk(node) if isinstance(each, ast.FunctionDef)}
             own |= {target.id for each in node.body if isinstance(each, ast.Assign) for target in each.targets if isinstance(target, ast.Name)}
-            found += [
+            uses += [
                 f"{each.lineno} {ast.unparse(each)}"
                 for each in inner
                 if each.attr not in own | DOCUMENTED and ast.unparse(each.value) in ("self", "cls", "super()")
             ]
-    return found
+    return uses
 
 
 def test_private_names_of_libraries_are_used_in_compat_only():
-    assert {str(path.relative_to(ROOT)): found for path in sources() if path not in COMPAT and (found := used(path))} == {}
+    assert {str(path.relative_to(ROOT)): uses for path in sources() if path not in COMPAT and (uses := used(path))} == {}
 
 
 @pytest.mark.parametrize(

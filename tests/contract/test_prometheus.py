@@ -35,7 +35,7 @@ BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
 missing = [name for name in ("prometheus", "llm-d-inference-sim") if not (BINARIES / name).is_file()]
 pytestmark = pytest.mark.skipif(bool(missing), reason=f"no {' and no '.join(missing)}: local_cluster_extras: [monitoring] builds them, or set LLM_D_BINARIES")
 PODS, PICKER = ("sim-decode-6d9f8b7c5d-abcde", "sim-decode-6d9f8b7c5d-fghij"), "sim-epp-5c9f8b7c5d-klmno"
-# As the endpoint picker of scheduler-0.7 exports it; requests have failed by mistakes of clients only.
+# Metrics of the endpoint picker of scheduler-0.7, with failures by mistakes of clients only.
 PAGE = """\
 inference_pool_ready_pods{name="sim"} 2
 inference_pool_average_queue_size{name="sim"} 0
@@ -55,34 +55,34 @@ process_start_time_seconds 1000
 SIMULATOR: Facts = {"type": "simulator", "simulator": {"inter_token_latency": "5ms", "kv_cache_size": 200}}
 
 
-def planned(**more: t.Any) -> Facts:
+def planned(**variables: t.Any) -> Facts:
     return plan(
         {
             "llm_d_release": "scheduler-0.7",
             "llm_d_charts": {"envoy_gateway": "/c"},
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": SIMULATOR, "replicas": 2}],
             "llm_d_monitoring": {"scrape": True, "alerts": {"ttft_p99": 2}, "dashboards": ["grafana"], "prometheus": "http://127.0.0.1:1"},
-            **more,
+            **variables,
         }
     )
 
 
 class Exporter(http.server.BaseHTTPRequestHandler):
-    """Serves PAGE with `ready` servers; `rejected` more requests have failed at each scrape."""
+    """Serves PAGE with `ready` servers; each scrape adds `rejected` failed requests."""
 
     rejected, failed, ready = 0, 0, 2
 
     def do_GET(self) -> None:  # pylint: disable=invalid-name
         Exporter.failed += Exporter.rejected
-        more = f'inference_objective_request_error_total{{model_name="m",target_model_name="m",error_code="ServiceUnavailable"}} {Exporter.failed}\n'
+        failures = f'inference_objective_request_error_total{{model_name="m",target_model_name="m",error_code="ServiceUnavailable"}} {Exporter.failed}\n'
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
         page = PAGE.replace('ready_pods{name="sim"} 2', f'ready_pods{{name="sim"}} {Exporter.ready}')
-        self.wfile.write((page + (more if Exporter.failed else "")).encode())
+        self.wfile.write((page + (failures if Exporter.failed else "")).encode())
 
     def log_message(self, *args: t.Any) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
@@ -97,7 +97,7 @@ def exporter(port: int = 0) -> t.Iterator[str]:
 
 @contextlib.contextmanager
 def simulator() -> t.Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """(address, process) of a simulator that answers, with the arguments that a plan gives it."""
+    """(address, process) of a running simulator with planned arguments."""
     port = port_for_a_program()
     arguments = [each for each in planned()["services"][0]["server"]["args"] if not each.startswith("--port=")]
     environment = {**os.environ, "POD_IP": "127.0.0.1"}
@@ -121,7 +121,7 @@ def complete(address: str, prompt: str, tokens: int) -> Facts:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, targets: t.Sequence[tuple[str, str]], groups: t.Sequence[Facts]) -> t.Iterator[str]:
-    """A Prometheus that scrapes (address, pod) each second, with these rules; gives its URL once it is ready."""
+    """A Prometheus that scrapes each (address, pod) every second, with these rules; yields its URL once it is ready."""
     port = port_for_a_program()
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": list(groups)}), encoding="utf-8")
     jobs = [{"targets": [address], "labels": {"namespace": "llm-d", "pod": pod}} for address, pod in targets]
@@ -151,31 +151,31 @@ def wait_for(url: str, process: subprocess.Popen[bytes] | None = None, log: Path
 def scraping_prometheus(tmp_path_factory):
     """A Prometheus with the alerts of the plan; each simulator has answered the same prompt twice.
 
-    Every query has data before the first test, whichever test pytest-xdist gives this worker first: most of them ask once, without patience.
+    Every query has data before the first test, whichever test this worker gets first: most of them query once, without waiting.
     """
     with simulator() as (first, _process), simulator() as (second, _other), exporter() as picker:
         for server in (first, first, second, second):
             complete(server, "all work and no play " * 40, 8)
         targets = [(first, PODS[0]), (second, PODS[1]), (picker, PICKER)]
-        with prometheus(tmp_path_factory.mktemp("prometheus"), targets, planned()["services"][0]["alerts"]["groups"]) as found:
-            claims(found, planned())
-            yield found
+        with prometheus(tmp_path_factory.mktemp("prometheus"), targets, planned()["services"][0]["alerts"]["groups"]) as server_url:
+            claims(server_url, planned())
+            yield server_url
 
 
 def claims(url: str, facts: Facts, timeout: float = 60.0) -> dict[str, Facts]:
-    """The claims of the first service, by their ends."""
-    asked = validated.monitoring(facts)
-    assert asked
+    """The claims of the first service, by the end of their ids."""
+    monitoring = validated.monitoring(facts)
+    assert monitoring
     check = MonitoringCheck(UrlTransport(url, use_proxy=False), facts["namespace"], timeout)
-    return {entry["id"].partition("/")[2]: entry for entry in check.service(asked["services"][0])}
+    return {entry["id"].partition("/")[2]: entry for entry in check.service(monitoring["services"][0])}
 
 
 def test_every_query_returns_data(url):
-    found = claims(url, planned())
-    assert [entry["ok"] for entry in found.values()] == [True, True], found
-    assert found["alerts"]["evidence"].startswith("9 alerts loaded; ")
-    assert found["alerts"]["evidence"].endswith("; LlmDRequestErrors has none until the first request that fails")
-    assert "has none until" not in found["dashboards"]["evidence"], "mistakes of clients are shown, and alarm nobody"
+    results = claims(url, planned())
+    assert [entry["ok"] for entry in results.values()] == [True, True], results
+    assert results["alerts"]["evidence"].startswith("9 alerts loaded; ")
+    assert results["alerts"]["evidence"].endswith("; LlmDRequestErrors has none until the first request that fails")
+    assert "has none until" not in results["dashboards"]["evidence"], "mistakes of clients are shown, but fire no alert"
 
 
 def test_names_of_another_release_line_are_found_out(url):
@@ -183,54 +183,54 @@ def test_names_of_another_release_line_are_found_out(url):
     other = planned(llm_d_release="router-0.10")
     for part in ("queried", "alerts"):
         facts["services"][0][part] = other["services"][0][part]
-    found = claims(url, facts, 0.0)
-    assert [entry["ok"] for entry in found.values()] == [False, False]
-    assert "LlmDNoReadyServers: no series for max(llm_d_epp_ready_endpoints{" in found["alerts"]["evidence"]
-    assert "(Prometheus has no such metric)" in found["alerts"]["evidence"] and "llm_d_release" in found["alerts"]["remedy"]
-    assert "; and " in found["dashboards"]["evidence"] and found["dashboards"]["evidence"].count("no series for") == 3
+    results = claims(url, facts, 0.0)
+    assert [entry["ok"] for entry in results.values()] == [False, False]
+    assert "LlmDNoReadyServers: no series for max(llm_d_epp_ready_endpoints{" in results["alerts"]["evidence"]
+    assert "(Prometheus has no such metric)" in results["alerts"]["evidence"] and "llm_d_release" in results["alerts"]["remedy"]
+    assert "; and " in results["dashboards"]["evidence"] and results["dashboards"]["evidence"].count("no series for") == 3
 
 
 def test_an_alert_that_is_not_loaded_is_named(url):
     facts = planned()
     facts["services"][0]["queried"] = copy.deepcopy(facts["services"][0]["queried"])
     facts["services"][0]["queried"]["alerts"][0]["title"] = "LlmDOther"
-    found = claims(url, facts, 0.0)["alerts"]
-    assert not found["ok"] and found["evidence"] == "Prometheus has not loaded 1 alert: LlmDOther" and "llm_d_monitoring.labels" in found["remedy"]
+    claim = claims(url, facts, 0.0)["alerts"]
+    assert not claim["ok"] and claim["evidence"] == "Prometheus has not loaded 1 alert: LlmDOther" and "llm_d_monitoring.labels" in claim["remedy"]
 
 
 def test_pods_that_are_not_scraped_are_told_from_metrics_that_do_not_exist(url):
     facts = planned(llm_d_namespace="other")
-    found = claims(url, facts, 0.0)["dashboards"]
-    assert not found["ok"] and "(the metric has no series with namespace=other)" in found["evidence"] and "labels namespace and pod" in found["remedy"]
+    claim = claims(url, facts, 0.0)["dashboards"]
+    assert not claim["ok"] and "(the metric has no series with namespace=other)" in claim["evidence"] and "labels namespace and pod" in claim["remedy"]
     services = [{"name": "big", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}]
-    found = claims(url, planned(llm_d_model_services=services), 0.0)["dashboards"]
-    assert not found["ok"] and "(the metric is there for other pods or labels only)" in found["evidence"]
+    claim = claims(url, planned(llm_d_model_services=services), 0.0)["dashboards"]
+    assert not claim["ok"] and "(the metric is there for other pods or labels only)" in claim["evidence"]
 
 
 def test_a_query_that_prometheus_refuses_is_named(url):
     facts = planned()
     facts["services"][0]["queried"] = {"alerts": [], "dashboards": [{"title": "Broken", "queries": [{"expr": "sum(", "metrics": ["up"], "until": ""}]}]}
-    found = claims(url, facts, 0.0)["dashboards"]
-    assert not found["ok"] and found["evidence"].startswith("Broken: Prometheus refuses sum(: ") and "parse error" in found["evidence"]
+    claim = claims(url, facts, 0.0)["dashboards"]
+    assert not claim["ok"] and claim["evidence"].startswith("Broken: Prometheus refuses sum(: ") and "parse error" in claim["evidence"]
 
 
 def test_nobody_listens():
-    found = claims(f"http://127.0.0.1:{closed_port()}", planned())
-    for entry in found.values():
+    results = claims(f"http://127.0.0.1:{closed_port()}", planned())
+    for entry in results.values():
         assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and "llm_d_monitoring.prometheus" in entry["remedy"]
 
 
 @pytest.mark.rest
 def test_one_that_takes_connections_and_says_nothing():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        found = claims(f"http://127.0.0.1:{silent.getsockname()[1]}", planned())
-    for entry in found.values():
+        results = claims(f"http://127.0.0.1:{silent.getsockname()[1]}", planned())
+    for entry in results.values():
         assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and "llm_d_monitoring.prometheus" in entry["remedy"]
 
 
 @contextlib.contextmanager
 def load(addresses: t.Iterable[str], each: int, prompt: str, tokens: int) -> t.Iterator[None]:
-    """Completions, `each` at a time to each server."""
+    """Send completions, `each` at a time to each server."""
     over = threading.Event()
 
     def send(address: str) -> None:
@@ -261,7 +261,7 @@ def until(url: str, wanted: set[str]) -> None:
 
 @pytest.mark.rest
 def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
-    """A server that hangs, queues, full caches; an endpoint picker that is gone and one that rejects requests. The rate of the last looks back for minutes."""
+    """A server that hangs, queues, full caches; a missing endpoint picker and one that rejects requests, whose rate is over minutes."""
     rules = planned(llm_d_monitoring={"alerts": {"queue": 2, "kv_cache": 0.5, "seconds": 2}})["services"][0]["alerts"]["groups"]
     with simulator() as (first, process), simulator() as (second, _other), contextlib.ExitStack() as stack:
         pickers = stack.enter_context(contextlib.ExitStack())
@@ -275,7 +275,7 @@ def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
         with load([first, second], 12, "Wait for it.", 200):
             until(url, {"LlmDQueueHigh"})
         until(url, set())
-        words = 2400 * 100 // complete(first, "word " * 100, 1)["usage"]["prompt_tokens"]  # of the 3,200 tokens that a cache holds
+        words = 2400 * 100 // complete(first, "word " * 100, 1)["usage"]["prompt_tokens"]  # a cache holds 3,200 tokens
         with load([first, second], 1, "word " * words, 600):
             until(url, {"LlmDKvCacheFull"})
         until(url, set())
@@ -291,20 +291,20 @@ def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
 
 
 def values(url: str, expr: str) -> list[float]:
-    """The numbers that an expression has now; KEDA takes one, and an error for none."""
+    """The present values of an expression; KEDA requires exactly one, and treats none as an error."""
     with urllib.request.urlopen(f"{url}/api/v1/query?query={urllib.parse.quote(expr)}", timeout=30) as answer:
         return [float(series["value"][1]) for series in json.loads(answer.read())["data"]["result"]]
 
 
 @pytest.mark.rest
 def test_what_keda_asks_has_one_answer_or_none_where_something_is_not_scraped(tmp_path):
-    """Idle servers, none at all, some that are not scraped, requests that were refused, and an endpoint picker that is not scraped."""
-    asked = {"queue": 4, "requests": 9, "kv_cache": 0.8, "requests_per_second": 3, "ttft_p99": 2}
-    scaling = {"provider": "keda", "min": 0, "max": 4, "metrics": asked, "prometheus": "http://127.0.0.1:1"}
+    """Idle servers, no servers, servers and endpoint pickers that are not scraped, and refused requests."""
+    targets = {"queue": 4, "requests": 9, "kv_cache": 0.8, "requests_per_second": 3, "ttft_p99": 2}
+    scaling = {"provider": "keda", "min": 0, "max": 4, "metrics": targets, "prometheus": "http://127.0.0.1:1"}
     service = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": SIMULATOR, "autoscaling": scaling}
     (server,) = planned(llm_d_model_services=[service])["services"][0]["servers"]
     *metrics, arriving = [trigger["metadata"]["query"] for trigger in server["autoscaling"]["autoscaler"]["spec"]["triggers"]]
-    assert len(metrics) == len(asked)
+    assert len(metrics) == len(targets)
     with contextlib.ExitStack() as pickers, contextlib.ExitStack() as stack:
         servers = stack.enter_context(contextlib.ExitStack())
         (first, _process), picker = servers.enter_context(simulator()), pickers.enter_context(exporter())
@@ -312,7 +312,7 @@ def test_what_keda_asks_has_one_answer_or_none_where_something_is_not_scraped(tm
 
         def become(wanted: list[float] | bool, *exprs: str) -> None:
             waiting.until(
-                lambda: all(bool(found) and found[0] > 0 if wanted is True else found == wanted for found in (values(url, expr) for expr in exprs)), 0.2
+                lambda: all(bool(numbers) and numbers[0] > 0 if wanted is True else numbers == wanted for numbers in (values(url, expr) for expr in exprs)), 0.2
             )
 
         become([0], *metrics, arriving)

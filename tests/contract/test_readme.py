@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The README: short, complete about what has run, with examples that can be planned."""
+"""The README is short, lists everything that has run, and its examples can be planned."""
 
 from __future__ import annotations
 

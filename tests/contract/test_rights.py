@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules ask of an API server that enforces the file of playbooks/list_rights.yml: nothing in its namespaces that it does not grant.
+"""The requests of modules to an API server that enforces the file of playbooks/list_rights.yml, which grants all of them in its namespaces.
 
-Deploying with exactly these rights, and a real API server: molecule/providers/live/test_restricted_account.py.
+molecule/providers/live/test_restricted_account.py deploys with exactly these permissions on a real API server.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Facts = dict[str, t.Any]
 MODEL = "llm-d/simulated-8b"
 CHARTS = {"envoy_gateway": "/charts", "istio": "/charts", "istio_base": "/charts"}
 SERVICE: Facts = {"name": "sim", "model": {"served_name": MODEL}, "replicas": 2, "engine": {"type": "simulator", "block_size": 16}}
-# What accounts have from elsewhere, if anywhere: it has no namespace, or is in one of the cluster's own.
+# User's files by name.
 FILES: dict[str, Facts] = {
     "envoy_gateway": {"llm_d_gateway": {"service_type": "ClusterIP"}},
     "istio": {"llm_d_gateway": {"provider": "istio", "service_type": "ClusterIP"}},
@@ -79,26 +79,26 @@ FILES: dict[str, Facts] = {
 }
 
 
-def planned(name: str, scope: str, **more: t.Any) -> Facts:
-    return plan({"llm_d_release": "scheduler-0.7", "llm_d_charts": CHARTS, "llm_d_scope": scope, "llm_d_model_services": [SERVICE], **FILES[name], **more})
+def planned(name: str, scope: str, **variables: t.Any) -> Facts:
+    return plan({"llm_d_release": "scheduler-0.7", "llm_d_charts": CHARTS, "llm_d_scope": scope, "llm_d_model_services": [SERVICE], **FILES[name], **variables})
 
 
 def rules(made: Facts) -> list[tuple[str, Facts]]:
-    """What the account of the file may do."""
+    """The permissions of the account of the file: (namespace, rule)."""
     file = objects(made, chosen({})[0])
     (account,) = [item["metadata"]["name"] for item in file if item["kind"] == "ServiceAccount"]
     return granted(file, account)
 
 
 class World(StackServer):
-    """A healthy stack, with what the API server itself answers."""
+    """A healthy stack, with access reviews and CRDs of an API server."""
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         if path.endswith("/localsubjectaccessreviews"):
             spec = json.loads(body)["spec"]["resourceAttributes"]
-            asked = Request(spec["verb"], spec.get("group", ""), "/".join(filter(None, (spec["resource"], spec.get("subresource")))))
+            wanted = Request(spec["verb"], spec.get("group", ""), "/".join(filter(None, (spec["resource"], spec.get("subresource")))))
             rules_of = [("", rule) for service in self.snap.services for rule in self.snap.plan["release"]["rules"] if service]
-            return self.json({"status": {"allowed": allows(rules_of, asked)}})
+            return self.json({"status": {"allowed": allows(rules_of, wanted)}})
         if path.endswith("/selfsubjectreviews"):
             return self.json({"status": {"userInfo": {"username": "restricted"}}})
         if path.partition("?")[0].endswith("/customresourcedefinitions"):
@@ -113,10 +113,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch, made: Facts) -> t.Iterator[Enforcin
         monkeypatch.delenv(name, raising=False)
     snap = healthy(made)
     with contextlib.ExitStack() as running:
-        known = engine("vllm", **{"/v1/models": (200, JSON, listed("vllm", MODEL))})
+        server = engine("vllm", **{"/v1/models": (200, JSON, listed("vllm", MODEL))})
 
         def answer(*request):
-            status, headers, body = known(*request)
+            status, headers, body = server(*request)
             return status, {**headers, "x-went-into-resp-headers": "true"}, body
 
         url = running.enter_context(serve(answer))
@@ -145,8 +145,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch, made: Facts) -> t.Iterator[Enforcin
 
 
 def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
-    """Each module with the options that the roles give it."""
-    asked = targets.of(made)
+    """Each module with the options that the roles pass to it."""
+    needs = targets.of(made)
     picker = made["services"][0]["scheduler"]["name"]
     replicas = {
         "namespace": NAMESPACE,
@@ -156,12 +156,12 @@ def calls(made: Facts, folder: Path) -> dict[str, tuple[t.Any, Facts]]:
     return {
         "cluster_access": (cluster_access, {}),
         "cluster_preflight": (cluster_preflight, {"needs": {**made["preflight"], "registries": [], "charts": [], "definitions": []}}),
-        "resource_ready": (resource_ready, {"resources": asked["objects"], "timeout": 10}),
+        "resource_ready": (resource_ready, {"resources": needs["objects"], "timeout": 10}),
         "vllm_warmup": (vllm_warmup, {"services": made["warmups"], "request_timeout": 60}),
-        "vllm_health_info": (vllm_health_info, {"groups": asked["servers"], "level": "metrics", "request_timeout": 60}),
+        "vllm_health_info": (vllm_health_info, {"groups": needs["servers"], "level": "metrics", "request_timeout": 60}),
         "stack_validation": (stack_validation, {"plan": made, "wait": 1, "timeout": 10, "settle": 0, "request_timeout": 60}),
         "stack_diagnosis": (stack_diagnosis, {"plan": made, "definitions": definitions(made), "request_timeout": 60}),
-        "cluster_evidence": (cluster_evidence, {"resources": asked["objects"], "path": str(folder / "evidence")}),
+        "cluster_evidence": (cluster_evidence, {"resources": needs["objects"], "path": str(folder / "evidence")}),
         "cluster_drift": (cluster_drift, {"definitions": definitions(made), "labels": made["labels"]}),
         "scorer_config": (
             scorer_config,
@@ -192,12 +192,12 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def granted_places(made: Facts) -> set[str]:
-    """The namespaces in which the file grants something, and none for the whole cluster where it grants that."""
+    """The namespaces in which the file grants permissions; empty for the whole cluster."""
     return {item["metadata"].get("namespace", "") for item in objects(made, chosen({})[0]) if "rules" in item}
 
 
-# Verbs apart: what the modules below ask for together. A module that stops half way would ask for less.
-ASKED = {
+# The resources that the modules below request together. A module that stopped early would request fewer.
+RESOURCES = {
     "pods", "pods/log", "pods/proxy", "pods/portforward", "services", "services/proxy", "configmaps", "events", "deployments", "replicasets", "namespaces",
     "resourcequotas", "networkpolicies", "horizontalpodautoscalers", "localsubjectaccessreviews", "inferencepools", "roles", "serviceaccounts", "nodes",
 }  # fmt: skip
@@ -214,14 +214,14 @@ ASKED = {
 def test_modules_ask_for_what_the_file_grants(name: str, scope: str, call: t.Any, clock: t.Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made, refused = planned(name, scope), {}
     places = granted_places(made)
-    assert ("" in places) is (scope == "cluster"), "a Role cannot grant what has no namespace"
+    assert ("" in places) is (scope == "cluster"), "a Role grants only namespaced resources"
     with cluster(monkeypatch, made) as api:
         for module, (code, options) in calls(made, tmp_path).items():
             call(code, **options)
-            refused[module] = sorted({str(asked) for asked in api.refused if asked.namespace in places})
+            refused[module] = sorted({str(attempt) for attempt in api.refused if attempt.namespace in places})
             api.refused.clear()
-    assert not {module: found for module, found in refused.items() if found}
-    assert ASKED - {asked.resource for asked in api.asked} == set()
+    assert not {module: attempts for module, attempts in refused.items() if attempts}
+    assert RESOURCES - {attempt.resource for attempt in api.requests} == set()
 
 
 SCALER: Facts = {
@@ -235,15 +235,15 @@ def test_a_healthy_stack_is_healthy_for_the_account_of_the_file(call: t.Any, clo
     made = planned("envoy_gateway", "namespace")
     with cluster(monkeypatch, made) as api:
         api.server.snap.objects["HorizontalPodAutoscaler"] = [SCALER]
-        asked = calls(made, tmp_path)
-        diagnosed = call(stack_diagnosis, **asked["stack_diagnosis"][1])
-        seen = call(stack_validation, **{**asked["stack_validation"][1], "checks": ["platform", "security"]})["verdict"]
+        options = calls(made, tmp_path)
+        diagnosed = call(stack_diagnosis, **options["stack_diagnosis"][1])
+        verdict = call(stack_validation, **{**options["stack_validation"][1], "checks": ["platform", "security"]})["verdict"]
     assert diagnosed["ok"] is True and diagnosed["findings"] == [], diagnosed["lines"]
     (line,) = diagnosed["not_read"]
     assert "Node" in line and "kube-system" in line and NAMESPACE + " " not in line
-    assert seen["not_checked"] == [] and seen["ok"], seen
-    assert {"sim/rights", "sim/scaling", "platform/rights"} <= {claim["id"] for claim in seen["claims"]}
-    assert api.refused and not [asked for asked in api.refused if asked.namespace == NAMESPACE]
+    assert verdict["not_checked"] == [] and verdict["ok"], verdict
+    assert {"sim/rights", "sim/scaling", "platform/rights"} <= {claim["id"] for claim in verdict["claims"]}
+    assert api.refused and not [attempt for attempt in api.refused if attempt.namespace == NAMESPACE]
 
 
 def test_a_measurement_as_a_job(call: t.Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -254,16 +254,16 @@ def test_a_measurement_as_a_job(call: t.Any, monkeypatch: pytest.MonkeyPatch, tm
         api = Enforcing(JobCluster(tmp_path), rules(made))
         with serve(api) as server:
             where = {"url": url, "job": {"namespace": NAMESPACE, "image": "python:3.12-slim"}, "kubeconfig": kubeconfig(tmp_path, server)}
-            found = call(vllm_perf, **{key: value for key, value in perf(made, tmp_path).items() if key != "gateway"}, **where)
-    assert not found.get("failed"), found
-    # It goes with its Job, which owns it.
-    assert [(asked.verb, asked.resource) for asked in api.refused] == [("delete", "secrets")]
+            result = call(vllm_perf, **{key: value for key, value in perf(made, tmp_path).items() if key != "gateway"}, **where)
+    assert not result.get("failed"), result
+    # It is deleted with its Job, which owns it.
+    assert [(attempt.verb, attempt.resource) for attempt in api.refused] == [("delete", "secrets")]
     assert not allows(rules(planned("envoy_gateway", "namespace")), request("POST", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"))
 
 
 @pytest.mark.parametrize("name", {**CASES, **STANDALONE})
 def test_the_file_grants_what_our_roles_grant(name: str) -> None:
-    """Kubernetes lets an account grant only what it has itself."""
+    """Kubernetes lets an account grant only its own permissions."""
     made, defined = case(name)
     held = rules(made)
     for role in (item for item in defined if item["kind"] == "Role"):
@@ -272,17 +272,17 @@ def test_the_file_grants_what_our_roles_grant(name: str) -> None:
             for rule in role["rules"]
             for verb, group, resource, object_name in product(rule["verbs"], rule["apiGroups"], rule["resources"], rule.get("resourceNames", [""]))
         ]
-        assert wanted and not [asked for asked in wanted if not allows(held, asked)], role["metadata"]["name"]
+        assert wanted and not [permission for permission in wanted if not allows(held, permission)], role["metadata"]["name"]
 
 
 def request(method: str, path: str) -> Request:
-    found = request_of(method, path)
-    assert found
-    return found
+    parsed = request_of(method, path)
+    assert parsed
+    return parsed
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "asked"),
+    ("method", "path", "expected"),
     [
         ("GET", "/api/v1/namespaces/llm-d", Request("get", "", "namespaces", "llm-d", "llm-d")),
         ("GET", "/api/v1/namespaces", Request("list", "", "namespaces")),
@@ -297,8 +297,8 @@ def request(method: str, path: str) -> Request:
         ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None),
     ],
 )
-def test_requests_are_judged_as_rbac_does(method: str, path: str, asked: Request | None) -> None:
-    assert request_of(method, path) == asked
+def test_requests_are_judged_as_rbac_does(method: str, path: str, expected: Request | None) -> None:
+    assert request_of(method, path) == expected
 
 
 def test_rules_grant_what_they_name_and_no_more() -> None:
@@ -310,7 +310,7 @@ def test_rules_grant_what_they_name_and_no_more() -> None:
         and allows(held, Request("list", "", "nodes"))
         and allows(held, Request("get", "", "secrets", "a", "mine"))
     )
-    for asked in (
+    for attempt in (
         Request("get", "", "pods", "b"),
         Request("get", "", "pods/log", "a"),
         Request("list", "", "pods", "a"),
@@ -319,4 +319,4 @@ def test_rules_grant_what_they_name_and_no_more() -> None:
         Request("list", "", "secrets", "a"),
         Request("get", "apps", "pods", "a"),
     ):
-        assert not allows(held, asked), asked
+        assert not allows(held, attempt), attempt

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ansible-doc shows of roles and public modules is complete, and the examples of roles are plays that Ansible takes."""
+"""The documentation of roles and public modules in ansible-doc is complete, and the examples of roles are valid plays."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PUBLIC = [name for names in public_plugins.PUBLIC.values() for name in names]
 
 
 def spec(role: str) -> Facts:
-    found: Facts = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]
-    return found
+    document: Facts = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]
+    return document
 
 
 def undocumented(returned: Facts, place: str, top: bool = True, shown: bool = False) -> t.Iterator[str]:
-    """What is missing of returned values. shown: an outer value has a sample."""
+    """The gaps in the documentation of returned values. shown: an outer value has a sample."""
     for name, value in returned.items():
         needed = ("description", "type", "returned") if top else ("description", "type")
         yield from (f"{place}{name} has no {key}" for key in needed if not value.get(key))
@@ -40,12 +40,12 @@ def undocumented(returned: Facts, place: str, top: bool = True, shown: bool = Fa
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_has_a_version_an_author_and_an_example_with_options_of_its_own(role: str) -> None:
-    found = spec(role)
-    assert found["version_added"] and found["author"] and found["short_description"] and found["description"]
-    (play,) = yaml.safe_load(found["examples"])
+    document = spec(role)
+    assert document["version_added"] and document["author"] and document["short_description"] and document["description"]
+    (play,) = yaml.safe_load(document["examples"])
     *_before, last = play["roles"]
     assert play["name"] and last["role"] == f"llm_d.inference.{role}"
-    assert set(last.get("vars", {})) <= set(found["options"])
+    assert set(last.get("vars", {})) <= set(document["options"])
 
 
 def test_ansible_takes_the_examples_of_roles(tmp_path: Path) -> None:
@@ -60,6 +60,6 @@ def test_public_modules_say_what_they_return_with_samples() -> None:
     command = ["ansible-doc", "-t", "module", "-j", *(f"llm_d.inference.{name}" for name in PUBLIC)]
     shown = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     assert len(shown) == len(PUBLIC)
-    lacking = [gap for name, found in shown.items() for gap in undocumented(found["return"] or {"": {}}, f"{name.split('.')[-1]}: ")]
+    lacking = [gap for name, document in shown.items() for gap in undocumented(document["return"] or {"": {}}, f"{name.split('.')[-1]}: ")]
     assert not lacking
-    assert all(found["doc"]["version_added"] and found["doc"]["author"] and found["examples"] for found in shown.values())
+    assert all(document["doc"]["version_added"] and document["doc"]["author"] and document["examples"] for document in shown.values())

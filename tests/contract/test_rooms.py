@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which role may call which module of a cluster, and that each call gets the user's connection. CONTRIBUTING.md has the same rule in words."""
+"""The modules of a cluster that each role may call, and the user's connection for each call. CONTRIBUTING.md has the same rule in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS, KUBERNETES = "llm_d.inference.", "kubernetes.core."
 CONNECTION = "group/llm_d.inference.connection"
 
-# These apply, delete or install what they are given, so only `objects` calls them.
+# These apply, delete or install objects, so only `objects` calls them.
 ONLY_OBJECTS = {f"{OURS}cluster_objects", f"{OURS}crd_bundles", f"{OURS}helm_release", f"{KUBERNETES}helm"}
 # These change nothing in a cluster; any role may call them.
 READ_ONLY = {
@@ -27,7 +27,7 @@ READ_ONLY = {
         "stack_diagnosis", "stack_use", "stack_validation", "vllm_health", "vllm_health_info",
     )
 } | {f"{KUBERNETES}k8s_info"}  # fmt: skip
-# One step each that is no list of definitions; only the role of that step calls it.
+# Modules for one step each that is no list of definitions; only the role of that step calls it.
 STEPS = {
     "record": {f"{OURS}run_lease"},
     "prerequisites": {f"{OURS}crd_removal", f"{OURS}project_requests", f"{OURS}stack_secrets"},
@@ -68,12 +68,12 @@ def connected() -> set[str]:
 def calls(role: str) -> list[tuple[str, str, Task, tuple[Task, ...]]]:
     """(file, module, task, blocks around it) of each call of a module that talks to a cluster."""
     names = connected()
-    found = [(name, task, around) for name, tasks in files(role).items() for task, around in walk(tasks)]
-    return [(name, key, task, around) for name, task, around in found for key in task if key in names or key.startswith(KUBERNETES)]
+    entries = [(name, task, around) for name, tasks in files(role).items() for task, around in walk(tasks)]
+    return [(name, key, task, around) for name, task, around in entries for key in task if key in names or key.startswith(KUBERNETES)]
 
 
 def test_every_role_says_what_it_takes() -> None:
-    """As CONTRIBUTING says of roles: these files, of which the README is generated."""
+    """Every role has these files, as CONTRIBUTING.md says; the README is generated."""
     needed = ("defaults/main.yml", "meta/main.yml", "meta/argument_specs.yml", "README.md")
     assert not [f"{role}/{name}" for role in ROLES for name in needed if not (ROOT / "roles" / role / name).is_file()]
     assert [role for role in ROLES if not (ROOT / "roles" / role / "tasks/main.yml").is_file()] == ["objects"]
@@ -88,8 +88,8 @@ def test_every_role_is_read() -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_calls_what_it_may(role: str) -> None:
     allowed = READ_ONLY | STEPS.get(role, set()) | (ONLY_OBJECTS if role == "objects" else set())
-    wrong = {f"{name}: {module}" for name, module, *_rest in calls(role) if module not in allowed}
-    assert not wrong, "hand a list of definitions to the role objects, or enter the module in this file and in CONTRIBUTING.md"
+    forbidden = {f"{name}: {module}" for name, module, *_rest in calls(role) if module not in allowed}
+    assert not forbidden, "hand a list of definitions to the role objects, or enter the module in this file and in CONTRIBUTING.md"
 
 
 def test_a_step_belongs_to_the_role_that_calls_it() -> None:
@@ -100,7 +100,7 @@ def test_a_step_belongs_to_the_role_that_calls_it() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_call_gets_the_connection_and_only_from_module_defaults(role: str) -> None:
-    """In `objects`, whose task files are called one at a time, in each file; else once, around the whole role."""
+    """In `objects`, whose task files are called one at a time, in each file; in other roles once, around the whole role."""
     for name, module, task, around in calls(role):
         arguments = task[module] or {}
         assert not {"kubeconfig", "context"} & set(arguments), f"{role}/{name}: {task['name']}"
@@ -117,51 +117,51 @@ def test_a_call_gets_the_connection_and_only_from_module_defaults(role: str) -> 
 
 
 def test_a_role_is_entered_where_its_connection_is_set() -> None:
-    """By its main.yml, except `objects`, and the load of the benchmark, which the validation sends in its own block."""
+    """By its main.yml, except `objects`, and the load of the benchmark, which the validation includes in its own block."""
     sources = [*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/*/*.yml")]
-    found = set()
+    entered = set()
     for path in sources:
         for entry in [each for each in read(path) if isinstance(each, dict)]:
             for task, _around in walk([entry] if "hosts" not in entry else entry.get("tasks", [])):
                 for how in ("include_role", "import_role"):
-                    asked = task.get(f"ansible.builtin.{how}") or {}
-                    if asked.get("tasks_from") and asked["name"] != f"{OURS}objects":
-                        found.add((path.relative_to(ROOT).parts[1], asked["name"], asked["tasks_from"]))
-    assert found == {("validation", f"{OURS}benchmark", "load")}
+                    included = task.get(f"ansible.builtin.{how}") or {}
+                    if included.get("tasks_from") and included["name"] != f"{OURS}objects":
+                        entered.add((path.relative_to(ROOT).parts[1], included["name"], included["tasks_from"]))
+    assert entered == {("validation", f"{OURS}benchmark", "load")}
 
 
 def test_no_role_takes_the_defaults_of_the_users_play_away() -> None:
-    """Defaults for one group name in an inner block replace those of an outer one, so our roles use a name of their own."""
+    """Defaults for one group name in an inner block replace those of an outer one, so our roles use a separate group."""
     text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("roles/*/tasks/*.yml"))
     assert CONNECTION in text and "group/llm_d.inference.cluster" not in text and "group/kubernetes.core" not in text
 
 
 def test_contributing_says_the_same() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (found,) = re.findall(r"^Modules that talk to a cluster .*?\n\n- (.*?)\n- (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
-    assert {name if "." in name else f"{OURS}{name}" for name in re.findall(r"`([\w.]+)`", found[0])} == READ_ONLY
+    (rules,) = re.findall(r"^Modules that talk to a cluster .*?\n\n- (.*?)\n- (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    assert {name if "." in name else f"{OURS}{name}" for name in re.findall(r"`([\w.]+)`", rules[0])} == READ_ONLY
     for role, modules in STEPS.items():
-        parts = [part for part in found[1].split(";") if role in part]
+        parts = [part for part in rules[1].split(";") if role in part]
         assert {f"{OURS}{name}" for part in parts for name in re.findall(r"`(\w+)`", part)} == modules, role
 
 
 def test_no_task_fails_again_what_its_module_failed() -> None:
-    """ansible-core 2.21 puts "A 'failed_when' expression evaluated to 'True'" where the module said why: the module fails, or a task behind it."""
+    """ansible-core 2.21 puts "A 'failed_when' expression evaluated to 'True'" in the place of the module's message: the module or a later task fails."""
     books = {path.name: read(path) for path in ROOT.glob("playbooks/*.yml")}
     listed = [*(tasks for role in ROLES for tasks in files(role).values()), *books.values()]
-    found = [task for tasks in listed for task, _around in walk(tasks) if "failed_when" in task]
-    assert len(found) > 5
-    assert not [task["name"] for task in found if task["failed_when"] is not False]
+    failing = [task for tasks in listed for task, _around in walk(tasks) if "failed_when" in task]
+    assert len(failing) > 5
+    assert not [task["name"] for task in failing if task["failed_when"] is not False]
 
 
 def test_yaml_builds_no_data_with_a_loop_of_jinja() -> None:
-    """A template that prints may loop; data comes from a filter, a lookup or a module."""
+    """A template may loop to print; data comes from a filter, a lookup or a module."""
     sources = [*ROOT.glob("roles/*/*/*.yml"), *ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/**/*.yml"), *ROOT.glob("inventories/**/*.yml")]
     assert len(sources) > 80
     assert not [str(path) for path in sources if re.search(r"\{%-?\s*(for|set)\b", path.read_text(encoding="utf-8"))]
 
 
 def test_nothing_is_computed_once_by_a_loop_of_one() -> None:
-    found = [f"{role}/{name}: {task['name']}" for role in ROLES for name, tasks in files(role).items() for task, _around in walk(tasks)
+    loops = [f"{role}/{name}: {task['name']}" for role in ROLES for name, tasks in files(role).items() for task, _around in walk(tasks)
              if isinstance(task.get("loop"), list) and len(task["loop"]) == 1]  # fmt: skip
-    assert not found, "register the result of llm_d.inference.role_facts, or use set_fact"
+    assert not loops, "register the result of llm_d.inference.role_facts, or use set_fact"

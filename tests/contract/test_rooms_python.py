@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Python may talk to a cluster.
+"""The Python code that may connect to a cluster.
 
 - A cluster is reached through `module_utils/k8s/client.py` alone; nothing else imports the Kubernetes client or kubernetes.core.
 - Of the packages of module_utils, those in PACKAGES use a connection that they are given; two modules of them (CONNECTS) make one for options of a module.
@@ -36,7 +36,7 @@ SOURCES = {name_of(path): path for path in sorted(PLUGINS.rglob("*.py")) if not 
 
 @functools.cache
 def imports(name: str) -> tuple[frozenset[str], frozenset[tuple[str, str]], frozenset[str]]:
-    """(our modules that a module imports, (module, name) of what it imports from them, foreign packages), at its top or later."""
+    """(our modules that a module imports, (module, name) of each import from them, foreign packages), at any place of the module."""
     modules: set[str] = set()
     names: set[tuple[str, str]] = set()
     foreign: set[str] = set()
@@ -59,19 +59,19 @@ def imports(name: str) -> tuple[frozenset[str], frozenset[tuple[str, str]], froz
 
 @functools.cache
 def reached(name: str) -> frozenset[str]:
-    """A module, and all of ours that it imports, directly or not."""
-    seen: set[str] = set()
+    """A module, and all of our modules that it imports, directly or not."""
+    visited: set[str] = set()
     waiting = [name]
     while waiting:
         each = waiting.pop()
-        if each not in seen:
-            seen.add(each)
+        if each not in visited:
+            visited.add(each)
             waiting += imports(each)[0]
-    return frozenset(seen)
+    return frozenset(visited)
 
 
 def calls_connect(name: str) -> bool:
-    """Whether a module imports connect, or imports the client's module and calls connect of it."""
+    """Whether a module imports connect, or imports the client module and calls its connect."""
     names = imports(name)[1]
     if (CLIENT, "connect") in names:
         return True

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the plan writes for SGLang is accepted by each recorded version, and its flags were read from what that version declares."""
+"""Each recorded version of SGLang accepts the planned arguments; its flags were read from the declarations of that version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a real API server takes the routes that services share, and a real Envoy shares their requests as the weights say, by its own request IDs."""
+"""A real API server accepts the routes that services share, and a real Envoy splits their requests by the weights, with its own request IDs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def matches(weights: Facts) -> list[tuple[str, list[Facts]]]:
     """(service, headers) of each match of the HTTPRoutes, in the order in which Envoy Gateway and Istio sort them: those with more headers first."""
     services = [{**SHARED[0], "route": {**SHARED[0]["route"], "weights": weights}}, SHARED[1]]
     routes = [item for item in objects(plan({"llm_d_model_services": services})) if item["kind"] == "HTTPRoute"]
-    found = [(rule["backendRefs"][0]["name"], match.get("headers", [])) for route in routes for rule in route["spec"]["rules"] for match in rule["matches"]]
-    return sorted(found, key=lambda entry: -len(entry[1]))
+    rows = [(rule["backendRefs"][0]["name"], match.get("headers", [])) for route in routes for rule in route["spec"]["rules"] for match in rule["matches"]]
+    return sorted(rows, key=lambda entry: -len(entry[1]))
 
 
 def header(each: Facts) -> Facts:
@@ -43,7 +43,7 @@ def header(each: Facts) -> Facts:
 
 @contextlib.contextmanager
 def envoy(folder: Path, weights: Facts) -> t.Iterator[t.Callable[..., str]]:
-    """A function that asks a real Envoy with these routes, and returns the service that would have got the request."""
+    """Yield a function that sends a request to a real Envoy with these routes and returns the chosen service."""
     routes = [
         {"match": {"prefix": "/", "headers": list(map(header, headers))}, "direct_response": {"status": 200, "body": {"inline_string": name}}}
         for name, headers in matches(weights)
@@ -51,7 +51,7 @@ def envoy(folder: Path, weights: Facts) -> t.Iterator[t.Callable[..., str]]:
     manager = {
         "@type": f"{_TYPE}.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "test",
-        "use_remote_address": True,  # as gateways have it
+        "use_remote_address": True,  # as in gateways
         "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": routes}]},
         "http_filters": [{"name": "router", "typed_config": {"@type": f"{_TYPE}.http.router.v3.Router"}}],
     }
@@ -76,11 +76,11 @@ def envoy(folder: Path, weights: Facts) -> t.Iterator[t.Callable[..., str]]:
 def test_requests_are_shared_by_weight_and_a_named_service_gets_all_of_its_own(tmp_path: Path) -> None:
     with envoy(tmp_path, {"sim": 90, "next": 10}) as ask:
         shares = collections.Counter(ask() for _request in range(REQUESTS))
-        assert shares["sim"] + shares["next"] == REQUESTS and 120 < shares["next"] < 280, shares  # by chance outside once in a billion runs
+        assert shares["sim"] + shares["next"] == REQUESTS and 120 < shares["next"] < 280, shares  # fails by chance once in a billion runs
         assert {ask(x_llm_d_service="sim") for _request in range(100)} == {"sim"}
         assert {ask(x_variant="next") for _request in range(100)} == {"next"}
         chosen = collections.Counter(ask(x_request_id="00000000-0000-4000-8000-000000000000") for _request in range(200))
-        assert chosen["sim"] > 100, "no client chooses its service by an ID of its own"
+        assert chosen["sim"] > 100, "a client cannot choose the service by its own request ID"
 
 
 @with_envoy
@@ -93,7 +93,7 @@ def test_all_or_nothing_is_exact(weights: Facts, wanted: str, tmp_path: Path) ->
 
 @pytest.fixture(name="api", scope="module")
 def _api(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[dry_run.Api]:
-    """A real API server with the definitions of all groups of these cases."""
+    """A real API server with the CRDs of all groups of these cases."""
     with api_server(tmp_path_factory.mktemp("api")) as running:
         api = dry_run.at(str(running.kubeconfig))
         for group in {dry_run.group_of(item) for name in WEIGHTED for item in case(name)[1]} - set(dry_run.BUILT_IN):
@@ -110,11 +110,11 @@ WEIGHTED = ("weights", "weights apart", "weights of pools")
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_the_api_server_takes_every_object(name: str, api: dry_run.Api) -> None:
-    """By all of its rules, such as that a rule that replaces the prefix of a path has one match."""
-    _plan, found = case(name)
-    assert not dry_run.refused(api, [item for item in found if item["kind"] != "Namespace"])
-    route = next(item for item in found if item["kind"] == "HTTPRoute")
+    """With all validation rules, such as that a rule that replaces the prefix of a path has one match."""
+    _plan, items = case(name)
+    assert not dry_run.refused(api, [item for item in items if item["kind"] != "Namespace"])
+    route = next(item for item in items if item["kind"] == "HTTPRoute")
     one, other = route["spec"]["rules"]
-    wrong = {**route, "spec": {**route["spec"], "rules": [{**one, "matches": [*one["matches"], *other["matches"]]}]}}
-    (why,) = dry_run.refused(api, [wrong]).values()
+    mistake = {**route, "spec": {**route["spec"], "rules": [{**one, "matches": [*one["matches"], *other["matches"]]}]}}
+    (why,) = dry_run.refused(api, [mistake]).values()
     assert "exactly one PathPrefix match must be specified" in why

@@ -1,4 +1,4 @@
-"""Everything that a deployment pulls has a source of upstream, and a mirror has it under one name."""
+"""All images, charts and CRDs of a deployment have an upstream source, and a unique name in a mirror."""
 
 from __future__ import annotations
 
@@ -66,26 +66,26 @@ def test_every_bundle_of_crds_has_a_source() -> None:
 def test_the_six_lines_of_the_readme_pull_only_what_upstream_names(root: Path) -> None:
     text = (root / "README.md").read_text(encoding="utf-8").partition("## On your cluster")[2].partition("```yaml\n")[2].partition("```")[0]
     assert len(text.splitlines()) == 6
-    found = needed(plan(yaml.safe_load(text)))
-    assert {repository_of(name) for name in found["images"]} <= set(IMAGES) - set(REMOVED) and found["images"] == found["sources"]
-    assert all(source.startswith("https://github.com/") for source in found["definitions"])
+    listed = needed(plan(yaml.safe_load(text)))
+    assert {repository_of(name) for name in listed["images"]} <= set(IMAGES) - set(REMOVED) and listed["images"] == listed["sources"]
+    assert all(source.startswith("https://github.com/") for source in listed["definitions"])
 
 
 @pytest.mark.parametrize("provider", sorted(GATEWAY_PROVIDERS))
 def test_six_lines_are_enough_with_every_provider(provider: str) -> None:
     file = {**SIX_LINES, "llm_d_gateway": {"provider": provider, **NEEDED.get(provider, {})}, "llm_d_platform": PLATFORM.get(provider, "kubernetes")}
     assert problems(file) == []
-    found = needed(plan(file))
-    assert found["images"] == found["sources"] and {repository_of(name) for name in found["images"]} <= set(IMAGES)
-    assert all(chart["ref"].startswith("oci://") or chart["repo"] for chart in found["charts"]) and "None" not in json.dumps(found)
+    listed = needed(plan(file))
+    assert listed["images"] == listed["sources"] and {repository_of(name) for name in listed["images"]} <= set(IMAGES)
+    assert all(chart["ref"].startswith("oci://") or chart["repo"] for chart in listed["charts"]) and "None" not in json.dumps(listed)
 
 
 def test_only_the_mirror_changes_what_is_pulled_and_the_path_stays() -> None:
     plain = needed(plan(SIX_LINES))
     for mirror in MIRRORS:
-        found = needed(plan({**SIX_LINES, "llm_d_image_registry": mirror}))
-        assert found["sources"] == plain["sources"]
-        assert found["images"] == sorted(mirrored(name, mirror) for name in plain["sources"])
+        listed = needed(plan({**SIX_LINES, "llm_d_image_registry": mirror}))
+        assert listed["sources"] == plain["sources"]
+        assert listed["images"] == sorted(mirrored(name, mirror) for name in plain["sources"])
         assert all(split_host(name)[1].endswith(split_host(source)[1]) for source in plain["sources"] for name in [mirrored(source, mirror)])
     assert mirrored("ghcr.io/llm-d/x:1", "mirror.example.com/m") == "mirror.example.com/m/llm-d/x:1"
     assert mirrored("quay.io/x/y:1", MIRRORS[1]) == "quay.io/x/y:1"
@@ -98,12 +98,12 @@ def test_behind_an_air_gap_nothing_is_fetched_from_elsewhere(provider: str) -> N
     charts: Facts = {name: f"/srv/charts/{name}.tgz" for name in VARIABLES["llm_d_charts"].options or {}}
     own: Facts = {"llm_d_image_registry": "mirror.test/m", "llm_d_crd_sources": folders, "llm_d_charts": charts}
     spanning: Facts = {**SIX_LINES["llm_d_model_services"][0], "accelerator": {"nodes": 2, "per_replica": 2}}
-    gateway = {"provider": provider, **({"class_name": "kgateway"} if provider == "kgateway" else {})}  # of which the plan names the proxy
+    gateway = {"provider": provider, **({"class_name": "kgateway"} if provider == "kgateway" else {})}  # its proxy image is in the plan
     planned = plan({**own, "llm_d_gateway": gateway, "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_model_services": [spanning]})
-    found = needed(planned)
-    assert all(name.startswith("mirror.test/m/") for name in found["images"])
-    assert all(chart["ref"].startswith("/srv/charts/") and not chart["repo"] for chart in found["charts"])
-    assert all(source.startswith("/srv/crds/") for source in found["definitions"])
+    listed = needed(planned)
+    assert all(name.startswith("mirror.test/m/") for name in listed["images"])
+    assert all(chart["ref"].startswith("/srv/charts/") and not chart["repo"] for chart in listed["charts"])
+    assert all(source.startswith("/srv/crds/") for source in listed["definitions"])
     assert planned["preflight"]["registries"] == ["mirror.test"]
 
 
@@ -121,7 +121,7 @@ def test_no_mirror_has_two_images_under_one_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong, path, word",
+    "mistake, path, word",
     [
         ({"llm_d_image_registry": "https://mirror.example.com"}, "llm_d_image_registry", "without 'https://'"),
         ({"llm_d_image_registry": "mirror.example.com/"}, "llm_d_image_registry", "trailing '/'"),
@@ -134,9 +134,9 @@ def test_no_mirror_has_two_images_under_one_name() -> None:
         ({"llm_d_preflight": {"images": "fatal"}}, "llm_d_preflight.images", "Write one of: error, warning, ignore."),
     ],
 )
-def test_a_mistake_is_refused_with_what_to_write(wrong: Facts, path: str, word: str) -> None:
-    [found] = problems({**SIX_LINES, **wrong})
-    assert found.path == path and word in str(found), found
+def test_a_mistake_is_refused_with_what_to_write(mistake: Facts, path: str, word: str) -> None:
+    [problem] = problems({**SIX_LINES, **mistake})
+    assert problem.path == path and word in str(problem), problem
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_files_for_tools_that_mirror() -> None:
     script = files["crane-copy.sh"].splitlines()[2:]
     assert script == [f"crane copy {source} {mirrored(source, 'mirror.example.com/m')}" for source in sources]
     synced = yaml.safe_load(files["skopeo-sync.yml"])
-    assert sorted(f"{host}/{name}:{tag}" for host, found in synced.items() for name, tags in found["images"].items() for tag in tags) == sources
+    assert sorted(f"{host}/{name}:{tag}" for host, registry in synced.items() for name, tags in registry["images"].items() for tag in tags) == sources
     assert [item["name"] for item in yaml.safe_load(files["oc-mirror.yml"])["mirror"]["additionalImages"]] == sources
     digests, tags = yaml.safe_load_all(files["openshift-mirrors.yml"])
     assert digests["spec"]["imageDigestMirrors"] == tags["spec"]["imageTagMirrors"]
@@ -178,10 +178,10 @@ def test_the_local_cluster_has_every_registry(root: Path) -> None:
     own = [image["name"] for image in variables["__local_cluster_images"]]
     own += [image["name"] for extra in variables["__local_cluster_extra"].values() for image in extra.get("packages", extra)["images"]]
     assert sorted([*variables["__local_cluster_mirrored"], GAUDI_REGISTRY]) == sorted({*registries(), *(name.partition("/")[0] for name in own)})
-    known = {image for _component, image in image_rows()}
-    # What only tests run, such as a Prometheus, we do not deploy.
+    deployed = {image for _component, image in image_rows()}
+    # Images that only tests use, such as Prometheus, are not part of a deployment.
     tests = {
         image["name"] for extra in ("autoscaling", "cert_manager", "conformance", "monitoring") for image in variables["__local_cluster_extra"][extra]["images"]
     }
-    foreign = [name for name in own if name not in known | tests and not name.startswith(("registry.k8s.io/pause:", "docker.io/llm-d-local/"))]
+    foreign = [name for name in own if name not in deployed | tests and not name.startswith(("registry.k8s.io/pause:", "docker.io/llm-d-local/"))]
     assert [name for name in foreign if repository_of(name) not in IMAGES] == []

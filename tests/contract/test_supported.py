@@ -1,4 +1,4 @@
-"""Which versions are supported is said in several places; they say the same."""
+"""All places that name supported versions agree."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def minor(version: str) -> tuple[int, ...]:
 @pytest.fixture(name="nox", scope="module")
 def noxfile(root: Path) -> dict[str, t.Any]:
     """The constants of noxfile.py; nox itself is not among the requirements."""
-    found = ast.parse((root / "noxfile.py").read_text(encoding="utf-8")).body
-    pairs = [(node.targets[0], node.value) for node in found if isinstance(node, ast.Assign)]
+    statements = ast.parse((root / "noxfile.py").read_text(encoding="utf-8")).body
+    pairs = [(node.targets[0], node.value) for node in statements if isinstance(node, ast.Assign)]
     return {target.id: ast.literal_eval(value) for target, value in pairs if isinstance(target, ast.Name)}
 
 
 def test_the_matrix_is_what_users_are_told(root: Path, nox: dict[str, t.Any]) -> None:
-    told = re.search(r"ansible-core (\S+) to (\S+) on Python (\S+) to ([\d.]+\d)", (root / "README.md").read_text(encoding="utf-8"))
-    assert told
+    match = re.search(r"ansible-core (\S+) to (\S+) on Python (\S+) to ([\d.]+\d)", (root / "README.md").read_text(encoding="utf-8"))
+    assert match
     cores, pythons = (sorted({pair[at] for pair in nox["MATRIX"]}, key=minor) for at in (0, 1))
-    assert told.groups() == (cores[0], cores[-1], pythons[0], pythons[-1])
+    assert match.groups() == (cores[0], cores[-1], pythons[0], pythons[-1])
     assert set(cores) == set(nox["ANSIBLE"])
 
 
@@ -42,13 +42,13 @@ def test_ansible_refuses_what_is_older(root: Path, nox: dict[str, t.Any]) -> Non
     cores = sorted((pair[0] for pair in nox["MATRIX"]), key=minor)
     assert wanted == f">={cores[0]}.0"
     assert all(SpecifierSet(wanted).contains(f"{core}.0") for core in cores)
-    assert (".".join(map(str, supported.OLDEST)), supported.PYTHON) == (cores[0], min((pair[1] for pair in nox["MATRIX"]), key=minor)), "what users are told"
+    assert (".".join(map(str, supported.OLDEST)), supported.PYTHON) == (cores[0], min((pair[1] for pair in nox["MATRIX"]), key=minor)), "the README says so"
 
 
 def test_the_linter_knows_what_we_support(root: Path, nox: dict[str, t.Any]) -> None:
-    """It refuses the lower bound of meta/runtime.yml otherwise."""
-    told = yaml.safe_load((root / ".ansible-lint").read_text(encoding="utf-8"))["supported_ansible_also"]
-    assert told == [f"{core}." for core in sorted(nox["ANSIBLE"], key=minor)]
+    """ansible-lint refuses the lower bound of meta/runtime.yml otherwise."""
+    versions = yaml.safe_load((root / ".ansible-lint").read_text(encoding="utf-8"))["supported_ansible_also"]
+    assert versions == [f"{core}." for core in sorted(nox["ANSIBLE"], key=minor)]
 
 
 def test_the_pinned_versions_are_in_the_matrix(root: Path, nox: dict[str, t.Any]) -> None:
@@ -56,7 +56,7 @@ def test_the_pinned_versions_are_in_the_matrix(root: Path, nox: dict[str, t.Any]
     core = ".".join(pinned["ansible-core"].split(".")[:2])
     assert nox["ANSIBLE"][core] == pinned["ansible"]
     assert nox["PREFERRED"] == core and f"`make` installs ansible-core {core}" in (root / "docs/local-cluster.md").read_text(encoding="utf-8")
-    assert min(minor(pair[1]) for pair in nox["MATRIX"]) == (3, 12), "the Makefile takes 3.12 and newer"
+    assert min(minor(pair[1]) for pair in nox["MATRIX"]) == (3, 12), "the Makefile accepts 3.12 and newer"
     assert minor(metadata.version("ansible-core")) in {minor(pair[0]) for pair in nox["MATRIX"]}
 
 

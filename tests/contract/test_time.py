@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No test of the gate needs the machine to be quick: none compares what a clock says or counts its sleeps, and none gives less than PATIENCE seconds to
-what it runs.
+"""No test of the gate depends on the speed of the machine: none compares times of a clock or counts its sleeps, and none has a timeout below PATIENCE seconds.
 
-What has to is marked `timing` (or `rest`) and runs in `make nightly`. What waits takes a clock as an argument (common/clock.py), and its tests a FakeClock.
+Tests that have to are marked `timing` (or `rest`) and run in `make nightly`. Code that waits takes a clock as an argument (common/clock.py), and its tests a
+FakeClock.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import pytest
 
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "thread_time", "time", "time_ns"}
 PATIENCE = 10
-# Here `timeout` is a kind of error, and its value a count.
+# In these, `timeout` is a kind of error, and its value a count.
 COUNTS = {"test_comparison.py", "test_result.py", "test_totals.py"}
 
 
 def of_nightly(node: ast.AST) -> bool:
-    """Whether the marks of a function, a class or a module (`pytestmark`) leave it to nightly."""
+    """Whether a function, a class or a module (`pytestmark`) is marked for nightly."""
     given = [*getattr(node, "decorator_list", [])]
     for each in getattr(node, "body", []) if isinstance(node, ast.Module) else []:
         if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "pytestmark":
             given.append(each.value)
     marks = " ".join(map(ast.unparse, given))
-    # A mark of single parameters is no mark of the function: then its other cases are of the gate.
+    # A mark of single parameters is no mark of the function, whose other cases run in the gate.
     return any(f"pytest.mark.{name}" in marks.replace(f"marks=pytest.mark.{name}", "") for name in ("timing", "rest"))
 
 
 def reads_a_clock(node: ast.AST, names: c.Container[str]) -> bool:
-    """Whether an expression asks a clock, or holds a name that was given what one said."""
+    """Whether an expression reads a clock, or contains a name that was assigned such a time."""
     return any(
         (isinstance(each, ast.Attribute) and each.attr in CLOCKS and isinstance(each.value, ast.Name) and each.value.id == "time")
         or (isinstance(each, ast.Attribute) and each.attr == "elapsed")
@@ -43,7 +43,7 @@ def reads_a_clock(node: ast.AST, names: c.Container[str]) -> bool:
 
 
 def counts_its_sleeps(node: ast.AST) -> bool:
-    """Whether a loop looks so many times with a pause between: these are seconds by another name."""
+    """Whether a loop checks a limited number of times with a pause, which is a time limit."""
     if not isinstance(node, ast.For) or not ast.unparse(node.iter).startswith("range("):
         return False
     called = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
@@ -51,36 +51,36 @@ def counts_its_sleeps(node: ast.AST) -> bool:
 
 
 def offenders(source: str) -> list[str]:
-    """`line: what` of each."""
+    """`LINE: REASON` for each use of time."""
     tree = ast.parse(source)
-    found: list[str] = []
+    rows: list[str] = []
 
-    def look(node: ast.AST, names: frozenset[str]) -> None:
+    def visit(node: ast.AST, names: frozenset[str]) -> None:
         if of_nightly(node):
             return
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            told = [each for each in ast.walk(node) if isinstance(each, ast.Assign) and reads_a_clock(each.value, names)]
-            names |= {each.id for one in told for target in one.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+            assignments = [each for each in ast.walk(node) if isinstance(each, ast.Assign) and reads_a_clock(each.value, names)]
+            names |= {each.id for one in assignments for target in one.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
         if isinstance(node, ast.Compare) and reads_a_clock(node, names):
-            found.append(f"{node.lineno}: it compares what a clock says: {ast.unparse(node)}")
+            rows.append(f"{node.lineno}: it compares times of a clock: {ast.unparse(node)}")
         if counts_its_sleeps(node):
-            found.append(f"{getattr(node, 'lineno', 0)}: it counts its sleeps, and a busy machine needs more of them: waiting.until has no limit of its own")
+            rows.append(f"{getattr(node, 'lineno', 0)}: it counts its sleeps, and a busy machine needs more of them: waiting.until has no limit of its own")
         given = [(each.arg, each.value) for each in node.keywords] if isinstance(node, ast.Call) else []
         given += [(getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)] if isinstance(node, ast.Dict) else []
         for name, value in given:
             if str(name).endswith("timeout") and isinstance(value, ast.Constant) and isinstance(value.value, (int, float)) and 0 < value.value < PATIENCE:
-                found.append(f"{value.lineno}: {name} is {value.value}, and a busy machine takes longer")
+                rows.append(f"{value.lineno}: {name} is {value.value}, and a busy machine takes longer")
         for child in ast.iter_child_nodes(node):
-            look(child, names)
+            visit(child, names)
 
-    look(tree, frozenset())
-    return found
+    visit(tree, frozenset())
+    return rows
 
 
 def test_no_test_of_the_gate_measures_time(root: Path) -> None:
     files = [file for folder in ("tests/unit", "tests/contract") for file in sorted((root / folder).rglob("*.py")) if file != Path(__file__)]
-    found = [f"{file.relative_to(root)}:{each}" for file in files for each in offenders(file.read_text(encoding="utf-8"))]
-    assert [each for each in found if not (": timeout is " in each and COUNTS & {Path(each.partition(":")[0]).name})] == []
+    rows = [f"{file.relative_to(root)}:{each}" for file in files for each in offenders(file.read_text(encoding="utf-8"))]
+    assert [each for each in rows if not (": timeout is " in each and COUNTS & {Path(each.partition(":")[0]).name})] == []
     assert len(files) > 200
 
 

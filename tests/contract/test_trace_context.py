@@ -1,6 +1,6 @@
-"""Real endpoint pickers behind a real Envoy with what the plan tells them: whose spans are in the trace of a request, by its traceparent.
+"""The spans of real endpoint pickers behind a real Envoy, with planned settings, in the trace of a request by its traceparent.
 
-The API server is real, Pods have the status that the test gives them, and the collector is that of the local cluster.
+The API server is real, the test sets the status of Pods, and the collector is that of the local cluster.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ COUNTED = "".join(f'vllm:{name}{{model_name="{MODEL}"}} 0\n' for name in ("num_r
 
 
 class TracedServer(http.server.BaseHTTPRequestHandler):
-    """A model server that keeps the traceparent of each request."""
+    """A model server that records the traceparent of each request."""
 
     protocol_version = "HTTP/1.1"
-    seen: t.ClassVar[list[str | None]] = []
+    traceparents: t.ClassVar[list[str | None]] = []
 
     def log_message(self, *_args: t.Any) -> None:
         pass
@@ -49,10 +49,10 @@ class TracedServer(http.server.BaseHTTPRequestHandler):
         self._answer(COUNTED.encode())
 
     def do_POST(self) -> None:
-        while size := int(self.rfile.readline(), 16):  # in chunks, as Envoy sends what an endpoint picker streams
+        while size := int(self.rfile.readline(), 16):  # in chunks, as Envoy sends a body that an endpoint picker streams
             self.rfile.read(size + 2)
         self.rfile.readline()
-        self.seen.append(self.headers["traceparent"])
+        self.traceparents.append(self.headers["traceparent"])
         self._answer(json.dumps({"object": "text_completion", "model": MODEL, "choices": [{"index": 0, "text": "x", "finish_reason": "stop"}]}).encode())
 
     def _answer(self, body: bytes) -> None:
@@ -72,7 +72,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[t.Any]:
 
 
 class TracedPath(t.NamedTuple):
-    """Addresses of the proxy and of the collector's answers."""
+    """Ports of the proxy and of the collector's query API."""
 
     proxy: int
     query: int
@@ -91,17 +91,17 @@ class TracedPath(t.NamedTuple):
 
     def spans(self, query: str) -> dict[str, set[str]]:
         """Trace ids by service."""
-        found: dict[str, set[str]] = {}
+        traces: dict[str, set[str]] = {}
         with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(f"http://127.0.0.1:{self.query}/api/v3/traces{query}") as answer:
             for of in json.loads(answer.read())["result"].get("resourceSpans", []):
                 (name,) = [item["value"]["stringValue"] for item in of["resource"]["attributes"] if item["key"] == "service.name"]
-                found.setdefault(name, set()).update(span["traceId"] for scope in of["scopeSpans"] for span in scope["spans"])
-        return found
+                traces.setdefault(name, set()).update(span["traceId"] for scope in of["scopeSpans"] for span in scope["spans"])
+        return traces
 
 
 @contextlib.contextmanager
 def running(api: t.Any, line: str, tracing: Facts, folder: Path) -> c.Iterator[TracedPath]:
-    """A collector, an endpoint picker and the proxy of provider standalone, by their plan but for ports and addresses."""
+    """A collector, an endpoint picker and the proxy of provider standalone, as planned except for ports and addresses."""
     server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), TracedServer)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     service = {"name": "chat", "model": {"uri": "hf://org/m", "served_name": MODEL}, "scheduler": {"preset": "queue"}}
@@ -130,9 +130,9 @@ def running(api: t.Any, line: str, tracing: Facts, folder: Path) -> c.Iterator[T
         program(folder, "log", str(binary(line)), *flags, *own, **variables),
         program(folder, "log", envoy(), *options),
     ):
-        found = TracedPath(proxy, query)
-        until(found.answers)
-        yield found
+        path = TracedPath(proxy, query)
+        until(path.answers)
+        yield path
     server.shutdown()
 
 
@@ -155,16 +155,16 @@ def test_gateway_and_server_are_in_one_trace_and_the_endpoint_picker_as_the_tabl
     with running(api, line, {"endpoint": "otel-collector.monitoring:4317", "sampling": 0}, tmp_path) as path:
         trace = secrets.token_hex(16)
         path.ask(f"00-{trace}-{secrets.token_hex(8)}-01")
-        seen = TracedServer.seen[-1] or ""
-        assert seen.startswith(f"00-{trace}-") and seen.endswith("-01"), "the server continues the trace of the client"
+        traceparent = TracedServer.traceparents[-1] or ""
+        assert traceparent.startswith(f"00-{trace}-") and traceparent.endswith("-01"), "the server continues the trace of the client"
         until(lambda: "chat-gateway" in path.spans(f"/{trace}"))
-        time.sleep(6)  # endpoint pickers send every five seconds
+        time.sleep(6)  # endpoint pickers export every five seconds
         assert ("chat-epp" in path.spans(f"/{trace}")) == RELEASES[line]["tracing"]["joins"]
 
 
 @pytest.mark.parametrize("line", BINARIES)
 def test_what_is_not_traced_sends_nothing(api: t.Any, line: str, tmp_path: Path) -> None:
-    """Those of the scheduler lines would send a tenth: none of 200 in one of a thousand million runs."""
+    """Endpoint pickers of the scheduler lines would sample a tenth: with 200 requests the test misses it once in a billion runs."""
     with running(api, line, {}, tmp_path) as path:
         for _number in range(200):
             path.ask()

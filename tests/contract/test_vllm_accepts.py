@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every argument that we write for vLLM is one of each recorded version of it, or the plan refuses the combination with the reason."""
+"""Each recorded version of vLLM accepts every planned argument, or the plan refuses the combination with the reason."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from plays import ROOT
 
 Facts = dict[str, t.Any]
 TEMPLATE = ROOT / "roles/model_service/templates/servers.yml.j2"
-OWN = "registry.example.com/team/server:1"  # says no version
+OWN = "registry.example.com/team/server:1"  # without a version
 MODEL = {"uri": "hf://org/model"}
-# Options by which the command line differs.
+# Options that change the command line.
 WAYS: dict[str, Facts] = {
     "plain": {},
     "tuned": {
@@ -58,15 +58,15 @@ def file_of(preset: str, release: str, way: str, **engine: t.Any) -> Facts:
 
 @functools.cache
 def rendered() -> dict[tuple[str, str, str], list[list[str]]]:
-    """(preset, release line, way) -> what each kind of pod gives to `vllm serve` after the model."""
-    found = {}
+    """(preset, release line, way) -> the arguments of `vllm serve` after the model, for each kind of pod."""
+    by_case = {}
     for preset in PRESETS:
         for release in RELEASES:
             for way in WAYS:
                 file = file_of(preset, release, way)
                 if not problems(file):
-                    found[preset, release, way] = [line for item in render(TEMPLATE, plan(file)) for line in lines(item)]
-    return found
+                    by_case[preset, release, way] = [line for item in render(TEMPLATE, plan(file)) for line in lines(item)]
+    return by_case
 
 
 def lines(item: Facts) -> t.Iterator[list[str]]:
@@ -77,40 +77,40 @@ def lines(item: Facts) -> t.Iterator[list[str]]:
         script = container.get("command", [""])[2] if container.get("command", [""])[0] == "/bin/bash" else " ".join(container.get("command", []))
         if "vllm serve" in script:
             assert not container["args"][0].startswith("-"), "the model comes first"
-            # A flag in the script of a worker, with a value that only its shell knows.
+            # A flag in the script of a worker, whose value is computed by its shell.
             in_script = [f"{flag}=1" for flag in re.findall(r"(--[a-z-]+)=", script.partition("vllm serve")[2])]
             yield [*in_script, *container["args"][1:]]
 
 
 def test_what_is_rendered_is_not_little() -> None:
-    found = rendered()
-    assert {key[0] for key in found} == set(PRESETS) and {key[1] for key in found} == set(RELEASES) and {key[2] for key in found} == set(WAYS)
-    assert all(found.values())
-    flags = {argument.partition("=")[0] for rows in found.values() for line in rows for argument in line}
+    by_case = rendered()
+    assert {key[0] for key in by_case} == set(PRESETS) and {key[1] for key in by_case} == set(RELEASES) and {key[2] for key in by_case} == set(WAYS)
+    assert all(by_case.values())
+    flags = {argument.partition("=")[0] for rows in by_case.values() for line in rows for argument in line}
     assert {"--kv-events-config", "--kv-transfer-config", "--data-parallel-start-rank", "--pipeline-parallel-size", "--enable-prompt-tokens-details"} <= flags
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_each_version_knows_every_argument_or_the_plan_refuses_it(version: str) -> None:
     for key, rows in rendered().items():
-        wrong = [misfit for line in rows for misfit in misfits(line, version)]
+        rejected = [misfit for line in rows for misfit in misfits(line, version)]
         names = {argument.partition("=")[0] for line in rows for argument in line if argument.startswith("--")}
-        assert {name for name in names if name not in options(version)} == {misfit.flag for misfit in wrong if misfit.flag not in options(version)}
-        refused = problems(file_of(*key, version=version)) if wrong or key[:2] == ("precise_prefix", "scheduler-0.7") else []
+        assert {name for name in names if name not in options(version)} == {misfit.flag for misfit in rejected if misfit.flag not in options(version)}
+        refused = problems(file_of(*key, version=version)) if rejected or key[:2] == ("precise_prefix", "scheduler-0.7") else []
         refused = [problem for problem in refused if "does not read the KV events" not in problem.reason]
-        assert bool(refused) == bool(wrong), (key, refused, wrong)
-        for misfit in wrong:
+        assert bool(refused) == bool(rejected), (key, refused, rejected)
+        for misfit in rejected:
             assert any(misfit.reason in problem.reason and problem.fix for problem in refused), (key, misfit)
 
 
 def test_the_default_image_is_recorded() -> None:
-    """Else its arguments are not checked, or only against its neighbours."""
+    """Otherwise its arguments are not checked, or only against the neighbouring versions."""
     version = version_of(ENGINE_DEFAULTS["vllm"]["image"])
     assert version and len(neighbours(version)) == 1, f"python tools/record_vllm.py {version}"
 
 
 def test_the_default_image_knows_all_of_them() -> None:
-    """Combinations without an image of the user's own are planned with the version of the default image."""
+    """Combinations without a custom image are planned with the version of the default image."""
     for preset, release, way in rendered():
         if way != "cpu" and (preset, RELEASES[release]["events_as_maps"]) != ("precise_prefix", False):
             service = {**file_of(preset, release, way)["llm_d_model_services"][0]}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way of a value from the user's file to an object is the one that CONTRIBUTING.md draws, and stays short.
+"""The way of a value from the user's file to an object is as CONTRIBUTING.md describes it, and stays short.
 
-A real play of role model_service is traced (see traced/sitecustomize.py) with a number of replicas that nothing else has.
+A real play of role model_service is traced (see traced/sitecustomize.py) with a unique number of replicas.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plays import ROOT
 VALUE = 48611
 TEMPLATE = "servers.yml.j2"
 MOST_FILES = 12
-# Files that get the value with the plan and do not hand it to the object: {file: what they make of it}.
+# Files that receive the value with the plan and do not pass it to the object: {file: its purpose there}.
 BRANCHES = {
     "plugins/module_utils/plan/cluster/preflight.py": "the capacity that the preflight checks",
     "plugins/module_utils/plan/gateways/sharing.py": "which services share the requests of a route",
@@ -62,7 +62,7 @@ def drawn() -> list[tuple[str, list[str]]]:
 
 
 def of_yaml(tasks: list[str]) -> set[str]:
-    """YAML files by which the value gets on: the template that prints it with to_json (which bypasses the text, and with it the trace), those that name the
+    """YAML files on the way of the value: the template that prints it with to_json (which bypasses the text, and with it the trace), those that name the
     template, and running tasks that name the list of definitions.
     """
     template = ROOT / "roles/model_service/templates" / TEMPLATE
@@ -80,12 +80,12 @@ def test_the_value_reaches_the_object(trace: list[dict[str, t.Any]]) -> None:
 def test_the_way_is_the_one_in_contributing(trace: list[dict[str, t.Any]]) -> None:
     calls = {(file, function) for entry in trace for file, function in entry["way"]}
     files = {file for file, _function in calls}
-    assert set(BRANCHES) <= files, "a branch that is no longer there: take it out"
+    assert set(BRANCHES) <= files, "a branch no longer exists: remove it"
     way = (files - set(BRANCHES)) | of_yaml(trace[-1]["tasks"])
     inventory, *rows = drawn()
     assert inventory[0].startswith("inventories/")
     assert {file for file, _functions in rows} == way
-    assert len(rows) == len(way), "a file stands there twice"
+    assert len(rows) == len(way), "a file is listed twice"
     unknown = [(file, name) for file, functions in rows if file.endswith(".py") for name in functions if (file, name) not in calls]
     assert unknown == [], "functions that the value does not pass"
 

@@ -1,4 +1,4 @@
-"""Objects of the inventories with a mistake in them that an API server must not take, and the word that it has to name."""
+"""Objects of the inventories with a mistake that an API server must refuse, and a word that its message contains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _no_ports(item: Facts) -> None:
     del item["spec"]["targetPorts"]
 
 
-# (kind, what is done to the first object of that kind, the word)
+# (kind, the change of the first object of that kind, the word)
 MISTAKES: tuple[tuple[str, t.Callable[[Facts], None], str], ...] = (
     ("Deployment", _unknown_deep, "argz"),
     ("Deployment", _no_number, "replicas"),

@@ -1,4 +1,4 @@
-"""Targets of tests/run-fuzz: parsers.py TARGET CORPUS [options of libFuzzer]. Each raises when a parser breaks a promise of its own."""
+"""Targets of tests/run-fuzz: parsers.py TARGET CORPUS [options of libFuzzer]. Each raises if a parser violates its contract."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SEEDS = {
 
 
 def cut(data: bytes) -> list[bytes]:
-    """The rest of the data in pieces, whose lengths its first bytes say."""
+    """The rest of the data in pieces, whose lengths are in its first bytes."""
     count, body = (data[0] % 8, data[1:]) if data else (0, b"")
     lengths, body = body[:count], body[count:]
     pieces = []
@@ -44,14 +44,14 @@ def cut(data: bytes) -> list[bytes]:
 
 
 def check_sse(data: bytes) -> None:
-    """However the bytes are cut, the events are the same."""
+    """The events do not depend on how the bytes are cut."""
     pieces, parser = cut(data), sse.SseParser()
     events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
     assert events == sse.parse(b"".join(pieces)), pieces
 
 
 def check_metrics(data: bytes) -> None:
-    """Any text gives samples of which sums can be made."""
+    """Any text results in samples that can be summed."""
     samples = prometheus_text.parse(data.decode("utf-8", "replace"))
     for sample in samples:
         assert sample.name and isinstance(sample.value, float)
@@ -62,22 +62,22 @@ def check_metrics(data: bytes) -> None:
 
 
 def check_wire(data: bytes) -> None:
-    """An answer or a WireError, however it is cut; never more bytes than came."""
+    """The same answer or a WireError, however it is cut; never more bytes than the input."""
     outcomes = []
     for pieces in (cut(data), [b"".join(cut(data))]):
-        parser, found = http11.ResponseParser(), b""
+        parser, content = http11.ResponseParser(), b""
         try:
             for piece in pieces:
-                found += b"".join(parser.feed(piece))
-            outcomes.append(found)
+                content += b"".join(parser.feed(piece))
+            outcomes.append(content)
         except http11.WireError:
             outcomes.append(None)
-        assert len(found) <= sum(map(len, pieces))
+        assert len(content) <= sum(map(len, pieces))
     assert outcomes[0] == outcomes[1], (data, outcomes)
 
 
 def check_answer(data: bytes) -> None:
-    """Any answer, however it is cut, ends in a failure or in stamps in their order, with the same tokens; so does an answer in one piece."""
+    """Any answer ends in a failure or in ordered timestamps, with the same tokens in pieces as in one piece."""
     pieces, counts = cut(data), []
     for parts in (pieces, [b"".join(pieces)]):
         reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, stream=data[:1] != b"\x01", keep_text=True)

@@ -1,8 +1,8 @@
-"""A seeded sample of mutants (small mistakes) of a package or of the templates, each tried in a copy of the checkout with the tests that read the file.
+"""Tries a seeded sample of mutants (small mistakes) of a package or of the templates, each in a copy of the checkout with the tests that read the file.
 
-Mistakes in Python are made by cosmic-ray; nothing is changed in annotations and decorators, which no test could notice. Mistakes in templates: a line is left
-out, an expression prints what it prints for a file of few options, a constant is another one, a condition is turned around. What tests/golden
-says of the templates does not count, since it is written by the templates themselves. Started by tests/run-mutation.
+Mistakes in Python are made by cosmic-ray; annotations and decorators are not changed, since no test could notice. Mistakes in templates: a line is left
+out, an expression is replaced by its output for a file of few options, a constant is another one, a condition is negated. The comparison with tests/golden
+does not count, since those files are written by the templates. Started by tests/run-mutation.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ AROUND = {
         "tests/contract/test_gateway_providers.py",
     ],
 }
-# Tests that start programs which have to be built, that take minutes, or that compare with what the code under test has written.
+# Tests that start programs which have to be built, that take minutes, or that compare with files which the code under test has written.
 TIMING = ".mark.timing"
 SLOW = re.compile(r"go_compiler|run_playbook|plays\.(run|well)|definitions_of_others|golden/manifests")
-# The first paragraph of the docstring of a module that tests can hold in full, as tests/contract/test_architecture.py has it; data alone is no code.
+# In the first paragraph of the docstring of a pure module, as in tests/contract/test_architecture.py; modules of data alone have no code to mutate.
 PURE = re.compile(r"\b(Pure|Computes only|Shapes only)\b")
-# Of cosmic-ray's operators: those without effect, and `is` for `==`, which is the same for most constants.
+# Operators of cosmic-ray without effect, and `is` for `==`, which is the same for most constants.
 NEVER = re.compile(r"core/(RemoveDecorator|NoOp|Variable|.*_Is$|.*_IsNot$)")
-# Modules that are not pure and yet only judge what others fetch.
+# Modules that are not pure but only evaluate data that others fetch.
 JUDGING = ("plugins/module_utils/inference/health.py",)
 
 
@@ -64,7 +64,7 @@ class Mutant:
     text: str
 
     def __str__(self) -> str:
-        """file:line, the line as it is and as the mutant has it."""
+        """file:line, the original line, and that of the mutant."""
         lines = list(difflib.unified_diff(self.original.splitlines(), self.text.splitlines(), n=0, lineterm=""))[2:]
         number = re.match(r"@@ -(\d+)", lines[0]).group(1)  # type: ignore[union-attr]
         return "\n    ".join([f"{self.path}:{number}", *(line for line in lines[1:])])
@@ -72,16 +72,16 @@ class Mutant:
 
 def python_files(package: str, part: str) -> list[str]:
     """The pure modules of a package."""
-    found = []
+    paths = []
     for path in sorted(Path("plugins/module_utils", package).rglob("*.py")):
-        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        if PURE.search(said.split("\n\n")[0]) or str(path) in JUDGING:
-            found.append(str(path))
-    return [path for path in found if part in path]
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        if PURE.search(docstring.split("\n\n")[0]) or str(path) in JUDGING:
+            paths.append(str(path))
+    return [path for path in paths if part in path]
 
 
 def unnoticed(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where a change means nothing when the program runs: annotations, decorators, and what only type checkers read."""
+    """(start, end) of the code without an effect when the program runs: annotations, decorators, and code for type checkers."""
     spans: list[ast.AST] = []
     for node in ast.walk(ast.parse(source)):
         spans += getattr(node, "decorator_list", [])
@@ -106,13 +106,13 @@ def python_mutants(path: str, rng: random.Random, number: int) -> list[Mutant]:
         for occurrence, (start, end) in enumerate(positions):
             if not any(first <= start and end <= last for first, last in blind):
                 places.setdefault((start, end), []).append((name, occurrence))
-    found = []
+    mutants = []
     for place in rng.sample(sorted(places), min(number, len(places))):
         name, occurrence = rng.choice(places[place])
         text = mutate_code(source, get_operator(name)(), occurrence)
         if text is not None and text != source and compiles(text):
-            found.append(Mutant(path, source, text))
-    return found
+            mutants.append(Mutant(path, source, text))
+    return mutants
 
 
 def compiles(text: str) -> bool:
@@ -132,22 +132,22 @@ def template_mutants(path: str, rng: random.Random, number: int, plans: list[dic
     """Up to `number` mutants of a template."""
     original = Path(path).read_text(encoding="utf-8")
     lines = original.splitlines(keepends=True)
-    found: list[str] = []
+    texts: list[str] = []
     for index, line in enumerate(lines):
         printed = re.fullmatch(r"(\s*(?:- )?[\w./-]+: )(\{\{ .+ \}\}|[\w./\"-]+)\s*(#.*)?\n", line)
         condition = re.fullmatch(r"\{% if (.+) %\}\n", line)
         if printed:
             head, value, _comment = printed.groups()
             if not head.lstrip().startswith("- ") and head.strip() not in ("kind:", "apiVersion:"):
-                found.append(replaced(lines, index, ""))
+                texts.append(replaced(lines, index, ""))
             if value.startswith("{{"):
-                found += [replaced(lines, index, f"{head}{usual}\n") for usual in frozen(path, lines, index, plans)]
+                texts += [replaced(lines, index, f"{head}{usual}\n") for usual in frozen(path, lines, index, plans)]
             else:
-                found.append(replaced(lines, index, f"{head}{other(value)}\n"))
+                texts.append(replaced(lines, index, f"{head}{other(value)}\n"))
         elif condition:
-            found.append(replaced(lines, index, f"{{% if not ({condition.group(1)}) %}}\n"))
-            found.append(replaced(lines, index, "{% if true %}\n"))
-    return [Mutant(path, original, text) for text in rng.sample(found, min(number, len(found)))]
+            texts.append(replaced(lines, index, f"{{% if not ({condition.group(1)}) %}}\n"))
+            texts.append(replaced(lines, index, "{% if true %}\n"))
+    return [Mutant(path, original, text) for text in rng.sample(texts, min(number, len(texts)))]
 
 
 def replaced(lines: list[str], index: int, line: str) -> str:
@@ -162,7 +162,7 @@ def other(value: str) -> str:
 
 
 def frozen(path: str, lines: list[str], index: int, plans: list[dict[str, object]]) -> list[str]:
-    """What the expression of a line prints first for the first plan that prints it, which a template might have as a constant: at most one."""
+    """The first output of the expression of a line for the first plan that renders it, as a template might have it as a constant: at most one."""
     marked = replaced(lines, index, re.sub(r"\{\{ (.+?) \}\}", r"<<<{{ \1 }}>>>", lines[index]))
     environment = Environment(loader=FileSystemLoader(Path(path).parent), undefined=StrictUndefined, trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = lambda value: json.dumps(value, default=str)
@@ -170,33 +170,33 @@ def frozen(path: str, lines: list[str], index: int, plans: list[dict[str, object
     for plan in plans:
         try:
             shown = re.search(r"<<<(.*?)>>>", environment.from_string(marked).render(plan=plan))
-        except Exception:  # not a template of its own, but a part of one
+        except Exception:  # not a whole template, but a part of one
             continue
         if shown:
             return [shown.group(1)]
     return []
 
 
-def tests_of(path: str, package: str, known: dict[str, str]) -> list[str]:
-    """The tests that hold a file, nearest first: named after it, importing it, of its package, around its package."""
+def tests_of(path: str, package: str, texts: dict[str, str]) -> list[str]:
+    """The tests of a file, the nearest first: named after it, importing it, of its package, related to its package. texts: of all tests, by path."""
     name = Path(path).stem
     imports = re.compile(rf"module_utils\.{package}\b[\w.]*(\.{name} import|\s+import [^\n]*\b{name}\b)")
-    own = [test for test in known if named_after(path, test)]
-    readers = [test for test, text in known.items() if imports.search(text)]
-    near = [test for test in known if test.startswith(f"tests/unit/plugins/module_utils/{package}/")]
-    around = [test for start in AROUND.get(package, []) for test in known if test.startswith(start)]
+    own = [test for test in texts if named_after(path, test)]
+    readers = [test for test, text in texts.items() if imports.search(text)]
+    near = [test for test in texts if test.startswith(f"tests/unit/plugins/module_utils/{package}/")]
+    around = [test for start in AROUND.get(package, []) for test in texts if test.startswith(start)]
     if package == TEMPLATES:
         return list(dict.fromkeys(around))
     return list(dict.fromkeys([*own, *readers, *near, *around]))
 
 
 def named_after(path: str, test: str) -> bool:
-    """Whether a file of tests is that of a module."""
+    """Whether a test file is named after a module."""
     return test.endswith(f"/{Path(path).parent.name}/test_{Path(path).stem}.py")
 
 
 def outcome_with(mutant: Mutant, tests: list[str], seconds: float) -> str:
-    """passed, failed or timeout. The tests that are named after the file run first, alone: where they fail, the others need not even be collected."""
+    """passed, failed or timeout. The tests that are named after the file run first, alone: if they fail, the others need not be collected."""
     own = [test for test in tests if named_after(mutant.path, test)]
     outcome = outcome_of(own, seconds)[0] if own else "passed"
     rest = [test for test in tests if test not in own]
@@ -204,21 +204,21 @@ def outcome_with(mutant: Mutant, tests: list[str], seconds: float) -> str:
 
 
 def outcome_of(tests: list[str], seconds: float, marked: str = "not rest and not timing") -> tuple[str, str]:
-    """(passed, failed or timeout; what pytest said). marked: pytest's -m."""
+    """(passed, failed or timeout; the output of pytest). marked: pytest's -m."""
     command = ["nice", "-n", "19", "env", "--default-signal=INT", str(ROOT / ".venv/bin/pytest"), "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += ["-m", marked, "--tb=line", "--hypothesis-seed=0", *tests]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(Path("ansible.cfg").resolve()), "PYTHONDONTWRITEBYTECODE": "1"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as started:
         try:
-            said, _nothing = started.communicate(timeout=seconds)
+            output, _nothing = started.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(started.pid, signal.SIGKILL)
             return "timeout", ""
-    return ("passed" if started.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED) else "failed"), said
+    return ("passed" if started.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED) else "failed"), output
 
 
 def killed_by_time(mutant: Mutant, tests: list[str]) -> bool:
-    """Whether a test that measures time fails with the mutant in place, and not without it: on a busy host it may fail by itself."""
+    """Whether a test that measures time fails with the mutant and passes without it: on a busy host it may fail in any case."""
     if outcome_of(tests, 600, "timing and not rest")[0] == "passed":
         return False
     Path(mutant.path).write_text(mutant.original, encoding="utf-8")
@@ -241,7 +241,7 @@ def copied(scratch: Path) -> Path:
 
 
 def plans_of() -> list[dict[str, object]]:
-    """The plans of the inventories, for what templates print."""
+    """The plans of the inventories, to render templates with."""
     code = (
         "import sys, json; sys.path[:0] = ['tests', '.']; import plays; from tools.manifests import names, case\n"
         "print(json.dumps([case(name)[0] for name in sorted(names(), key=lambda name: name != 'sample-minimal')], default=str))"
@@ -251,35 +251,35 @@ def plans_of() -> list[dict[str, object]]:
 
 
 def sample(package: str, options: argparse.Namespace) -> list[Mutant]:
-    """The mutants to try, in random order: from all files, the longer ones more often."""
+    """The mutants to try, in random order, from all files; long files have more."""
     rng = random.Random(f"{options.seed} {package}")
     files = template_files(options.file) if package == TEMPLATES else python_files(package, options.file)
     plans = plans_of() if package == TEMPLATES else []
     sizes = [len(Path(path).read_text(encoding="utf-8").splitlines()) for path in files]
     chosen = rng.choices(files, weights=sizes, k=options.mutants) if files else []
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     for path in files:
         number = chosen.count(path)
-        found += template_mutants(path, rng, number, plans) if package == TEMPLATES else python_mutants(path, rng, number)
-    rng.shuffle(found)
-    return found
+        mutants += template_mutants(path, rng, number, plans) if package == TEMPLATES else python_mutants(path, rng, number)
+    rng.shuffle(mutants)
+    return mutants
 
 
 def score(package: str, options: argparse.Namespace) -> bool:
-    """Print what became of the mutants of a package. False when its tests fail without any."""
-    known, by_time = {}, {}
+    """Print the results of the mutants of a package. False if its tests fail without a mutant."""
+    texts, by_time = {}, {}
     for path in sorted([*Path("tests/unit").rglob("test_*.py"), *Path("tests/contract").glob("test_*.py")]):
         text = path.read_text(encoding="utf-8")
         if TIMING in text:
             by_time[str(path)] = text
         if not SLOW.search(text) or (package == TEMPLATES and "definitions_of_others" in text):
-            known[str(path)] = text
+            texts[str(path)] = text
     mutants = sample(package, options)
-    wanted = {mutant.path: tests_of(mutant.path, package, known) for mutant in mutants}
+    wanted = {mutant.path: tests_of(mutant.path, package, texts) for mutant in mutants}
     begun = time.monotonic()
-    outcome, said = outcome_of(sorted({test for found in wanted.values() for test in found}), 1800)
+    outcome, output = outcome_of(sorted({test for paths in wanted.values() for test in paths}), 1800)
     if outcome != "passed":
-        print(f"{package}: the tests fail without a mutant\n{said[-3000:]}")
+        print(f"{package}: the tests fail without a mutant\n{output[-3000:]}")
         return False
     whole, begun = time.monotonic() - begun, time.monotonic()
     print(f"{package}: {len(mutants)} mutants of {len(wanted)} files (seed {options.seed}); its tests take {whole:.0f} s", flush=True)

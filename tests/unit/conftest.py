@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Puts this folder on the path, so that every test below it can use local_servers; and what they share."""
+"""Fixtures that unit tests share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_certificate(tmp_path_factory):
 
 @pytest.fixture(name="other_certificate", scope="session")
 def make_other_certificate(tmp_path_factory):
-    """Another one, that the first one's friends do not trust."""
+    """Another such certificate, which clients that trust the first one do not trust."""
     return self_signed(tmp_path_factory.mktemp("tls"))
 
 

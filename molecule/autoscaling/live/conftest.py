@@ -1,4 +1,4 @@
-"""What the live tests share."""
+"""Fixtures of the live tests."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from scaled import Scaled
 
 @pytest.fixture(scope="session")
 def stack() -> Scaled:
-    """The running stack, whose servers are scaled."""
+    """The running stack, whose model servers are scaled."""
     return Scaled()

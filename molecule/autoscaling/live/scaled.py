@@ -1,4 +1,4 @@
-"""The stack of this scenario: one gateway with the service `sim`, whose servers are scaled, and clients whose number changes."""
+"""The stack of this scenario: one gateway with the model service `sim`, whose servers are scaled, and clients whose number changes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Scaled(Stack):
 
     @property
     def number(self) -> int:
-        """The number of servers that is asked for."""
+        """The desired number of servers: spec.replicas of their Deployment."""
         return int(self._apps.read_namespaced_deployment(SERVERS, NAMESPACE).spec.replicas)
 
     def pods(self) -> int:
-        """The number of pods of servers, with those that end."""
+        """The number of server pods, terminating ones included."""
         return len(self.core.list_namespaced_pod(NAMESPACE, label_selector=f"llm-d.ai/model-service={SERVICE},llm-d.ai/role=decode").items)
 
     def leaving(self) -> dict[str, float]:
-        """When each server that has been told to end was told so, in seconds of the epoch, by pod name."""
+        """{pod name: when its deletion was requested, in seconds since the epoch} of each terminating server."""
         pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=f"llm-d.ai/model-service={SERVICE},llm-d.ai/role=decode").items
         ends = {pod.metadata.name: pod.metadata for pod in pods if pod.metadata.deletion_timestamp}
         return {name: meta.deletion_timestamp.timestamp() - meta.deletion_grace_period_seconds for name, meta in ends.items()}
 
     def autoscalers(self) -> dict[str, str]:
-        """The provider of each autoscaler of ours, by its name."""
+        """{name: provider} of the collection's autoscalers."""
         scalers = client.AutoscalingV2Api().list_namespaced_horizontal_pod_autoscaler(NAMESPACE).items
         objects = client.CustomObjectsApi().list_namespaced_custom_object("keda.sh", "v1alpha1", NAMESPACE, "scaledobjects")["items"]
         return {
@@ -51,47 +51,47 @@ class Scaled(Stack):
         }
 
     def site(self, artifacts: Path, changes: t.Mapping[str, t.Any], *options: str, scheduler: t.Mapping[str, t.Any] | None = None, **given: t.Any) -> str:
-        """The output of a site.yml that ends well, with the file's autoscaling changed so; None takes a key out. given: variables."""
+        """Run site.yml, which must succeed, with changes to the file's autoscaling (None removes a key) and the variables `given`; returns its output."""
         return plays.well(INVENTORY, "site.yml", artifacts, *options, llm_d_model_services=services(changes, scheduler), **given)
 
     def acts(self) -> bool:
-        """Whether the one autoscaler has its metrics."""
+        """Whether the only autoscaler reads its metrics."""
         (scaler,) = client.AutoscalingV2Api().list_namespaced_horizontal_pod_autoscaler(NAMESPACE).items
         return any(entry.type == "ScalingActive" and entry.status == "True" for entry in scaler.status.conditions or [])
 
     def apply(self, artifacts: Path, changes: t.Mapping[str, t.Any], **given: t.Any) -> None:
-        """A site.yml without a validation, after one in which the autoscaler has its metrics."""
+        """Run site.yml without changes until the autoscaler reads its metrics, then with the changes; neither run validates."""
         self.site(artifacts, {}, "--skip-tags", "validation")
-        until(self.acts, 240, "the autoscaler has its metrics")
+        until(self.acts, 240, "the autoscaler reads its metrics")
         self.site(artifacts, changes, "--skip-tags", "validation", **given)
 
-    def broken(self, artifacts: Path, changes: t.Mapping[str, t.Any], said: str, **more: t.Any) -> dict[str, t.Any]:
-        """The one claim that does not hold, once it says something; more: variables."""
-        given = {"llm_d_artifacts_dir": str(artifacts), "llm_d_model_services": services(changes), "validation_wait": 0, **more}
-        found: dict[str, t.Any] = {}
+    def broken(self, artifacts: Path, changes: t.Mapping[str, t.Any], evidence: str, **variables: t.Any) -> dict[str, t.Any]:
+        """The only claim that fails, once its evidence contains the text; variables: of the play."""
+        given = {"llm_d_artifacts_dir": str(artifacts), "llm_d_model_services": services(changes), "validation_wait": 0, **variables}
+        claim: dict[str, t.Any] = {}
 
-        def seen() -> bool:
+        def one_claim_fails() -> bool:
             plays.run("-i", INVENTORY, "playbooks/validate.yml", "-e", json.dumps(given))
             verdict = json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))
-            wrong = [entry for entry in verdict["claims"] if not entry["ok"]]
-            found.update(wrong[0] if len(wrong) == 1 else {})
-            return said in found.get("evidence", "")
+            failed = [entry for entry in verdict["claims"] if not entry["ok"]]
+            claim.update(failed[0] if len(failed) == 1 else {})
+            return evidence in claim.get("evidence", "")
 
-        until(seen, 240, f"one claim says {said}")
-        return found
+        until(one_claim_fails, 240, f"the evidence of one claim contains {evidence}")
+        return claim
 
 
 def services(changes: t.Mapping[str, t.Any], scheduler: t.Mapping[str, t.Any] | None = None) -> list[dict[str, t.Any]]:
-    """The services of the file with other autoscaling and more in the scheduler's block; None takes a key out."""
-    found: list[dict[str, t.Any]] = copy.deepcopy(yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"])
-    scaling = {**found[0]["autoscaling"], **changes}
-    found[0]["autoscaling"] = {key: value for key, value in scaling.items() if value is not None}
-    found[0]["scheduler"].update(scheduler or {})
-    return found
+    """The file's model services, with changes to the autoscaling (None removes a key) and additions to the scheduler's block."""
+    changed: list[dict[str, t.Any]] = copy.deepcopy(yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"])
+    scaling = {**changed[0]["autoscaling"], **changes}
+    changed[0]["autoscaling"] = {key: value for key, value in scaling.items() if value is not None}
+    changed[0]["scheduler"].update(scheduler or {})
+    return changed
 
 
 class Answer(t.NamedTuple):
-    """One exchange: the pod that answered, and when it began and ended in seconds of the epoch."""
+    """One exchange: the pod that answered, and its begin and end in seconds since the epoch."""
 
     status: int
     pod: str
@@ -101,7 +101,7 @@ class Answer(t.NamedTuple):
 
 
 class Clients:
-    """Clients that send one request after the other; `number` of them at a time, which may change at any time."""
+    """Clients that send one request after the other; `number` of them are active, and it may change at any time."""
 
     def __init__(self, url: str, most: int, tokens: int) -> None:
         self.number, self.tokens, self.answers = 0, tokens, list[Answer]()
@@ -120,15 +120,15 @@ class Clients:
 
     @property
     def lost(self) -> list[Answer]:
-        """What was not answered, or not in full."""
+        """The requests without a complete answer."""
         return [answer for answer in self.answers if answer.status != 200 or not answer.pod]
 
     def first(self) -> dict[str, float]:
-        """When each server first answered, by pod name."""
-        found: dict[str, float] = {}
+        """{pod name: the time of its first answer}."""
+        times: dict[str, float] = {}
         for answer in sorted(self.answers, key=lambda each: each.ended):
-            found.setdefault(answer.pod, answer.ended)
-        return found
+            times.setdefault(answer.pod, answer.ended)
+        return times
 
     def _work(self, index: int) -> None:
         count = 0

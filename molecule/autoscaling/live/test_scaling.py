@@ -9,7 +9,7 @@ import pytest
 from live_stack import until
 from scaled import SERVERS, SERVICE, Clients, Scaled
 
-# 48 clients keep five requests running and more than four waiting at each of four servers; six need one server.
+# 48 clients keep five requests running and more than four waiting on each of four servers; six clients need one server.
 MANY, FEW = 48, 6
 PROVIDERS = {"keda": {}, "hpa": {"provider": "hpa", "prometheus": None}}
 
@@ -17,7 +17,7 @@ PROVIDERS = {"keda": {}, "hpa": {"provider": "hpa", "prometheus": None}}
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_from_one_to_four_and_back(stack: Scaled, provider: str, tmp_path: Path) -> None:
     changes = PROVIDERS[provider]
-    stack.site(tmp_path, changes)  # its claims hold, `scaling` among them
+    stack.site(tmp_path, changes)  # its claims pass, `scaling` among them
     assert stack.autoscalers() == {SERVERS: provider}
     until(lambda: stack.number == stack.pods() == 1, 180, "one server")
     with Clients(stack.url(SERVICE), MANY, tokens=100) as clients:
@@ -28,7 +28,7 @@ def test_from_one_to_four_and_back(stack: Scaled, provider: str, tmp_path: Path)
         quiet = ("--skip-tags", "validation")
         assert "changed=0 " in stack.site(tmp_path, changes, "--check", *quiet) and stack.number == 4
         assert "changed=0 " in stack.site(tmp_path, changes, *quiet) and stack.number == 4
-        clients.tokens, clients.number = 400, FEW  # eight seconds each, so that servers are told to end in the midst of some
+        clients.tokens, clients.number = 400, FEW  # eight seconds each, so that servers receive SIGTERM during some
         less, left = time.time(), dict[str, float]()
 
         def one() -> bool:
@@ -36,9 +36,9 @@ def test_from_one_to_four_and_back(stack: Scaled, provider: str, tmp_path: Path)
             return stack.number == stack.pods() == 1
 
         until(one, 300, "one server again")
-        print(f"{provider}: one server {time.time() - less:.0f} s after the load went")
+        print(f"{provider}: one server {time.time() - less:.0f} s after the load fell")
         clients.number = 0
     finished = [answer for answer in clients.answers if answer.pod in left and answer.begun < left[answer.pod] < answer.ended]
-    print(f"{provider}: {len(clients.answers)} requests, {len(clients.lost)} lost; {len(finished)} were answered by servers that had been told to end")
+    print(f"{provider}: {len(clients.answers)} requests, {len(clients.lost)} lost; {len(finished)} were answered by terminating servers")
     assert not clients.lost, clients.lost[:5]
     assert len(left) == 3 and finished

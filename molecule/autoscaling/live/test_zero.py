@@ -1,4 +1,4 @@
-"""KEDA removes the last server, and requests start one: those that the endpoint picker refuses and the client repeats, or those that it holds."""
+"""KEDA removes the last server, and requests start one: requests that the endpoint picker refuses and the client repeats, or requests that it queues."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def test_from_none_to_one(stack: Scaled, case: str, tmp_path: Path) -> None:
             time.sleep(2)
     print(f"\n{case}: served {time.time() - begun:.1f} s after the first request; answers {answers}")
     assert set(answers) <= {503, 200} and stack.number == 1
-    # What was held ends with 503 here once there is a server: Envoy Gateway had no route to a Service without endpoints when the request came.
+    # A queued request ends with 503 here once there is a server: Envoy Gateway had no route to a Service without endpoints when the request arrived.
     assert answers[0] == 503 if case == "refused" else len(answers) <= 2

@@ -1,4 +1,4 @@
-"""A change of the scheduler under load loses no request, and what has changed decides from then on."""
+"""A change of the scheduler under load loses no request, and the new scheduler decides from then on."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_a_switch_and_back_under_load_lose_nothing() -> None:
     assert after != before
     assert not load.report.lost, str(load.report)
     assert set(load.report.statuses) == {200}
-    # Answers come from this service's servers, and from each of them.
+    # Each server of this service answers, and no other does.
     assert set(load.report.pods) == set(stack.servers(SERVICE))

@@ -1,4 +1,4 @@
-"""A model server whose streams begin well and then carry an error, as vLLM's do when its engine dies."""
+"""A model server whose streams begin normally and then carry an error, as vLLM's do when its engine dies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHOLE = {**BEGIN, "choices": [{"index": 0, "text": "To be.", "finish_reason": "s
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """What the diagnosis and the endpoint picker ask."""
+    """Answers the requests of the diagnosis and the endpoint picker."""
 
     def do_GET(self) -> None:
         models = {"object": "list", "data": [{"id": MODEL, "object": "model", "max_model_len": 32768}]}
@@ -29,9 +29,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(kind, text)
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         stream = "".join(f"data: {json.dumps(event)}\n\n" for event in (BEGIN, ERROR)) + "data: [DONE]\n\n"
-        self.answer(*(("text/event-stream", stream) if asked.get("stream") else ("application/json", json.dumps(WHOLE))))
+        self.answer(*(("text/event-stream", stream) if request.get("stream") else ("application/json", json.dumps(WHOLE))))
 
     def answer(self, kind: str, text: str) -> None:
         body = text.encode()

@@ -1,7 +1,6 @@
-"""Ways to break a running stack: name to (codes of which one must be first or second, what breaks it; it gives what mends it).
+"""Ways to break a running stack: {name: (codes of which one must rank first or second, function that breaks it and returns the function that repairs it)}.
 
-VERDICTS: what a claim that does not hold says of each break, as a regular expression. It is found by requests alone where the objects are as they should be
-for their controllers.
+VERDICTS: for each break a regular expression for the line of a failed claim. Where controllers accept the objects, only requests detect the break.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Break = tuple[tuple[str, ...], t.Callable[[Stack], Undo]]
 
 
 def argument(value: str, instead_of: str = "") -> t.Callable[[Object], None]:
-    """Adds an argument to a container, in the place of those that begin with `instead_of`."""
+    """Add an argument to a container in place of those that begin with `instead_of`."""
 
     def change(part: Object) -> None:
         part["args"] = [entry for entry in part.get("args", []) if not instead_of or not entry.startswith(instead_of)] + [value]
@@ -37,8 +36,8 @@ def argument(value: str, instead_of: str = "") -> t.Callable[[Object], None]:
 
 def resources(**limits: str) -> t.Callable[[Object], None]:
     def change(part: Object) -> None:
-        asked = {name.replace("__", "/").replace("_", "."): value for name, value in limits.items()}
-        part["resources"] = {"limits": asked, "requests": asked}
+        amounts = {name.replace("__", "/").replace("_", "."): value for name, value in limits.items()}
+        part["resources"] = {"limits": amounts, "requests": amounts}
 
     return change
 
@@ -47,7 +46,7 @@ def gpu(part: Object) -> None:
     part["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
 
 
-def wrong_configuration(stack: Stack) -> Undo:
+def unknown_plugin(stack: Stack) -> Undo:
     def change(obj: Object) -> None:
         obj["data"]["config.yaml"] = (
             obj["data"]["config.yaml"].replace("- type: queue-scorer", "- type: quue-scorer").replace("pluginRef: queue-scorer", "pluginRef: quue-scorer")
@@ -61,7 +60,7 @@ def no_rights(stack: Stack) -> Undo:
 
 
 def restarting(stack: Stack, name: str, mend: Undo) -> Undo:
-    """New pods after the break, and again after it is mended."""
+    """Restart the Deployment's pods after the break, and again after the repair."""
     stack.restart(name)
 
     def undo() -> None:
@@ -77,7 +76,7 @@ def deny_all(stack: Stack) -> Undo:
 
 
 def quota(stack: Stack) -> Undo:
-    """No more pods than there are, and one fewer of ours."""
+    """Allow no further pod, and delete a server."""
     undo = stack.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}, "spec": {"hard": {"pods": "1"}}})
     stack.call("DELETE", path("pods", sorted(stack.servers())[0]), {"gracePeriodSeconds": 0})
     return undo
@@ -90,11 +89,11 @@ def second_pool(stack: Stack) -> Undo:
 
 
 def no_override(stack: Stack) -> Undo:
-    """The proxy heeds the choices of the endpoint picker no more. It serves by what it had before until the new cluster is warm, which can take 15 s."""
+    """Make the proxy ignore the choices of the endpoint picker. It serves by its old configuration until the new cluster is warm, which can take 15 s."""
     undo = stack.edit("backendtrafficpolicies", EPP, lambda obj: obj["spec"]["loadBalancer"].pop("endpointOverride"))
 
     def ignored() -> bool:
-        prompt = f"{uuid.uuid4()} who answers? " * 50  # the endpoint picker keeps to one server, as the claim `sticky` says
+        prompt = f"{uuid.uuid4()} who answers? " * 50  # the endpoint picker keeps to one server, as the claim `sticky` requires
         given = {"model": MODEL, "prompt": prompt, "max_tokens": 1}
         return len({call(f"{stack.gateway()}/v1/completions", given)[1]["x-inference-pod"] for _number in range(8)}) > 1
 
@@ -104,7 +103,7 @@ def no_override(stack: Stack) -> Undo:
 
 
 def no_names(stack: Stack) -> Undo:
-    """The cluster's DNS, a program of this host, does not run, and the gateway's proxy starts anew, which finds its control plane by name."""
+    """Stop the cluster's DNS, a program of this host, and restart the gateway's proxy, which resolves its control plane by name."""
     labels = {"labelSelector": "gateway.envoyproxy.io/owning-gateway-name=llm-d-gateway"}
     proxies = [pod["metadata"]["name"] for pod in stack.cluster.get(path("pods", "", CONTROLLER), labels)["items"]]
     assert proxies, "the gateway has no proxy"
@@ -121,7 +120,7 @@ def no_names(stack: Stack) -> Undo:
 
 @contextlib.contextmanager
 def undone_where_it_fails(undo: Undo) -> t.Iterator[None]:
-    """The second half of a break: what the first half did is undone if this one fails, since nobody else has its `undo` yet."""
+    """Undo the first half of a break if the second half, the body, fails: the caller does not have its `undo` yet."""
     try:
         yield
     except BaseException:
@@ -130,12 +129,12 @@ def undone_where_it_fails(undo: Undo) -> t.Iterator[None]:
 
 
 def supervisor(*command: str) -> None:
-    """One command to the supervisor of the local cluster's programs."""
+    """Send one command to the supervisor of the local cluster's programs."""
     subprocess.run([str(CACHE / "python/bin/supervisorctl"), "-c", str(HOME / "config/supervisord.conf"), *command], check=True, capture_output=True)
 
 
 def another_model(stack: Stack) -> Undo:
-    """One more server among those of the pool, with another model, as a Deployment of somebody else whose pods bear the same labels."""
+    """Add a server with another model to the pool: a foreign Deployment whose pods have the same labels."""
     spec = copy.deepcopy(stack.call("GET", path("deployments", DECODE))["spec"])
     spec["replicas"] = 1
     argument("--served-model-name=acme/other", "--served-model-name")(spec["template"]["spec"]["containers"][0])
@@ -143,7 +142,7 @@ def another_model(stack: Stack) -> Undo:
 
 
 def breaking_off(stack: Stack) -> Undo:
-    """Servers of our own, whose streams carry an error behind status 200: no simulator does that."""
+    """Replace the servers by the program breaking_off.py, whose streams carry an error behind status 200: the simulator does not."""
     with tempfile.TemporaryDirectory() as folder:
         image = python_image.push(Path(folder))
 
@@ -160,7 +159,7 @@ def backend(namespace: str) -> t.Callable[[Object], None]:
 BREAKS: dict[str, Break] = {
     "picker_scaled_away": (("scaled",), lambda stack: stack.scale(EPP, 0)),
     "picker_deleted": (("absent",), lambda stack: stack.delete("deployments", EPP)),
-    "picker_configuration_wrong": (("config",), wrong_configuration),
+    "picker_configuration_wrong": (("config",), unknown_plugin),
     "picker_without_rights": (("F4",), no_rights),
     "picker_with_tls_gateway_without": (("F11",), lambda stack: stack.container(EPP, argument("--secure-serving=true", "--secure-serving"))),
     "picker_for_another_pool": (("F5",), lambda stack: stack.container(EPP, argument("--pool-name=smi", "--pool-name="))),
@@ -236,19 +235,19 @@ BREAKS: dict[str, Break] = {
     "network_policy_of_someone_else_against_egress": (("policy",), strangers.no_egress),
 }
 
-# Requests are still answered, and scheduled as promised, or the network of this cluster heeds no policy: the verdict may hold.
+# Requests are still answered and scheduled as claimed, or the network of this cluster enforces no policy: the verdict may pass.
 UNNOTICED = {
     "picker_reads_metrics_from_another_path",
     "two_pools_share_the_servers",
-    "service_target_port_wrong",  # the gateway sends requests to the pods, as the endpoint picker says
+    "service_target_port_wrong",  # the gateway sends requests to the pods that the endpoint picker chooses
     "network_policy_in_the_way",
     "network_policy_of_someone_else_against_egress",
     "webhook_of_someone_else_does_not_answer",
-    "route_with_a_timeout_of_10_ms",  # most answers of this simulator take less
+    "route_with_a_timeout_of_10_ms",  # most answers of this simulator are faster
     "one_slow_server",
 }
-# Breaks that a verdict takes longer for, and why.
-SLOW = {"one_slow_server": "requests follow each other on purpose, and each that this server answers takes two seconds and more"}
+# {break for which a verdict takes longer: why}.
+SLOW = {"one_slow_server": "requests are sent one after the other on purpose, and each answer of this server takes two seconds or more"}
 VERDICTS: dict[str, str] = {
     "picker_scaled_away": r"^sim/picker: .*spec\.replicas is 0, 1 planned",
     "picker_deleted": r"^sim/picker: Deployment llm-d/sim-epp: does not exist",

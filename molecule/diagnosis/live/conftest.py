@@ -1,4 +1,4 @@
-"""What the live tests share."""
+"""Fixtures of the live tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stack import Stack
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
-    """The running stack, well before the first test."""
-    found = Stack(tmp_path_factory.mktemp("artifacts"))
-    found.until_well()
-    return found
+    """The running stack, healthy before the first test."""
+    running = Stack(tmp_path_factory.mktemp("artifacts"))
+    running.until_well()
+    return running

@@ -1,4 +1,4 @@
-"""The running stack as these tests see it: objects to break and to bring back, servers to mislead, and the diagnosis of all that."""
+"""The running stack of these tests: break and restore its objects, misconfigure its servers, and diagnose it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import 
 NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
 SOMEBODY = {"fieldManager": "somebody"}
 LIMIT = 30  # seconds that one diagnosis may take
-VERDICT_LIMIT = 20  # seconds that a verdict may take, its play included, when nothing is under way
+VERDICT_LIMIT = 20  # seconds that a verdict may take, its play included, when no rollout is in progress
 Object = dict[str, t.Any]
 Undo = t.Callable[[], None]
 
@@ -47,7 +47,7 @@ def path(kind: str, name: str, namespace: str = NAMESPACE) -> str:
 
 
 class Stack:
-    """One gateway, the service `sim`, which is broken, and `pd`, whose stages have a server each."""
+    """One gateway, the model service `sim`, which is broken, and `pd`, whose stages have a server each."""
 
     def __init__(self, artifacts: Path) -> None:
         self.kubeconfig = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
@@ -55,11 +55,11 @@ class Stack:
         self.artifacts = artifacts
 
     def call(self, method: str, where: str, body: Object | None = None) -> Object:
-        """One request to the API server. What it changes is somebody's work, not ours: the diagnosis tells them apart."""
+        """Send one request to the API server as the field manager `somebody`: the diagnosis distinguishes foreign changes from the collection's."""
         return self.cluster.request(method, where, SOMEBODY if method in ("PUT", "POST") else None, body)
 
     def edit(self, kind: str, name: str, change: t.Callable[[Object], None], namespace: str = NAMESPACE) -> Undo:
-        """Change an object; gives what brings its old content back."""
+        """Change an object; returns the function that restores its content."""
         where = path(kind, name, namespace)
         before = self.call("GET", where)
         after = copy.deepcopy(before)
@@ -83,7 +83,7 @@ class Stack:
                     raise
 
     def delete(self, kind: str, name: str) -> Undo:
-        """Delete an object; gives what creates it again."""
+        """Delete an object; returns the function that creates it again."""
         before = self.call("GET", path(kind, name))
         self.call("DELETE", path(kind, name))
         keep = {key: value for key, value in before["metadata"].items() if key in ("name", "namespace", "labels", "annotations")}
@@ -91,7 +91,7 @@ class Stack:
         return lambda: self.call("POST", path(kind, ""), made) and None
 
     def create(self, kind: str, made: Object, namespace: str = NAMESPACE) -> Undo:
-        """Create an object; gives what deletes it."""
+        """Create an object; returns the function that deletes it."""
         self.call("POST", path(kind, "", namespace), made)
         return lambda: self.call("DELETE", path(kind, made["metadata"]["name"], namespace)) and None
 
@@ -103,17 +103,17 @@ class Stack:
         return self.edit("deployments", name, lambda obj: obj["spec"].update(replicas=replicas), namespace)
 
     def restart(self, name: str) -> None:
-        """New pods of a Deployment, as kubectl rollout restart makes them."""
+        """Replace the pods of a Deployment, as kubectl rollout restart does."""
         note = {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": str(time.time())}}}}}
         self.cluster.request("PATCH", path("deployments", name), SOMEBODY, note, content_type="application/merge-patch+json")
 
     def servers(self) -> dict[str, str]:
-        """Addresses of the model servers by pod name."""
+        """{pod name: address} of the model servers."""
         pods = self.cluster.get(path("pods", ""), {"labelSelector": "llm-d.ai/model-service=sim,llm-d.ai/role=decode"})["items"]
         return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods if pod["status"].get("podIP") and not pod["metadata"].get("deletionTimestamp")}
 
     def mislead(self, settings: Object, every: bool = False) -> Undo:
-        """Other settings for one running simulator, or for all of them; gives what resets them."""
+        """Change the settings of one running simulator, or of all; returns the function that resets them."""
         addresses = sorted(self.servers().items())
         for _name, address in addresses if every else addresses[:1]:
             live_stack.call(f"http://{address}:8000/admin/config", settings)
@@ -126,13 +126,13 @@ class Stack:
         return undo
 
     def gateway(self) -> str:
-        found = self.call("GET", path("gateways", "llm-d-gateway"))
-        return f"http://{found['status']['addresses'][0]['value']}"
+        gateway = self.call("GET", path("gateways", "llm-d-gateway"))
+        return f"http://{gateway['status']['addresses'][0]['value']}"
 
-    # what is asked of the diagnosis
+    # the plays
 
     def diagnose(self, **variables: t.Any) -> Object:
-        """Run playbooks/diagnose.yml; gives diagnosis.json, and as `whole_seconds` how long all of it took."""
+        """Run playbooks/diagnose.yml; returns diagnosis.json and, as `whole_seconds`, the duration of the play."""
         given = {"llm_d_artifacts_dir": str(self.artifacts), "llm_d_kubeconfig": self.kubeconfig, "diagnose_evidence": False, **variables}
         start = time.monotonic()
         done = plays.run("-i", "molecule/diagnosis/inventory", "playbooks/diagnose.yml", "-e", json.dumps(given))
@@ -142,7 +142,7 @@ class Stack:
         return {**json.loads((self.artifacts / "diagnosis.json").read_text(encoding="utf-8")), "whole_seconds": round(took, 1)}
 
     def validate(self, **variables: t.Any) -> Object:
-        """Run playbooks/validate.yml; gives verdict.json, as `failed` a line for each claim that does not hold, and as `whole_seconds` how long all took."""
+        """Run playbooks/validate.yml; returns verdict.json, as `failed` a line for each failed claim, and as `whole_seconds` the duration of the play."""
         given = {"llm_d_artifacts_dir": str(self.artifacts), "llm_d_kubeconfig": self.kubeconfig, **variables}
         file = self.artifacts / "verdict.json"
         file.unlink(missing_ok=True)
@@ -156,21 +156,21 @@ class Stack:
         return {**verdict, "failed": failed, "whole_seconds": round(took, 1)}
 
     def until_named(self, codes: t.Collection[str], seconds: float = 120) -> Object:
-        """Diagnose, evidence included, until one of the codes is first or second: a break takes its time to show."""
+        """Diagnose, evidence included, until one of the codes ranks first or second: a break takes time to take effect."""
         end = time.monotonic() + seconds
         while True:
-            found = self.diagnose(diagnose_evidence=True)
-            if {entry["code"] for entry in found["findings"][:2]} & set(codes):
-                return found
-            assert time.monotonic() < end, json.dumps(found["findings"], indent=1)
+            report = self.diagnose(diagnose_evidence=True)
+            if {entry["code"] for entry in report["findings"][:2]} & set(codes):
+                return report
+            assert time.monotonic() < end, json.dumps(report["findings"], indent=1)
             time.sleep(2)
 
     def until_well(self, seconds: float = 180) -> None:
-        """Wait until the stack answers and nothing is found."""
+        """Wait until the stack answers and the diagnosis has no finding."""
         end = time.monotonic() + seconds
         while True:
-            found = self.diagnose()
-            if found["ok"]:
+            report = self.diagnose()
+            if report["ok"]:
                 return
-            assert time.monotonic() < end, json.dumps(found["findings"], indent=1)
+            assert time.monotonic() < end, json.dumps(report["findings"], indent=1)
             time.sleep(2)

@@ -1,4 +1,4 @@
-"""Objects of others that get in the way of the running stack, and objects of others that do not."""
+"""Foreign objects that disturb the running stack, and foreign objects that do not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ENVOY = "gateway.envoyproxy.io/v1alpha1"
 
 
 def route(name: str, kind: str, value: str, *hostnames: str) -> Object:
-    """A route on our Gateway to a Service that does not exist."""
+    """A foreign route on the stack's Gateway to a Service that does not exist."""
     rules = [{"matches": [{"path": {"type": kind, "value": value}}], "backendRefs": [{"name": "nobody", "port": 80}]}]
     spec = {"parentRefs": [GATEWAY], "hostnames": list(hostnames), "rules": rules}
     return {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": {"name": name}, "spec": spec}
@@ -25,13 +25,13 @@ def exact_path(stack: Stack) -> Undo:
 
 
 def refusing_policy(stack: Stack) -> Undo:
-    """Nobody may send a request to our route."""
+    """Deny all requests to the stack's route."""
     spec = {"targetRefs": [ROUTE], "authorization": {"defaultAction": "Deny"}}
     return stack.create("securitypolicies", {"apiVersion": ENVOY, "kind": "SecurityPolicy", "metadata": {"name": "someone-else"}, "spec": spec})
 
 
 def silent_webhook(stack: Stack) -> Undo:
-    """Called for the pods of our namespace, by a Service that does not exist."""
+    """A webhook for the pods of the stack's namespace, with a Service that does not exist."""
     hook = {
         "name": "check.someone-else.example.com",
         "clientConfig": {"service": {"namespace": NAMESPACE, "name": "nobody", "path": "/"}},
@@ -51,14 +51,14 @@ def silent_webhook(stack: Stack) -> Undo:
 
 
 def no_egress(stack: Stack) -> Undo:
-    """Pods of our namespace may ask names only."""
+    """Allow the pods of the stack's namespace nothing but DNS queries."""
     names = {"ports": [{"protocol": "UDP", "port": 53}]}
     spec = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [names]}
     return stack.create("networkpolicies", {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "someone-else"}, "spec": spec})
 
 
 def neighbours(stack: Stack) -> list[Undo]:
-    """Routes and policies of others that leave our requests alone."""
+    """Foreign routes and policies that do not affect the stack's requests."""
     spec = {"targetRefs": [{**ROUTE, "name": "shop"}], "cors": {"allowOrigins": ["https://shop.example.com"]}}
     made = [
         ("httproutes", route("shop", "PathPrefix", "/shop")),

@@ -1,4 +1,4 @@
-"""A stack that is well gives no finding, idle or under load; what cannot be looked at is one line."""
+"""A healthy stack has no finding, idle or under load; what the diagnosis cannot read is one line."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from strangers import neighbours
 
 
 def test_an_idle_stack(stack: Stack) -> None:
-    found = stack.diagnose(diagnose_evidence=True)
-    assert found["findings"] == [] and found["not_read"] == [], found
-    print(f"{found['seconds']} s, {found['looked_at']}")
+    report = stack.diagnose(diagnose_evidence=True)
+    assert report["findings"] == [] and report["not_read"] == [], report
+    print(f"{report['seconds']} s, {report['looked_at']}")
     assert "summary.txt" in {path.name for path in (stack.artifacts / "diagnose").iterdir()}
 
 
 def test_a_stack_with_neighbours(stack: Stack) -> None:
     undo = neighbours(stack)
     try:
-        found = stack.diagnose()
+        report = stack.diagnose()
     finally:
         for mend in undo:
             mend()
-    assert found["findings"] == [], found
+    assert report["findings"] == [], report
 
 
 def waiting(stack: Stack) -> float:
-    """Requests that wait in the servers' queues."""
+    """The number of requests in the servers' queues."""
     pages = [call(f"http://{address}:8000/metrics")[2].decode() for address in stack.servers().values()]
     return sum(prometheus.total(prometheus.parse(page), "vllm:num_requests_waiting") or 0 for page in pages)
 
 
 def test_a_stack_under_full_load(stack: Stack) -> None:
-    over, url, counts, queues, found = threading.Event(), f"{stack.gateway()}/v1/completions", [], [], []
+    over, url, counts, queues, reports = threading.Event(), f"{stack.gateway()}/v1/completions", [], [], []
 
     def load() -> None:
         while not over.is_set():
@@ -48,17 +48,17 @@ def test_a_stack_under_full_load(stack: Stack) -> None:
         until(lambda: waiting(stack) > 0, 30, "requests wait in the queue")
         for _number in range(3):
             queues.append(waiting(stack))
-            found.append(stack.diagnose())
-        queues.append(waiting(stack))  # the load outlasts the last look
+            reports.append(stack.diagnose())
+        queues.append(waiting(stack))  # the load outlasts the last diagnosis
         assert all(thread.is_alive() for thread in threads), "a client has given up"
     finally:
         over.set()
         for thread in threads:
             thread.join(60)
-    print(f"{len(counts)} requests meanwhile, waiting before, between and after the looks: {queues}")
+    print(f"{len(counts)} requests meanwhile, waiting before, between and after the diagnoses: {queues}")
     assert all(queue > 0 for queue in queues), queues
     assert set(counts) == {200} and len(counts) > 100
-    assert [entry["findings"] for entry in found] == [[], [], []], json.dumps(found, indent=1)
+    assert [entry["findings"] for entry in reports] == [[], [], []], json.dumps(reports, indent=1)
 
 
 def test_no_api_server(stack: Stack, tmp_path) -> None:
@@ -76,11 +76,11 @@ def test_no_api_server(stack: Stack, tmp_path) -> None:
         ),
         encoding="utf-8",
     )
-    found = stack.diagnose(llm_d_kubeconfig=str(nowhere))
-    assert [entry["code"] for entry in found["findings"]] == ["api"] and "\n" not in found["summary"]
+    report = stack.diagnose(llm_d_kubeconfig=str(nowhere))
+    assert [entry["code"] for entry in report["findings"]] == ["api"] and "\n" not in report["summary"]
 
 
 def test_a_namespace_that_is_not_there(stack: Stack) -> None:
-    found = stack.diagnose(llm_d_namespace="nowhere")
-    assert found["findings"][0]["code"] == "namespace"
-    assert [entry["code"] for entry in found["findings"] if entry["kind"] == "cause"] == ["namespace"]
+    report = stack.diagnose(llm_d_namespace="nowhere")
+    assert report["findings"][0]["code"] == "namespace"
+    assert [entry["code"] for entry in report["findings"] if entry["kind"] == "cause"] == ["namespace"]

@@ -1,4 +1,4 @@
-"""Each break is named first or second within half a minute of looking, and by the verdict within 20 s; it is gone from the findings when it is mended."""
+"""Each break ranks first or second within 30 s of diagnosis, the verdict names it within 20 s, and its findings end with its repair."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_the_break_is_named_and_then_gone(stack: Stack, name: str) -> None:
     shutil.rmtree(stack.artifacts / "diagnose", ignore_errors=True)
     undo = apply(stack)
     try:
-        found = stack.until_named(codes)
-        named = next(entry for entry in found["findings"] if entry["code"] in codes)
+        report = stack.until_named(codes)
+        named = next(entry for entry in report["findings"] if entry["code"] in codes)
         print(
-            f"{name}: rank {named['rank']} of {len(found['findings'])} in {found['seconds']} s, with evidence in {found['whole_seconds']} s: "
+            f"{name}: rank {named['rank']} of {len(report['findings'])} in {report['seconds']} s, with evidence in {report['whole_seconds']} s: "
             f"{named['what']} ({named['where']})"
         )
-        assert named["evidence"] and named["remedy"] and not found["ok"]
+        assert named["evidence"] and named["remedy"] and not report["ok"]
         assert "ready" in (stack.artifacts / "diagnose/summary.txt").read_text(encoding="utf-8").lower()
         if name == "server_crash_looping":
             the_evidence_is_kept(stack)
@@ -36,7 +36,7 @@ def test_the_break_is_named_and_then_gone(stack: Stack, name: str) -> None:
 
 
 def the_verdict_comes_at_once(stack: Stack, name: str) -> None:
-    """It names the break, where requests notice it, and waits for nothing that does not come."""
+    """The verdict names the break where requests detect it, and is fast."""
     verdict = stack.validate()
     print(f"{name}: a verdict in {verdict['whole_seconds']} s: {'; '.join(verdict['failed'])[:600] or 'ok'}")
     if name not in UNNOTICED:
@@ -45,7 +45,7 @@ def the_verdict_comes_at_once(stack: Stack, name: str) -> None:
 
 
 def the_evidence_is_kept(stack: Stack) -> None:
-    """All of it."""
+    """The folder of the evidence is complete."""
     kept = {path.name: path.read_text(encoding="utf-8") for path in (stack.artifacts / "diagnose").iterdir()}
 
     def of(begin: str, end: str) -> str:

@@ -1,4 +1,4 @@
-"""Random changes of each object of the stack: the diagnosis names the object, and finds nothing once all is put back. More: tests/benchmarks/random_breaks."""
+"""Random changes of each object: the diagnosis names the object, and has no finding once all is restored. Longer runs: tests/benchmarks/random_breaks."""
 
 from __future__ import annotations
 

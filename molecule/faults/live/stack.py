@@ -1,4 +1,4 @@
-"""The running stack as these tests see it: plays on it, its API server, its Helm releases."""
+"""The running stack of these tests: plays on it, its API server, its Helm releases."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SIM = {
     "name": "sim",
     "model": {"served_name": "llm-d/simulated-8b"},
     "engine": {"type": "simulator", "block_size": 16},
-    "scheduler": {"resources": {"requests": {"cpu": "50m", "memory": "128Mi"}}},  # by itself it asks for more than this node has
+    "scheduler": {"resources": {"requests": {"cpu": "50m", "memory": "128Mi"}}},  # the default requests exceed this node
 }
 
 
 class Stack:
-    """One gateway and the service `sim`."""
+    """One gateway and the model service `sim`."""
 
     def __init__(self, artifacts: Path) -> None:
         self.kubeconfig = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
@@ -33,30 +33,30 @@ class Stack:
         self.artifacts = artifacts
 
     def start(self, playbook: str = "site.yml", **variables: t.Any) -> subprocess.Popen[str]:
-        """Begin a play; given variables go before those of the inventory."""
+        """Start a play; `variables` take precedence over those of the inventory."""
         given = {"llm_d_artifacts_dir": str(self.artifacts), **variables}
         command = plays.command("-i", "inventories/local", playbook, "-e", json.dumps(given))
         return subprocess.Popen(command, cwd=plays.ROOT, env=plays.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def play(self, playbook: str = "site.yml", **variables: t.Any) -> tuple[int, str]:
-        """(exit status, output) of a whole play."""
+        """Run a play to its end: (exit status, output)."""
         with self.start(playbook, **variables) as run:
             out, _err = run.communicate()
         return run.returncode, out
 
     def converges(self, **variables: t.Any) -> str:
-        """Run site.yml, which must end with a good verdict; its output."""
+        """Run site.yml, which must end with a passed verdict; returns its output."""
         status, out = self.play(**variables)
         assert status == 0, out[-6000:]
         assert json.loads((self.artifacts / "verdict.json").read_text(encoding="utf-8"))["ok"]
         return out
 
     def settled(self) -> None:
-        """A run of site.yml has nothing to change."""
+        """Run site.yml, which must change nothing."""
         assert "changed=0 " in self.converges()
 
     def versions(self) -> dict[str, str]:
-        """resourceVersion of what the roles write, by kind and name."""
+        """{kind and name: uid and generation, or resourceVersion} of the objects that the roles write."""
         kinds = {
             "Deployment": "apps/v1",
             "ConfigMap": "v1",
@@ -67,16 +67,16 @@ class Stack:
             "HTTPRoute": "gateway.networking.k8s.io/v1",
             "InferencePool": "inference.networking.k8s.io/v1",
         }
-        found = {}
+        versions = {}
         for kind, version in kinds.items():
             for item in self.cluster.get(self.cluster.path(version, kind, NAMESPACE) or "")["items"]:
-                # status is no work of ours
-                said = item["metadata"].get("generation", item["metadata"]["resourceVersion"])
-                found[f"{kind} {item['metadata']['name']}"] = f"{item['metadata']['uid']} {said}"
-        return found
+                # the generation ignores the status, which controllers write
+                generation = item["metadata"].get("generation", item["metadata"]["resourceVersion"])
+                versions[f"{kind} {item['metadata']['name']}"] = f"{item['metadata']['uid']} {generation}"
+        return versions
 
     def create(self, api_version: str, made: Object) -> str:
-        """Create an object; its path."""
+        """Create an object; returns its path."""
         path = self.cluster.path(api_version, made["kind"], made["metadata"].get("namespace"))
         assert path, made["kind"]
         self.cluster.request("POST", path, body={"apiVersion": api_version, **made})
@@ -86,13 +86,13 @@ class Stack:
         self.cluster.request("DELETE", path)
 
     def helm(self, *arguments: str) -> list[str]:
-        """A helm command on the cluster."""
+        """The command line of Helm on the cluster."""
         return [str(CACHE / "bin/helm"), "--kubeconfig", self.kubeconfig, "--namespace", "envoy-gateway-system", *arguments]
 
     def helm_records(self) -> list[tuple[str, str]]:
-        """(name, status) of Helm's records of the gateway's controller."""
-        found = self.cluster.get("/api/v1/namespaces/envoy-gateway-system/secrets", {"labelSelector": "owner=helm,name=envoy-gateway"})["items"]
-        return sorted((item["metadata"]["name"], item["metadata"]["labels"]["status"]) for item in found)
+        """(name, status) of Helm's release records of the gateway controller."""
+        secrets = self.cluster.get("/api/v1/namespaces/envoy-gateway-system/secrets", {"labelSelector": "owner=helm,name=envoy-gateway"})["items"]
+        return sorted((item["metadata"]["name"], item["metadata"]["labels"]["status"]) for item in secrets)
 
     def answers(self) -> bool:
         """Whether the API server is ready."""
@@ -102,8 +102,8 @@ class Stack:
             return False
 
 
-def tells(out: str, *words: str) -> None:
-    """A play failed as it should: with these words, and without a traceback."""
+def assert_failure(out: str, *words: str) -> None:
+    """Assert that the output of a failed play contains these words and no traceback."""
     folded = " ".join(out.split())
     assert not [word for word in words if word not in folded], out[-6000:]
     assert "Traceback" not in out, out[-6000:]

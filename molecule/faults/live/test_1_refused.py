@@ -1,4 +1,4 @@
-"""What cannot be on this cluster is refused before anything is changed: what, found, needed, how."""
+"""What this cluster cannot serve is refused before any change, with what, found, needed and how."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from stack import NAMESPACE, Stack, tells
+from stack import NAMESPACE, Stack, assert_failure
 
 OTHER = {"kind": "GatewayClass", "metadata": {"name": "taken"}, "spec": {"controllerName": "example.com/other"}}
 GATEWAY: dict[str, t.Any] = {"provider": "envoy_gateway", "service_type": "ClusterIP"}
@@ -17,7 +17,7 @@ def refuses(stack: Stack, *words: str, **variables: t.Any) -> None:
     before = stack.versions()
     status, out = stack.play(**variables)
     assert status != 0, out
-    tells(out, "Nothing has been touched", *words)
+    assert_failure(out, "Nothing has been touched", *words)
     assert "changed=0 " in out and stack.versions() == before
 
 
@@ -61,7 +61,7 @@ def _weak(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
 
 
 def test_a_write_that_is_forbidden(stack: Stack, weak: str) -> None:
-    # the local cluster's own play would mend the kubeconfig, so that this is of those after it
+    # the play of the local cluster would repair the kubeconfig, so `llm_d_kubeconfig` applies to the later plays only
     refuses(
         stack,
         "rights/lacking",

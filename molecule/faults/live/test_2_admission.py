@@ -1,4 +1,4 @@
-"""An admission webhook that does not answer, and a policy that refuses: told as such, and the run after they are gone changes nothing."""
+"""An admission webhook that does not answer and a policy that refuses are reported as such, and the run after their removal converges."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from live_stack import until
 from local_servers import closed_port
-from stack import NAMESPACE, SIM, Object, Stack, tells
+from stack import NAMESPACE, SIM, Object, Stack, assert_failure
 
 RULES = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["deployments"]}]
 HERE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
 
 
 def webhook(port: int) -> Object:
-    """One that nobody serves."""
+    """A webhook that nobody serves."""
     hook = {
         "name": "closed.faults.example.com",
         "rules": RULES,
@@ -31,7 +31,7 @@ def webhook(port: int) -> Object:
 
 
 def policy(name: str, rules: list[Object], message: str, labels: t.Mapping[str, str] | None = None) -> list[Object]:
-    """One that refuses everything with these labels, and its binding."""
+    """A policy that refuses all objects with these labels, and its binding."""
     constraints = {"namespaceSelector": HERE, "resourceRules": rules, "objectSelector": {"matchLabels": labels or {}}}
     spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": [{"expression": "false", "message": message}]}
     bound = {"policyName": name, "validationActions": ["Deny"]}
@@ -44,12 +44,12 @@ def policy(name: str, rules: list[Object], message: str, labels: t.Mapping[str, 
 POLICY = policy("faults-freeze", RULES, "nothing changes on a Friday")
 PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
 NO_SERVERS = policy("faults-no-servers", PODS, "no further server", {"llm-d.ai/role": "decode"})
-TRIES = 15  # after which a ReplicaSet waits for more than a minute
+TRIES = 15  # after 15 tries a ReplicaSet waits for more than a minute
 
 
 @pytest.fixture(name="refusing")
 def _refusing(stack: Stack) -> t.Iterator[t.Callable[[list[Object]], None]]:
-    """Gives what makes the API server refuse Deployments; afterwards it takes them again."""
+    """A function that makes the API server refuse Deployments; the teardown makes it accept them again."""
     made: list[str] = []
 
     def refuse(objects: list[Object]) -> None:
@@ -59,11 +59,11 @@ def _refusing(stack: Stack) -> t.Iterator[t.Callable[[list[Object]], None]]:
     yield refuse
     for path in reversed(made):
         stack.delete(path)
-    until(lambda: taken(stack), 30, "Deployments are taken")
+    until(lambda: taken(stack), 30, "Deployments are accepted")
 
 
 def taken(stack: Stack) -> bool:
-    """Whether the API server takes a change of a Deployment."""
+    """Whether the API server accepts a change of a Deployment."""
     body = {"metadata": {"annotations": {"faults": str(time.time())}}}
     try:
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/sim-epp"
@@ -78,7 +78,7 @@ def test_a_webhook_that_does_not_answer(stack: Stack, refusing: t.Callable[[list
     refusing([webhook(closed_port())])
     status, out = stack.play(llm_d_model_services=[{**SIM, "replicas": 2}])
     assert status != 0
-    tells(out, "Deployment llm-d/sim-epp", "closed.faults.example.com", "connection refused", "then run again")
+    assert_failure(out, "Deployment llm-d/sim-epp", "closed.faults.example.com", "connection refused", "then run again")
     assert stack.versions()["Deployment sim-decode"] == before["Deployment sim-decode"]
 
 
@@ -86,17 +86,17 @@ def test_a_policy_that_refuses(stack: Stack, refusing: t.Callable[[list[Object]]
     refusing(POLICY)
     status, out = stack.play()
     assert status != 0
-    tells(out, "Deployment llm-d/sim-epp", "nothing changes on a Friday", "a policy of this cluster refuses it")
+    assert_failure(out, "Deployment llm-d/sim-epp", "nothing changes on a Friday", "a policy of this cluster refuses it")
 
 
 def test_pods_that_are_refused_and_the_same_again_once_the_cause_is_gone(stack: Stack) -> None:
-    """The Deployment still says that they are refused when the second run looks, since its controller tries again ever more seldom."""
+    """The Deployment still reports the refusal when the second run reads it, since its controller backs off between tries."""
     paths = [stack.create("admissionregistration.k8s.io/v1", item) for item in NO_SERVERS]
     wanted: t.Any = {"llm_d_model_services": [{**SIM, "replicas": 2}]}
     try:
         status, out = stack.play(**wanted)
         assert status != 0
-        tells(out, "Deployment llm-d/sim-decode: 0/2 ready", "no further server", "waiting longer will not help")
+        assert_failure(out, "Deployment llm-d/sim-decode: 0/2 ready", "no further server", "waiting longer will not help")
         until(lambda: tries(stack) >= TRIES, 300, f"{TRIES} tries")
     finally:
         for path in reversed(paths):
@@ -106,7 +106,7 @@ def test_pods_that_are_refused_and_the_same_again_once_the_cause_is_gone(stack: 
 
 
 def tries(stack: Stack) -> int:
-    """How often the further server was refused."""
+    """The number of times that the further server was refused."""
     events = stack.cluster.get(f"/api/v1/namespaces/{NAMESPACE}/events", {"fieldSelector": "reason=FailedCreate"})["items"]
     return sum(int(event.get("count") or 1) for event in events if "no further server" in event["message"])
 

@@ -1,4 +1,4 @@
-"""A Helm that is killed leaves its release pending, for Helm, for ever. The next run takes it up."""
+"""A killed Helm leaves its release pending forever. The next run recovers it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from stack import CACHE, Stack
 
 CHART = str(CACHE / "assets/charts/gateway-helm")
 CONFIG = "/api/v1/namespaces/envoy-gateway-system/configmaps/envoy-gateway-config"
-# Seconds after which a Helm is taken for dead, and that any other wait of these runs may take.
+# Seconds after which a Helm counts as dead, and the limit of any other wait of these runs.
 PATIENCE = 30
-# An image that no registry has: what waits for it never ends by itself.
+# An image in no registry: a wait for it never ends by itself.
 STUCK = ("--set", "global.images.envoyGateway.image=127.0.0.1:5215/no/such:image", "--set", "crds.enabled=false", "--skip-crds", "--wait", "--timeout", "10m")
 
 
 def killed(stack: Stack, status: str, *arguments: str) -> None:
-    """Kill a helm command as soon as its record has the status."""
+    """Kill a helm command as soon as its release record has the status."""
     with subprocess.Popen(stack.helm(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as helm:
         try:
-            until(lambda: status in [found for _name, found in stack.helm_records()], 60, f"the release is {status}")
+            until(lambda: status in [record for _name, record in stack.helm_records()], 60, f"the release is {status}")
         finally:
             helm.kill()
-    assert status in [found for _name, found in stack.helm_records()]
+    assert status in [record for _name, record in stack.helm_records()]
 
 
 def finalizers(stack: Stack, names: list[str]) -> None:
@@ -52,7 +52,7 @@ def uninstall(stack: Stack) -> None:
 def test_the_next_run_takes_up_a_release_that_was_left(stack: Stack, interrupted: t.Callable[[Stack], None]) -> None:
     interrupted(stack)
     out = stack.converges(llm_d_wait_timeout=PATIENCE)
-    assert "it is taken up" in out, out
+    assert "the release is marked as failed" in out, out
     records = stack.helm_records()
     assert [status for _name, status in records].count("deployed") == 1 and records[-1][1] == "deployed", records
     assert not [status for _name, status in records if status not in ("deployed", "superseded", "failed")], records

@@ -1,4 +1,4 @@
-"""The API server goes away in the middle of a run: the run tolerates it."""
+"""A run tolerates a restart of the API server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_api_server_restarts_in_the_middle_of_a_run(stack: Stack) -> None:
     print(f"seed {seed}")
     for number in range(TIMES):
         seconds = moments.uniform(2, 14)
-        wanted = {"llm_d_model_services": [{**SIM, "replicas": 2 + number}]}  # each time something to do
+        wanted = {"llm_d_model_services": [{**SIM, "replicas": 2 + number}]}  # so that each run has something to change
         with stack.start(**wanted) as run:
             time.sleep(seconds)
             restart()

@@ -1,4 +1,4 @@
-"""A program beside the cluster that cannot be built: the cluster serves all the same, one error says which, and the next run builds it."""
+"""If an extra program cannot be built, the cluster still serves, one error names the program, and the next run builds it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ GIVEN = ("-i", "inventories/local", "playbooks/local_cluster.yml", "-e", '{"loca
 
 @pytest.fixture(name="unbuilt")
 def _unbuilt() -> None:
-    """The program of the extra is not there."""
+    """Remove the program of the extra."""
     (CACHE / "bin" / NAME).unlink(missing_ok=True)
 
 
 @pytest.mark.usefixtures("unbuilt")
 def test_an_extra_that_cannot_be_built_leaves_a_cluster_that_serves(stack: Stack, tmp_path: Path) -> None:
-    """No module of it can be downloaded, and none was."""
+    """Its Go modules are neither downloadable nor cached."""
     done = plays.run(*GIVEN, GOPROXY="off", GOMODCACHE=str(tmp_path))
     errors = re.findall(r"^\[ERROR\].*", done.stdout, re.MULTILINE)
     assert done.returncode != 0 and len(errors) == 1 and NAME in errors[0] and "GOPROXY=off" in done.stdout, done.stdout

@@ -1,4 +1,4 @@
-"""The running stack as these tests see it: live_stack.Stack with the plays of a whole file."""
+"""The running stack of these tests: live_stack.Stack with plays of a whole file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SIM: dict[str, t.Any] = {
 
 
 class Given:
-    """Parameters of a module, as `connect` reads them."""
+    """Module parameters for `connect`."""
 
     def __init__(self, kubeconfig: str) -> None:
         self.params = {"kubeconfig": kubeconfig}
 
 
 class Stack(Running):
-    """One gateway and its services."""
+    """One gateway and its model services."""
 
     def __init__(self, artifacts: Path, kubeconfig: str) -> None:
         super().__init__(INVENTORY, {"sim": MODEL, "second": MODEL}, {"second": "/second"})
@@ -39,17 +39,17 @@ class Stack(Running):
         self.artifacts = artifacts
 
     def serves(self, *services: dict[str, t.Any], options: tuple[str, ...] = (), **given: t.Any) -> str:
-        """The output of a site.yml for these services that ends well; its verdict is good unless the options leave it out."""
+        """Run site.yml for these model services, which must succeed (with its verdict, unless the options skip it); returns its output."""
         return plays.well(INVENTORY, "site.yml", self.artifacts, *options, llm_d_model_services=list(services), **given)
 
     def named(self, api_version: str, kind: str, namespace: str = NAMESPACE) -> dict[str, dict[str, t.Any]]:
-        """The objects of a kind by name."""
+        """{name: object} of a kind."""
         items = self.cluster.get(self.cluster.path(api_version, kind, namespace) or "")["items"]
         return {item["metadata"]["name"]: item for item in items}
 
 
 def sim(**changes: t.Any) -> dict[str, t.Any]:
-    """The service with other options; those of engine are added."""
+    """The model service with changed options; those of `engine` are merged."""
     made = copy.deepcopy(SIM)
     made["engine"].update(changes.pop("engine", {}))
     return {**made, **changes}

@@ -1,4 +1,4 @@
-"""Another number, image, argument or model of the servers in the file, under 50 requests a second: the next run brings it, and no request is lost."""
+"""A run that changes the number, image, arguments or model of the servers loses no request, under 50 requests a second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _running(stack: Stack) -> None:
 
 
 def other_image(stack: Stack) -> str:
-    """The image of the servers under another tag, which the registry of this host has from now on."""
+    """The servers' image under another tag, pushed to the registry of this host."""
     (pod, *_others) = stack.servers("sim")
     image = stack.core.read_namespaced_pod(pod, NAMESPACE).spec.containers[0].image
     name, _colon, tag = image.rpartition(":")
@@ -54,19 +54,19 @@ def test_no_request_is_lost(stack: Stack, change: str) -> None:
     assert len(after) == service["replicas"]
     containers = [stack.core.read_namespaced_pod(pod, NAMESPACE).spec.containers[0] for pod in after]
     if service["replicas"] == sim()["replicas"]:
-        assert not before & set(after), "each server is a new one"
+        assert not before & set(after), "all servers are replaced"
     wanted = [*service["engine"].get("args", ()), *([f"--max-num-seqs={service['engine']['max_num_seqs']}"] if "max_num_seqs" in service["engine"] else [])]
     assert all(set(wanted) <= set(container.args) for container in containers), json.dumps([container.args for container in containers])
     assert all(container.image == service["engine"].get("image", container.image) for container in containers)
-    told = told_of_servers(stack)
-    assert told and told[-1].startswith("Changed by a run of llm_d.inference: "), told
-    assert ("spec.replicas" in told[-1]) == (service["replicas"] != sim()["replicas"]), told
+    events = server_events(stack)
+    assert events and events[-1].startswith("Changed by a run of llm_d.inference: "), events
+    assert ("spec.replicas" in events[-1]) == (service["replicas"] != sim()["replicas"]), events
     assert "changed=0 " in stack.serves(service), out[-3000:]
-    assert told_of_servers(stack) == told, "a run that changes nothing tells nothing"
+    assert server_events(stack) == events, "a run that changes nothing writes no event"
     stack.serves(sim(), options=("--skip-tags", "validation"))
 
 
-# Tokens of an answer of 40 seconds, by the simulator's time between tokens; and seats for all that are under way, since what waits for one takes longer.
+# Tokens of an answer of 40 seconds, by the simulator's time between tokens; and a seat for each in-flight request, since a queued one takes longer.
 LONG, SEATS = 8000, {"max_num_seqs": 32}
 ROLLOUTS: dict[str, t.Callable[[Stack], dict[str, t.Any]]] = {
     "another argument": lambda _stack: sim(engine={**SEATS, "args": ["--seed=7"]}),
@@ -78,21 +78,21 @@ ROLLOUTS: dict[str, t.Callable[[Stack], dict[str, t.Any]]] = {
 @pytest.mark.usefixtures("running")
 @pytest.mark.parametrize("change", ROLLOUTS)
 def test_no_long_answer_is_cut(stack: Stack, change: str) -> None:
-    """Answers of 40 seconds, half of them streams, that begin before, during and after the rollout, beside 50 requests a second."""
+    """Answers of 40 seconds, half of them streams, begin before, during and after the rollout, under 50 requests a second."""
     stack.serves(sim(engine=SEATS), options=("--skip-tags", "validation"))
     service, url = ROLLOUTS[change](stack), stack.url("sim")
     before = set(stack.servers("sim"))
     with SteadyLoad(url, MODEL, 0.3, timeout=90, long_every=1, long_tokens=LONG) as answers, SteadyLoad(url, MODEL, RATE) as load:
-        until(lambda: answers.report.sent > 4, 30, "some long answers are under way")
+        until(lambda: answers.report.sent > 4, 30, "some long answers are in flight")
         stack.serves(service, options=("--skip-tags", "validation"))
     print(f"\n{change}: long: {answers.report}\n  beside: {load.report}")
-    assert before - set(stack.servers("sim")), "some server ended"
+    assert before - set(stack.servers("sim")), "a server ended"
     assert not answers.report.lost and not load.report.lost
     assert min(answers.report.latencies) > LONG * 0.005 * 0.9
 
 
-def told_of_servers(stack: Stack) -> list[str]:
-    """The events of our runs on the Deployment of the servers, as `kubectl describe` finds them, oldest first."""
+def server_events(stack: Stack) -> list[str]:
+    """The messages of the collection's events on the servers' Deployment, which `kubectl describe` shows, oldest first."""
     uid = stack.named("apps/v1", "Deployment")["sim-decode"]["metadata"]["uid"]
-    found = stack.core.list_namespaced_event(NAMESPACE, field_selector=f"involvedObject.uid={uid},source=llm_d.inference").items
-    return [event.message for event in sorted(found, key=lambda event: event.metadata.name)]
+    items = stack.core.list_namespaced_event(NAMESPACE, field_selector=f"involvedObject.uid={uid},source=llm_d.inference").items
+    return [event.message for event in sorted(items, key=lambda event: event.metadata.name)]

@@ -1,4 +1,4 @@
-"""A model service that is taken out of the file goes at the next run, and nothing else does; --check --diff shows it before."""
+"""The next run prunes a model service that the file no longer contains, and nothing else; --check --diff shows it before."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ KINDS = {
 }
 
 
-def there(stack: Stack) -> dict[str, str]:
-    """uid and generation by kind and name, without what controllers make by themselves."""
-    found = {}
+def objects_present(stack: Stack) -> dict[str, str]:
+    """{kind and name: uid and generation} of the objects, those that controllers create left out."""
+    objects = {}
     for version, kinds in KINDS.items():
         for kind in kinds:
             for name, item in stack.named(version, kind).items():
-                found[f"{kind} {name}"] = f"{item['metadata']['uid']} {item['metadata'].get('generation', item.get('data'))}"
-    return found
+                objects[f"{kind} {name}"] = f"{item['metadata']['uid']} {item['metadata'].get('generation', item.get('data'))}"
+    return objects
 
 
 @pytest.fixture(name="others")
 def _others(stack: Stack) -> t.Iterator[list[str]]:
-    """Paths of a claim of ours, and of a ConfigMap of somebody else that has the service's label."""
+    """Paths of a claim of the collection, and of a foreign ConfigMap with the model service's label."""
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}, "storageClassName": "none-here"}
     made = [
         {"kind": "PersistentVolumeClaim", "metadata": {"name": "second-weights", "namespace": NAMESPACE, "labels": {**LABELS, **OF_SECOND}}, "spec": claim},
@@ -51,23 +51,23 @@ def _others(stack: Stack) -> t.Iterator[list[str]]:
 
 def test_what_is_taken_out_of_the_file_goes_and_nothing_else(stack: Stack, others: list[str]) -> None:
     stack.serves(SIM)
-    alone = there(stack)
+    alone = objects_present(stack)
     stack.serves(SIM, SECOND)
     assert stack.ask("second", "who answers?").startswith("second-")
-    both = there(stack)
+    both = objects_present(stack)
     second = sorted(set(both) - set(alone))
     assert len(second) >= 9 and both == {**both, **alone}
 
     shown = " ".join(stack.serves(SIM, options=("--check", "--diff")).split())
     deleted = [f"{what.replace(' ', f' {NAMESPACE}/')} (deleted)" for what in second]
     assert not [what for what in deleted if what not in shown], shown[-6000:]
-    assert there(stack) == both, "check mode deletes nothing"
+    assert objects_present(stack) == both, "check mode deletes nothing"
 
     with SteadyLoad(stack.url("sim"), MODEL, rate=10, long_tokens=50) as load:
-        stack.serves(SIM, options=("--skip-tags", "validation"))  # whose claims count requests
+        stack.serves(SIM, options=("--skip-tags", "validation"))  # the claims count requests
     print(f"\n{load.report}")
     assert load.report.sent > 20 and not load.report.lost
-    assert there(stack) == alone
+    assert objects_present(stack) == alone
     for path in others:
         assert stack.cluster.get(path)
     assert "changed=0 " in stack.serves(SIM)

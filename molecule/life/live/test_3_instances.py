@@ -1,4 +1,4 @@
-"""Two files with an instance each, in one cluster: neither run touches what the other has made, and one goes without the other."""
+"""Two files with an instance each, in one cluster: neither run touches the objects of the other, and each is removed alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def address(stack: Stack, name: str, namespace: str = NAMESPACE) -> str:
 
 
 def answers(url: str) -> str:
-    """The pod that answers there."""
+    """The pod that answers at a URL."""
     status, headers, content = call(f"{url}/v1/completions", {"model": MODEL, "prompt": "Who is there?", "max_tokens": 1})
     assert status == 200, content
     return headers["x-inference-pod"]
@@ -45,7 +45,7 @@ def test_each_serves_and_goes_by_itself(stack: Stack) -> None:
 
 
 RATE = 50.0
-# The second has a namespace or only a Gateway of its own, or routes on that of the first.
+# The second instance has its own namespace, or its own Gateway, or routes on the Gateway of the first.
 GUEST = {"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "llm-d-gateway", "create": False}
 TOGETHER: dict[str, dict[str, t.Any]] = {
     "a namespace each": {**OTHER, "llm_d_namespace": "llm-d-other"},
@@ -61,7 +61,7 @@ def whole(report: Report) -> None:
 
 @pytest.mark.parametrize("together", TOGETHER)
 def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stack, together: str) -> None:
-    """Under 50 requests a second with streams among them, none of which is lost."""
+    """None of 50 requests a second, streams among them, is lost."""
     other = TOGETHER[together]
     place = other.get("llm_d_namespace", NAMESPACE)
     (service,) = other["llm_d_model_services"]
@@ -103,7 +103,7 @@ def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stac
 
 
 def test_one_instance_in_two_namespaces(stack: Stack) -> None:
-    """Its files share the GatewayClass, which stays in the record of the first while that is there, and goes with the last."""
+    """The two stacks share the GatewayClass, which is in the record of the first while that exists, and is removed with the last."""
     classes = ("gateway.networking.k8s.io/v1", "GatewayClass", "")
     stack.serves(SIM)
     there: dict[str, t.Any] = {"llm_d_namespace": "llm-d-other", "llm_d_model_services": [SIM]}
@@ -122,7 +122,7 @@ def test_one_instance_in_two_namespaces(stack: Stack) -> None:
 
 
 def test_one_file_with_two_suffixes_is_two_stacks(stack: Stack) -> None:
-    """The gateway, the pool, the workloads and the claims of the second have other names, and no run touches what the other has made."""
+    """The gateway, the pool, the workloads and the claims of the second have other names, and no run touches the objects of the other."""
     stack.serves(SIM)
     blue: dict[str, t.Any] = {"llm_d_name_suffix": "-blue", "llm_d_model_services": [{**SIM, "replicas": 1}]}
     plays.well(INVENTORY, "site.yml", stack.artifacts, **blue)
@@ -143,13 +143,13 @@ def test_one_file_with_two_suffixes_is_two_stacks(stack: Stack) -> None:
 
 
 def test_a_name_that_another_instance_has_is_refused(stack: Stack) -> None:
-    """Its Gateway has the name of the first one's."""
+    """Its Gateway has the name of the first instance's Gateway."""
     stack.serves(SIM)
     before = stack.named(*GATEWAY)["llm-d-gateway"]["metadata"]
     given = json.dumps({"llm_d_artifacts_dir": str(stack.artifacts), **OTHER, "llm_d_gateway": {**OTHER["llm_d_gateway"], "name": None}})
     done = plays.run("-i", INVENTORY, "site.yml", "-e", given)
-    said = " ".join(done.stdout.split())
-    assert done.returncode != 0 and "llm-d-gateway" in said and NAMESPACE in said and "Traceback" not in said, done.stdout[-4000:]
+    output = " ".join(done.stdout.split())
+    assert done.returncode != 0 and "llm-d-gateway" in output and NAMESPACE in output and "Traceback" not in output, done.stdout[-4000:]
     assert stack.named(*GATEWAY)["llm-d-gateway"]["metadata"]["generation"] == before["generation"]
     assert plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", given).returncode == 0
     assert "changed=0 " in stack.serves(SIM)

@@ -1,4 +1,4 @@
-"""Ways to a model at the gateway: HTTPS with a host name, ports, routes in another namespace, another class, a slow answer."""
+"""Routes to a model at the gateway: HTTPS with a host name, ports, routes in another namespace, another class, slow answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GATEWAY, ROUTE = ("gateway.networking.k8s.io/v1", "Gateway"), ("gateway.networki
 HOST, PORT, PLAIN = "chat.example.com", 8443, 8080
 CRDS = Path("/var/cache/llm-d-local/assets/crds/cert-manager")
 KUBECTL = ["/var/lib/llm-d-local/bin/kubectl", "--kubeconfig", os.environ["LLM_D_KUBECONFIG"]]
-NAMESPACES = ("certificates", "edge", "teams")  # which an administrator has created
+NAMESPACES = ("certificates", "edge", "teams")  # created by an administrator
 EDGE: dict[str, t.Any] = {
     "provider": "envoy_gateway",
     "service_type": "ClusterIP",
@@ -45,10 +45,10 @@ EDGE: dict[str, t.Any] = {
 
 @pytest.fixture(name="authority")
 def _authority(stack: Stack, tmp_path: Path) -> t.Iterator[Path]:
-    """File of the certificate that signed the listener's, whose Secret is in a namespace of its own."""
-    issued = pki.Authority(str(tmp_path), "test")
-    issued.authority()
-    issued.certificate("wildcard", "*.example.com", [], ["*.example.com"])
+    """The CA certificate file of the listener's certificate, whose Secret is in a separate namespace."""
+    authority = pki.Authority(str(tmp_path), "test")
+    authority.authority()
+    authority.certificate("wildcard", "*.example.com", [], ["*.example.com"])
     data = {f"tls.{part}": base64.b64encode((tmp_path / f"wildcard.{part}").read_bytes()).decode() for part in ("crt", "key")}
     for namespace in NAMESPACES:
         stack.cluster.request("POST", "/api/v1/namespaces", body={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -60,7 +60,7 @@ def _authority(stack: Stack, tmp_path: Path) -> t.Iterator[Path]:
 
 
 def ask(address: str, port: int, host: str, path: str, authority: Path | None = None, headers: t.Mapping[str, str] | None = None) -> tuple[int, str]:
-    """(status, pod that answered) of a completion. authority: over TLS, for that host name."""
+    """(status, pod that answered) of a completion. authority: CA file for TLS with that host name."""
     plain = socket.create_connection((address, port), timeout=30)
     connection = http.client.HTTPConnection(host, port, timeout=30)
     connection.sock = ssl.create_default_context(cafile=str(authority)).wrap_socket(plain, server_hostname=host) if authority else plain
@@ -74,7 +74,7 @@ def ask(address: str, port: int, host: str, path: str, authority: Path | None = 
 def test_https_with_a_host_name_and_a_route_in_another_namespace(stack: Stack, authority: Path) -> None:
     service = {**SIM, "name": "chat", "route": {"name": "entry", "path": "/chat", "hostnames": [HOST]}, "scheduler": {"grpc_port": 9102}}
     given = {"llm_d_instance": "edge", "llm_d_gateway": EDGE, "llm_d_model_services": [service]}
-    # The claims go over TLS as well, and this host does not know the authority.
+    # The validation requests use TLS too, and this host does not trust the authority.
     plays.well(INVENTORY, "site.yml", stack.artifacts, "--skip-tags", "validation", **given)
     gateway = stack.named(*GATEWAY, namespace="edge")["edge"]
     assert gateway["spec"]["gatewayClassName"] == "edge-class"
@@ -85,8 +85,8 @@ def test_https_with_a_host_name_and_a_route_in_another_namespace(stack: Stack, a
     assert ask(address, PORT, "other.example.com", "/chat", authority)[0] == 404, "the route is for its host name"
     assert ask(address, PORT, HOST, "", authority)[0] == 404, "the route is for its path"
     assert ask(address, PLAIN, HOST, "/chat")[0] == 200
-    (there,) = stack.pickers("chat").values()
-    assert stack.picks(there) >= 2, "requests go by the endpoint picker, at its port"
+    (picker,) = stack.pickers("chat").values()
+    assert stack.picks(picker) >= 2, "requests pass through the endpoint picker, at its port"
     assert "changed=0 " in plays.well(INVENTORY, "site.yml", stack.artifacts, "--skip-tags", "validation", **given)
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **given)
     assert not stack.named(*ROUTE, namespace="teams") and NAMESPACE in stack.named("v1", "Namespace", namespace="")
@@ -95,7 +95,7 @@ def test_https_with_a_host_name_and_a_route_in_another_namespace(stack: Stack, a
 
 @pytest.fixture(name="company")
 def _company(stack: Stack, tmp_path: Path) -> t.Iterator[Path]:
-    """File of the certificate of the authority of cert-manager's ClusterIssuer `company`."""
+    """The CA certificate file of cert-manager's ClusterIssuer `company`."""
     plays.well(INVENTORY, "playbooks/local_cluster.yml", stack.artifacts, local_cluster_extras=["cert_manager"])
     definitions = [str(CRDS), str(Path(__file__).parents[1] / "definitions/cert-manager.yml")]
     for each in definitions:
@@ -111,7 +111,7 @@ def _company(stack: Stack, tmp_path: Path) -> t.Iterator[Path]:
 
 
 def kubectl(*arguments: str) -> None:
-    """kubectl, as whoever runs cert-manager calls it."""
+    """Run kubectl as the administrator of cert-manager."""
     done = subprocess.run([*KUBECTL, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
 
@@ -120,19 +120,19 @@ def test_cert_manager_issues_the_certificate_of_a_listener(stack: Stack, company
     listener = {"name": "secure", "port": PORT, "protocol": "HTTPS", "hostname": HOST}
     gateway = {"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "issued", "certificate_issuer": {"name": "company"}, "listener": listener}
     given = {"llm_d_instance": "issued", "llm_d_gateway": gateway, "llm_d_model_services": [{**SIM, "name": "safe", "replicas": 1}]}
-    # The claims go over TLS as well, and this host does not know the authority.
+    # The validation requests use TLS too, and this host does not trust the authority.
     plays.well(INVENTORY, "site.yml", stack.artifacts, "--skip-tags", "validation", **given)
     address = stack.named(*GATEWAY)["issued"]["status"]["addresses"][0]["value"]
     status, pod = ask(address, PORT, HOST, "", company)
     assert status == 200 and pod.startswith("safe-decode-"), (status, pod)
     assert "changed=0 " in plays.well(INVENTORY, "site.yml", stack.artifacts, "--skip-tags", "validation", **given)
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **given)
-    assert not stack.named("cert-manager.io/v1", "Certificate"), "cert-manager removes what it made for the Gateway"
-    kubectl("delete", "secret", "issued-secure-tls", "--namespace", NAMESPACE)  # which it leaves: no file of a later test has this listener
+    assert not stack.named("cert-manager.io/v1", "Certificate"), "cert-manager removes the Certificate of the Gateway"
+    kubectl("delete", "secret", "issued-secure-tls", "--namespace", NAMESPACE)  # which cert-manager keeps: no file of a later test has this listener
 
 
 def test_a_header_chooses_the_variant_and_the_verdict_asks_for_each(stack: Stack) -> None:
-    """Two services behind one path: A gets what has not the header of B; each endpoint picker only what is its own."""
+    """Two model services behind one path: requests without the header of B go to A; each endpoint picker receives only its own."""
     variant = {**SIM, "name": "second", "replicas": 1, "route": {"headers": {"x-variant": "b"}}}
     stack.serves(SIM, variant)
     verdict = json.loads((stack.artifacts / "verdict.json").read_text(encoding="utf-8"))
@@ -144,7 +144,7 @@ def test_a_header_chooses_the_variant_and_the_verdict_asks_for_each(stack: Stack
         assert [(status, pod.startswith(f"{wanted}-decode-")) for status, pod in answers] == [(200, True)] * 5, (headers, answers)
     assert {name: stack.picks(stack.picker(name)) - before for name, before in picks.items()} == {"sim": 10, "second": 10}
     stack.serves(SIM)
-    assert ask(address, 80, address, "", headers={"x-variant": "b"})[1].startswith("sim-decode-"), "without the variant all requests are A's"
+    assert ask(address, 80, address, "", headers={"x-variant": "b"})[1].startswith("sim-decode-"), "without the variant all requests go to A"
 
 
 def test_the_direct_path_passes_the_endpoint_picker_by(stack: Stack) -> None:
@@ -153,7 +153,7 @@ def test_the_direct_path_passes_the_endpoint_picker_by(stack: Stack) -> None:
     before, address = stack.picks(picker), stack.gateway.removeprefix("http://")
     answers = [ask(address, 80, address, "/direct") for _each in range(20)]
     assert {status for status, _pod in answers} == {200} and {pod for _status, pod in answers} == set(stack.servers("sim"))
-    assert stack.picks(picker) == before, "nobody asked the endpoint picker"
+    assert stack.picks(picker) == before, "no request passed through the endpoint picker"
     assert ask(address, 80, address, "")[0] == 200 and stack.picks(picker) == before + 1
     stack.serves(SIM)
     assert "sim-direct" not in stack.named(*ROUTE) and ask(address, 80, address, "/direct")[0] == 404
@@ -172,30 +172,30 @@ def test_the_service_of_the_servers_has_a_name_and_a_port_of_its_own(stack: Stac
     for where, path in ((address, ""), (address, "/direct"), (cluster_ip, "")):
         status, pod = ask(where, 80, where, path)
         assert status == 200 and pod in stack.servers("sim"), (where, path, status)
-    assert stack.picks(stack.picker("sim")) == picks + 1, "the endpoint picker is asked for the first of them"
+    assert stack.picks(stack.picker("sim")) == picks + 1, "the endpoint picker chooses the server of the first of them"
     assert "changed=0 " in stack.serves(own)
     stack.serves(SIM)
     assert "chat-api" not in stack.named("v1", "Service")
 
 
 def answered_by(stack: Stack, requests: int) -> collections.Counter[str]:
-    """Of requests for `chat`, how many each model has answered."""
+    """{model: number of requests for `chat` that it answered}."""
     body = {"model": "chat", "prompt": "Who answers?", "max_tokens": 1}
     return collections.Counter(json.loads(call(f"{stack.gateway}/v1/completions", body)[2])["model"] for _each in range(requests))
 
 
 def test_a_canary_by_weight_and_an_alias(stack: Stack) -> None:
-    """A fifth of what asks for `chat` goes to the next model, an adapter of the same servers."""
+    """A fifth of the requests for `chat` goes to the next model, an adapter of the same servers."""
     adapter = ['--lora-modules={"name":"next"}']
     canary = sim(engine={"args": adapter}, model={"served_name": MODEL, "aliases": {"chat": {MODEL: 80, "next": 20}}})
     stack.serves(canary)
     claims = {claim["id"]: claim for claim in json.loads((stack.artifacts / "verdict.json").read_text(encoding="utf-8"))["claims"]}
     assert claims["sim/aliases"]["evidence"] == "answered: chat, next"
     shares = answered_by(stack, 100)
-    assert shares[MODEL] + shares["next"] == 100 and 5 <= shares["next"] <= 40, shares  # by chance outside once in 20,000 runs
+    assert shares[MODEL] + shares["next"] == 100 and 5 <= shares["next"] <= 40, shares  # outside by chance once in 20,000 runs
     assert "changed=0 " in stack.serves(canary)
     stack.serves(sim(engine={"args": adapter}, model={"served_name": MODEL, "aliases": {"chat": "next"}}))
-    assert answered_by(stack, 30) == {"next": 30}, "all of it, at the end of the rollout"
+    assert answered_by(stack, 30) == {"next": 30}, "all requests, at the end of the rollout"
     stack.serves(sim(engine={"args": adapter}))
     assert not stack.named("inference.networking.x-k8s.io/v1alpha2", "InferenceModelRewrite"), "pruned with the aliases"
     assert call(f"{stack.gateway}/v1/completions", {"model": "chat", "prompt": "Who answers?"})[0] == 404
@@ -203,34 +203,34 @@ def test_a_canary_by_weight_and_an_alias(stack: Stack) -> None:
 
 
 def cut_off(stack: Stack) -> bool:
-    """Whether an answer of 20 seconds ends with a time-out."""
+    """Whether an answer of 20 seconds ends with a timeout."""
     try:
         stack.ask("sim", "a long story", tokens=200)
-    except AssertionError as wrong:
-        return "timeout" in str(wrong)
+    except AssertionError as error:
+        return "timeout" in str(error)
     return False
 
 
 def test_a_slow_answer_outlives_the_gateways_own_timeout_and_not_one_of_the_file(stack: Stack) -> None:
-    """Envoy ends a response after 15 seconds by itself."""
+    """Envoy's default timeout ends a response after 15 seconds."""
     slow = sim(engine={"simulator": {"inter_token_latency": "100ms"}}, replicas=1)
     skipped = ("--skip-tags", "validation")
     stack.serves(slow, options=skipped)
     assert stack.ask("sim", "a long story", tokens=200)  # 20 seconds
     stack.serves({**slow, "route": {"timeouts": {"request": "3s"}}}, options=skipped)
-    until(lambda: cut_off(stack), 90, "the proxy knows the timeout of the file")
+    until(lambda: cut_off(stack), 90, "the proxy applies the timeout of the file")
     stack.serves(SIM)
 
 
 def test_more_requests_at_a_time_than_envoys_own_limit_and_no_more_than_the_limit_of_the_file(stack: Stack) -> None:
-    """Envoy's own limit is 1024 requests to all servers of a model; what is beyond a limit it answers with 503."""
+    """Envoy's default limit is 1024 requests to all servers of a model; it answers requests beyond a limit with 503."""
     slow = sim(engine={"max_num_seqs": 1024, "simulator": {"inter_token_latency": "3s"}})
     skipped = ("--skip-tags", "validation")
     stack.serves(slow, options=skipped)
     with SteadyLoad(stack.url("sim"), MODEL, rate=100, long_every=1, long_tokens=8) as load:
         until(lambda: load.report.sent >= 1500, 60, "1,500 requests are sent")
         answered = len(load.report.latencies) + len(load.report.lost)
-    print(f"\n{load.report}; {load.report.sent - answered} at a time")
+    print(f"\n{load.report}; {load.report.sent - answered} in flight")
     assert load.report.sent - answered > 1024 and not load.report.lost
 
     limited = {"provider": "envoy_gateway", "service_type": "ClusterIP", "traffic": {"max_requests": 4, "load_balancing": "ROUND_ROBIN"}}

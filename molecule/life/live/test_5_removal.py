@@ -1,5 +1,5 @@
-"""The teardown is refused while a route of somebody else leads through our Gateway, before anything is removed; it can be forced. Whatever others have put
-into our namespace keeps that. What hangs is named with whose finalizer holds it."""
+"""The teardown is refused while a foreign route uses the stack's Gateway, before anything is removed; it can be forced. Foreign objects in the stack's
+namespace keep the namespace. An object whose deletion hangs is named with the owner of its finalizer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GATEWAY = ("gateway.networking.k8s.io/v1", "Gateway")
 
 @pytest.fixture(name="route")
 def _route(stack: Stack) -> t.Iterator[str]:
-    """Title of a route of somebody else, in a namespace of its own."""
+    """Title of a foreign route, in its own namespace."""
     stack.cluster.request("POST", "/api/v1/namespaces", body={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     spec = {"parentRefs": [{"name": "llm-d-gateway", "namespace": NAMESPACE}], "rules": [{"backendRefs": [{"name": "search", "port": 80}]}]}
     made = {"apiVersion": GATEWAY[0], "kind": "HTTPRoute", "metadata": {"name": "search"}, "spec": spec}
@@ -28,19 +28,19 @@ def _route(stack: Stack) -> t.Iterator[str]:
 
 def test_refused_with_names_and_forced(stack: Stack, route: str) -> None:
     stack.serves(SIM)
-    there = {kind: stack.named(version, kind).keys() for version, kind in (("apps/v1", "Deployment"), GATEWAY, ("v1", "ConfigMap"))}
+    before = {kind: stack.named(version, kind).keys() for version, kind in (("apps/v1", "Deployment"), GATEWAY, ("v1", "ConfigMap"))}
     done = plays.run("-i", INVENTORY, "playbooks/teardown.yml")
-    said = " ".join(done.stdout.split())
-    assert done.returncode != 0 and f"{route} leads through the Gateway {NAMESPACE}/llm-d-gateway" in said and "llm_d_force_removal" in said, done.stdout[
+    output = " ".join(done.stdout.split())
+    assert done.returncode != 0 and f"{route} leads through the Gateway {NAMESPACE}/llm-d-gateway" in output and "llm_d_force_removal" in output, done.stdout[
         -4000:
     ]
-    assert {kind: stack.named(version, kind).keys() for version, kind in (("apps/v1", "Deployment"), GATEWAY, ("v1", "ConfigMap"))} == there
+    assert {kind: stack.named(version, kind).keys() for version, kind in (("apps/v1", "Deployment"), GATEWAY, ("v1", "ConfigMap"))} == before
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, llm_d_force_removal=True)
     until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
     stack.serves(SIM)
 
 
-THEIRS: dict[str, dict[str, t.Any]] = {
+FOREIGN: dict[str, dict[str, t.Any]] = {
     "configmaps": {"kind": "ConfigMap", "metadata": {"name": "notes"}},
     "secrets": {"kind": "Secret", "metadata": {"name": "llm-d-hf-token"}},
     "persistentvolumeclaims": {
@@ -53,15 +53,15 @@ THEIRS: dict[str, dict[str, t.Any]] = {
 
 def test_what_others_have_put_into_the_namespace_keeps_it(stack: Stack) -> None:
     stack.serves(SIM)
-    for plural, made in THEIRS.items():
+    for plural, made in FOREIGN.items():
         stack.cluster.request("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body={"apiVersion": "v1", **made})
-    titles = [f"{made['kind']} {NAMESPACE}/{made['metadata']['name']}" for made in THEIRS.values()]
+    titles = [f"{made['kind']} {NAMESPACE}/{made['metadata']['name']}" for made in FOREIGN.values()]
     for options in (("--check", "--diff"), ()):
-        said = " ".join(plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, *options).split())
-        assert f"the namespace {NAMESPACE} stays: it holds 3 objects that are not deleted" in said, said[-4000:]
-        assert all(title in said for title in titles), said[-4000:]
-    assert not stack.named("apps/v1", "Deployment"), "what is ours has gone"
-    for plural, made in THEIRS.items():
+        output = " ".join(plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, *options).split())
+        assert f"the namespace {NAMESPACE} stays: it holds 3 objects that are not deleted" in output, output[-4000:]
+        assert all(title in output for title in titles), output[-4000:]
+    assert not stack.named("apps/v1", "Deployment"), "the collection's objects are removed"
+    for plural, made in FOREIGN.items():
         assert made["metadata"]["name"] in stack.named("v1", made["kind"])
         stack.cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/{plural}/{made['metadata']['name']}")
     until(lambda: "data" not in stack.named("v1", "PersistentVolumeClaim"), 60, "the claim is gone")
@@ -79,13 +79,13 @@ def hold(stack: Stack, names: list[str]) -> None:
 
 
 def test_a_finalizer_that_hangs_is_named_with_whose_it_is(stack: Stack) -> None:
-    """The wait ends after the seconds that the file gives it; once the finalizer is gone, it goes on in the run that waits, or in the next one."""
+    """The wait ends after `llm_d_wait_timeout`; once the finalizer is removed, the teardown continues in the waiting run, or in the next one."""
     stack.serves(SIM)
     hold(stack, [HELD])
     done = plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", "llm_d_wait_timeout=30")
-    said = " ".join(done.stdout.split())
-    assert done.returncode and f"sim-epp: being deleted, held by {HELD} of the controller of shop.example.com" in said, done.stdout[-4000:]
-    assert "Traceback" not in said and "sim-epp" in stack.named("v1", "Service")
+    output = " ".join(done.stdout.split())
+    assert done.returncode and f"sim-epp: being deleted, held by {HELD} of the controller of shop.example.com" in output, done.stdout[-4000:]
+    assert "Traceback" not in output and "sim-epp" in stack.named("v1", "Service")
     with ThreadPoolExecutor(1) as beside:
         waits = beside.submit(plays.well, INVENTORY, "playbooks/teardown.yml", stack.artifacts)
         time.sleep(8)

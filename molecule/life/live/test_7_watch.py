@@ -1,4 +1,4 @@
-"""What something else changes in the stack, watch.yml finds and restores by itself; what it cannot restore, it names, and fails."""
+"""watch.yml detects and restores foreign changes of the stack; it names those that it cannot restore, and fails."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import plays
 from stack import INVENTORY, NAMESPACE, SIM, Stack
 
 ROUTE = ("gateway.networking.k8s.io/v1", "HTTPRoute")
-# What our own client changes counts as ours.
+# Changes with the default field manager count as the collection's.
 SOMEBODY = {"fieldManager": "somebody"}
 GIVEN = {"llm_d_model_services": [SIM]}
 
 
 def watch(stack: Stack, **given: object) -> tuple[int, str, list[str]]:
-    """(exit status, output on one line, what differed at the last look) of a watch.yml."""
+    """Run watch.yml: (exit status, output on one line, objects that differ at its end)."""
     variables = json.dumps({"llm_d_artifacts_dir": str(stack.artifacts), **GIVEN, **given})
     done = plays.run("-i", INVENTORY, "playbooks/watch.yml", "-e", variables)
-    found = json.loads((stack.artifacts / "drift.json").read_text(encoding="utf-8"))
-    return done.returncode, " ".join(done.stdout.split()), sorted(entry["where"] for entry in found["objects"])
+    drift = json.loads((stack.artifacts / "drift.json").read_text(encoding="utf-8"))
+    return done.returncode, " ".join(done.stdout.split()), sorted(entry["where"] for entry in drift["objects"])
 
 
 def test_drift_is_restored_without_a_user(stack: Stack) -> None:
@@ -42,8 +42,8 @@ def test_drift_is_restored_without_a_user(stack: Stack) -> None:
 
 def test_what_others_added_stays_and_is_named(stack: Stack) -> None:
     service = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim"
-    more = {"spec": {"ports": [{"name": "theirs", "port": 9999}]}}
-    stack.cluster.request("PATCH", service, SOMEBODY, body=more, content_type="application/strategic-merge-patch+json")
+    addition = {"spec": {"ports": [{"name": "theirs", "port": 9999}]}}
+    stack.cluster.request("PATCH", service, SOMEBODY, body=addition, content_type="application/strategic-merge-patch+json")
     status, shown, differing = watch(stack)
     assert status == 2 and differing == [f"Service {NAMESPACE}/sim"] and "9999" in shown, (differing, shown[-3000:])
     ports = stack.cluster.get(service)["spec"]["ports"]

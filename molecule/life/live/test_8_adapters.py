@@ -1,4 +1,4 @@
-"""LoRA adapters of the file come and go while the servers run: no pod is replaced, and the claim tells of a server that has lost them."""
+"""LoRA adapters are added and removed while the servers run: no pod is replaced, and the claim reports a server without them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from stack import INVENTORY, MODEL, NAMESPACE, Stack, call, sim, until
 SQL, CHAT = {"name": "sql", "source": "/models/sql"}, {"name": "chat", "source": "/models/chat"}
 
 
-def adapted(*adapters: dict[str, str], **more: t.Any) -> dict[str, t.Any]:
-    return sim(model={"served_name": MODEL, "adapters": list(adapters), "adapters_at_runtime": True}, **more)
+def adapted(*adapters: dict[str, str], **options: t.Any) -> dict[str, t.Any]:
+    return sim(model={"served_name": MODEL, "adapters": list(adapters), "adapters_at_runtime": True}, **options)
 
 
 def listed(stack: Stack) -> list[set[str]]:
-    """The adapters of each server."""
-    models = [json.loads(call(f"http://{address}:8000/v1/models")[2])["data"] for address in stack.servers("sim").values()]
-    return [{model["id"] for model in found if model["parent"]} for found in models]
+    """The loaded adapters of each server."""
+    answers = [json.loads(call(f"http://{address}:8000/v1/models")[2])["data"] for address in stack.servers("sim").values()]
+    return [{model["id"] for model in loaded if model["parent"]} for loaded in answers]
 
 
-def lacking(folder: Path, service: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The claim `sim/adapters` of a validation."""
+def adapters_claim(folder: Path, service: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Run validate.yml; returns its claim `sim/adapters`."""
     plays.run("-i", INVENTORY, "playbooks/validate.yml", "-e", json.dumps({"llm_d_model_services": [service], "llm_d_artifacts_dir": str(folder)}))
-    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text())["claims"] if entry["id"] == "sim/adapters"]
-    return t.cast(dict[str, t.Any], found)
+    (claim,) = [entry for entry in json.loads((folder / "verdict.json").read_text())["claims"] if entry["id"] == "sim/adapters"]
+    return t.cast(dict[str, t.Any], claim)
 
 
 @pytest.fixture(name="pods", scope="module")
 def _pods(stack: Stack) -> t.Iterator[set[str]]:
-    """The servers that run from here on."""
+    """The names of the servers' pods."""
     stack.serves(adapted())
     yield set(stack.servers("sim"))
     stack.serves(sim(), options=("--skip-tags", "validation"))
@@ -42,7 +42,7 @@ def test_they_come_and_go_and_no_pod_does(stack: Stack, pods: set[str]) -> None:
     for adapters in ([SQL], [SQL, CHAT], [CHAT]):
         would = stack.serves(adapted(*adapters), options=("--check", "--diff", "--skip-tags", "validation"))
         assert f"{adapters[-1]['name']} from " in would, would[-3000:]
-        stack.serves(adapted(*adapters))  # with its verdict, which claims that each server has them
+        stack.serves(adapted(*adapters))  # its verdict requires that each server has them
         assert listed(stack) == [{adapter["name"] for adapter in adapters}] * 2 and set(stack.servers("sim")) == pods
         assert "changed=0 " in stack.serves(adapted(*adapters))
     status, _headers, body = call(f"{stack.url('sim')}/v1/completions", {"model": "chat", "prompt": "Hello", "max_tokens": 1})
@@ -53,15 +53,15 @@ def test_a_server_that_restarts_has_none_until_the_next_run(stack: Stack, pods: 
     stack.serves(adapted(CHAT))
     gone = sorted(stack.servers("sim"))[0]
     stack.core.delete_namespaced_pod(gone, NAMESPACE, grace_period_seconds=0)
-    until(lambda: len(stack.servers("sim")) == 2 and gone not in stack.servers("sim"), 60, "another server has come")
+    until(lambda: len(stack.servers("sim")) == 2 and gone not in stack.servers("sim"), 60, "another server runs")
     assert sorted(map(len, listed(stack))) == [0, 1]
-    broken = lacking(tmp_path, adapted(CHAT))
+    broken = adapters_claim(tmp_path, adapted(CHAT))
     assert not broken["ok"] and "lacks chat" in broken["evidence"] and "site.yml" in broken["remedy"], broken
     stack.serves(adapted(CHAT))
     assert listed(stack) == [{"chat"}] * 2
 
 
 def test_what_cannot_be_is_refused_before_anything_changes(stack: Stack) -> None:
-    wrong = adapted(CHAT, {**CHAT, "source": "/models/other"})
-    done = plays.run("-i", INVENTORY, "playbooks/site.yml", "-e", json.dumps({"llm_d_model_services": [wrong]}))
+    service = adapted(CHAT, {**CHAT, "source": "/models/other"})
+    done = plays.run("-i", INVENTORY, "playbooks/site.yml", "-e", json.dumps({"llm_d_model_services": [service]}))
     assert done.returncode != 0 and "model.adapters[1].name: is another adapter already" in " ".join(done.stdout.split()), done.stdout

@@ -1,4 +1,4 @@
-"""Requests move to another service in steps, under load; they come back where the new version fails, and by the file where the play is cut off."""
+"""Requests move to another model service in steps, under load. They move back if the new version fails, and by site.yml if the play is interrupted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steady_load import SteadyLoad
 ROUTE = ("gateway.networking.k8s.io/v1", "HTTPRoute")
 VARIANT = {**SIM, "name": "second", "replicas": 1, "route": {"headers": {"x-variant": "b"}}}
 PLAYBOOK = "playbooks/canary.yml"
-NOTHING = "none"  # what no request ID matches
+NOTHING = "none"  # matches no request ID
 
 
 def services(sim_weight: int, second_weight: int) -> list[dict[str, t.Any]]:
@@ -26,26 +26,26 @@ def services(sim_weight: int, second_weight: int) -> list[dict[str, t.Any]]:
 
 
 def given(stack: Stack, file: list[dict[str, t.Any]], **options: t.Any) -> list[str]:
-    """Arguments of the play. `options` are its variables."""
+    """Arguments of the play; `options` are its variables."""
     variables = {"llm_d_artifacts_dir": str(stack.artifacts), "llm_d_model_services": file, "canary_pause": 0, **options}
     return ["-i", INVENTORY, PLAYBOOK, "-e", json.dumps(variables)]
 
 
-def canary(stack: Stack, file: list[dict[str, t.Any]], *more: str, **options: t.Any) -> tuple[int, str]:
-    """(exit status, output on one line) of the play."""
-    done = plays.run(*given(stack, file, **options), *more)
+def canary(stack: Stack, file: list[dict[str, t.Any]], *arguments: str, **options: t.Any) -> tuple[int, str]:
+    """Run the play: (exit status, output on one line)."""
+    done = plays.run(*given(stack, file, **options), *arguments)
     print(done.stdout[-3000:])
     return done.returncode, " ".join(done.stdout.replace("\\n", " ").split())
 
 
 def part(stack: Stack) -> str:
-    """The request IDs that lead to the second service."""
+    """The pattern of the request IDs that are routed to the second model service."""
     (match,) = stack.named(*ROUTE)["sim.second"]["spec"]["rules"][0]["matches"]
     return str(match["headers"][-1]["value"])
 
 
 def answered_by(stack: Stack, requests: int) -> collections.Counter[str]:
-    """The service of the pod that answered each of the requests to the path that both share, which has to be answered."""
+    """{model service: number of requests to the shared path that its pods answered}; each must be answered."""
     return collections.Counter(stack.ask("sim", f"Who answers {number}?").partition("-")[0] for number in range(requests))
 
 
@@ -54,18 +54,18 @@ def settled(stack: Stack, service: str) -> None:
 
 
 def inject(stack: Stack, percent: int) -> None:
-    """From now on the second service answers this share of its requests with an error."""
+    """Make the second model service answer this percentage of its requests with an error."""
     for address in stack.servers("second").values():
-        status, _headers, told = call(f"http://{address}:8000/admin/config", {"failure-injection-rate": percent, "failure-types": ["server_error"]})
-        assert status == 200, told
+        status, _headers, body = call(f"http://{address}:8000/admin/config", {"failure-injection-rate": percent, "failure-types": ["server_error"]})
+        assert status == 200, body
 
 
 @contextlib.contextmanager
 def under_way(stack: Stack, file: list[dict[str, t.Any]], **options: t.Any) -> t.Iterator[subprocess.Popen[str]]:
-    """The play, once its first step is applied."""
+    """The running play, after its first step is applied."""
     command = plays.command(*given(stack, file, **options))
-    told = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, cwd=plays.ROOT, env=plays.environment(), start_new_session=True, **told) as play:  # type: ignore[call-overload]
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=plays.ROOT, env=plays.environment(), start_new_session=True, **streams) as play:  # type: ignore[call-overload]
         try:
             until(lambda: part(stack) != NOTHING, 180, "the first step is applied")
             yield play
@@ -81,7 +81,7 @@ def test_a_canary_that_goes_well_loses_nothing_and_the_file_with_its_weights_cha
     assert claims["sim/weights"]["ok"] and "of 200 requests: sim 1" in claims["sim/weights"]["evidence"], claims["sim/weights"]
     assert [entry["headers"] for entry in verdict["endpoints"]] == [{"x-llm-d-service": "sim"}, {"x-variant": "b"}]
     shares = answered_by(stack, 200)
-    assert shares["sim"] + shares["second"] == 200 and 15 <= shares["second"] <= 70, shares  # by chance outside once in a million runs
+    assert shares["sim"] + shares["second"] == 200 and 15 <= shares["second"] <= 70, shares  # outside by chance once in a million runs
     assert "changed=0 " in stack.serves(*services(80, 20))
 
     file = services(100, 0)
@@ -97,7 +97,7 @@ def test_a_canary_that_goes_well_loses_nothing_and_the_file_with_its_weights_cha
     assert "llm_d_model_services[0].route.weights: {sim: 0, second: 100}" in shown
     settled(stack, "second")
     for _run in range(2):
-        assert "changed=0 " in stack.serves(*services(0, 100)), "the file says what the canary has done"
+        assert "changed=0 " in stack.serves(*services(0, 100)), "the file contains the weights that the canary has set"
     status, shown = canary(stack, services(0, 100), canary_steps="50,100")
     assert status == 0 and "changed=0 " in shown and "Nothing to move" in shown
 
@@ -112,11 +112,11 @@ def test_a_new_version_that_fails_is_taken_back(stack: Stack) -> None:
         shown = " ".join((play.communicate(timeout=300)[0] or "").replace("\\n", " ").split())
     assert play.returncode == 2 and "At 20 % (sim: 80, second: 20) claims do not hold:" in shown, shown[-4000:]
     assert re.search(r"second/(serving|servers): ", shown) and "The weights of your file are back: sim: 100, second: 0" in shown, shown[-4000:]
-    assert "sim/serving: " not in shown, "only what fails is told"
+    assert "sim/serving: " not in shown, "only failed claims are reported"
     assert part(stack) == NOTHING
     settled(stack, "sim")
     status, shown = canary(stack, file, canary_steps=[20])
-    assert status == 2 and "At 0 % (sim: 100, second: 0) claims do not hold" in shown and part(stack) == NOTHING, "it never gets a request"
+    assert status == 2 and "At 0 % (sim: 100, second: 0) claims do not hold" in shown and part(stack) == NOTHING, "it receives no request"
     inject(stack, 0)
     assert "changed=0 " in stack.serves(*file)
 
@@ -136,7 +136,7 @@ def test_a_canary_that_is_cut_off_is_ended_by_the_file(stack: Stack) -> None:
 
 
 def test_a_model_behind_an_alias_moves_in_steps(stack: Stack) -> None:
-    """The next model is an adapter of the same servers; the endpoint picker rewrites the name."""
+    """The next model is an adapter of the same servers; the endpoint picker rewrites the model name."""
     adapter = ['--lora-modules={"name":"next"}']
     file = [sim(engine={"args": adapter}, model={"served_name": MODEL, "aliases": {"chat": {MODEL: 100, "next": 0}}})]
     body = {"model": "chat", "prompt": "Who answers?", "max_tokens": 1}
@@ -151,5 +151,5 @@ def test_a_model_behind_an_alias_moves_in_steps(stack: Stack) -> None:
     until(lambda: models(40) == {MODEL, "next"}, 30, "both models answer")
     stack.serves(*file)
     (rule,) = stack.named("inference.networking.x-k8s.io/v1alpha2", "InferenceModelRewrite")["sim"]["spec"]["rules"]
-    assert [each["modelRewrite"] for each in rule["targets"]] == [MODEL], "site.yml brings back what the file says"
+    assert [each["modelRewrite"] for each in rule["targets"]] == [MODEL], "site.yml restores the targets of the file"
     stack.serves(SIM)

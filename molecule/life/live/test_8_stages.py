@@ -1,4 +1,4 @@
-"""Prefill and decode servers have a Service each, and the one of prefill servers goes with them."""
+"""Prefill and decode servers have a Service each, and the prefill Service is removed with its servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SPLIT = {**SIM, "replicas": 1, "prefill": {"replicas": 2}, "scheduler": {"preset
 
 
 def answered(address: str) -> float:
-    """Requests that a server has answered."""
+    """The number of requests that a server has answered."""
     samples = prometheus_text.parse(call(f"http://{address}:8000/metrics")[2].decode())
     return prometheus_text.total(samples, "vllm:request_success_total") or 0.0
 
@@ -26,8 +26,8 @@ def test_prefill_servers_answer_at_a_service_of_their_own(stack: Stack) -> None:
         answers = [call(f"http://{address}:8000/v1/completions", {"model": MODEL, "prompt": f"Stage {number}?", "max_tokens": 1}) for number in range(20)]
         assert [status for status, _headers, _body in answers] == [200] * 20
         assert {headers["x-inference-pod"] for _status, headers, _body in answers} == set(pods), name
-        more = sum(answered(each) - before[pod] for pod, each in prefill.items())
-        assert (more >= 20) == (name == "sim-prefill"), (name, more)
+        by_prefill = sum(answered(each) - before[pod] for pod, each in prefill.items())
+        assert (by_prefill >= 20) == (name == "sim-prefill"), (name, by_prefill)
     assert stack.ask("sim", "who answers?") in decode
     assert "changed=0 " in stack.serves(SPLIT)
 

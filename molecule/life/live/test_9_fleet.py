@@ -1,6 +1,6 @@
-"""Ten clusters from one control host: namespaces of this one play them, each with an account that has rights there only.
+"""Ten clusters from one control host, represented by namespaces of this cluster, each with an account that has permissions there only.
 
-One has a mistake in its file, one a kubeconfig that is refused: the others serve all the same, and one page tells of all ten. Then both are corrected.
+One has a mistake in its file, one a refused kubeconfig: the others serve nevertheless, and one page shows all ten. Then both are corrected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SERVICE = {
 
 
 class Fleet:
-    """The inventory of ten, and runs on it."""
+    """The inventory of ten hosts, and runs on it."""
 
     def __init__(self, folder: Path) -> None:
         config.load_kube_config(KUBECONFIG)
@@ -56,7 +56,7 @@ class Fleet:
         )  # fmt: skip
 
     def write(self, **changed: dict[str, t.Any]) -> None:
-        """The hosts; what is changed of one is named after it with `_` for `-`."""
+        """Write the hosts; `changed`: variables per host, its name with `_` for `-`."""
         hosts = {
             name: {"llm_d_namespace": name, "llm_d_instance": name, "llm_d_kubeconfig": self.kubeconfig(name), **changed.get(name.replace("-", "_"), {})}
             for name in NAMES
@@ -67,30 +67,30 @@ class Fleet:
         return str(self.folder / f"{name}.kubeconfig")
 
     def folder_of(self, name: str) -> Path:
-        """Of a host's instance, which has its name, too."""
+        """The artifacts folder of a host's instance, which has the host's name."""
         return self.artifacts / name / name
 
     def run(self, playbook: str, *options: str, **given: t.Any) -> tuple[int, str]:
-        """(exit status, output)."""
+        """Run a playbook: (exit status, output)."""
         done = plays.run("-i", str(self.folder), playbook, "--forks", "5", "-e", json.dumps(given), *options, ANSIBLE_CALLBACK_RESULT_FORMAT="json")
         with (self.folder / "output.txt").open("a", encoding="utf-8") as kept:
             kept.write(done.stdout + done.stderr)
         return done.returncode, done.stdout
 
     def well(self, playbook: str, *options: str, **given: t.Any) -> str:
-        status, said = self.run(playbook, *options, **given)
-        assert status == 0, said[-6000:]
-        return said
+        status, output = self.run(playbook, *options, **given)
+        assert status == 0, output[-6000:]
+        return output
 
     def page(self) -> dict[str, t.Any]:
-        """fleet.json, after a look at the page."""
-        found: dict[str, t.Any] = json.loads((self.artifacts / "fleet/fleet.json").read_text(encoding="utf-8"))
+        """The content of fleet.json; index.html must show the same states."""
+        page: dict[str, t.Any] = json.loads((self.artifacts / "fleet/fleet.json").read_text(encoding="utf-8"))
         text = (self.artifacts / "fleet/index.html").read_text(encoding="utf-8")
-        assert [row["host"] for row in found["clusters"]] == NAMES and all(f">{row['state']}<" in text for row in found["clusters"])
-        return found
+        assert [row["host"] for row in page["clusters"]] == NAMES and all(f">{row['state']}<" in text for row in page["clusters"])
+        return page
 
     def admit(self, name: str, rules: list[dict[str, t.Any]], role: str) -> None:
-        """An account in the namespace with these rules, and its kubeconfig."""
+        """Create an account in the namespace with these rules, and its kubeconfig."""
         core, rbac = client.CoreV1Api(), client.RbacAuthorizationV1Api()
         core.create_namespaced_service_account(name, {"metadata": {"name": ACCOUNT}})
         rbac.create_namespaced_role(name, {"metadata": {"name": role}, "rules": rules})
@@ -98,26 +98,26 @@ class Fleet:
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}
         rbac.create_namespaced_role_binding(name, {"metadata": {"name": ACCOUNT}, "roleRef": reference, "subjects": [subject]})
         token = core.create_namespaced_service_account_token(ACCOUNT, name, {"spec": {"expirationSeconds": 7200}}).status.token
-        found = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
-        found["users"] = [{"name": entry["name"], "user": {"token": token}} for entry in found["users"]]
-        Path(self.kubeconfig(name)).write_text(yaml.safe_dump(found), encoding="utf-8")
+        kubeconfig = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
+        kubeconfig["users"] = [{"name": entry["name"], "user": {"token": token}} for entry in kubeconfig["users"]]
+        Path(self.kubeconfig(name)).write_text(yaml.safe_dump(kubeconfig), encoding="utf-8")
 
 
-def summary(said: str) -> list[str]:
-    """The lines after Ansible's own."""
-    return said.partition("PLAY RECAP")[2].partition("\n\n")[2].splitlines()
+def summary(output: str) -> list[str]:
+    """The lines after Ansible's recap."""
+    return output.partition("PLAY RECAP")[2].partition("\n\n")[2].splitlines()
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Fleet]:
-    """The administrator's half, and an account for each; all of it goes at the end."""
+    """The fleet with the administrator's prerequisites and an account for each host; the teardown deletes the namespaces."""
     made = Fleet(tmp_path_factory.mktemp("fleet"))
     made.write()
     try:
         made.well("playbooks/prerequisites.yml", llm_d_kubeconfig=KUBECONFIG)
-        said = made.well("playbooks/list_rights.yml", "--limit", NAMES[0])
-        path = re.search(r"kubectl apply -f ([^\s\"]+)", said)
-        assert path, said
+        output = made.well("playbooks/list_rights.yml", "--limit", NAMES[0])
+        path = re.search(r"kubectl apply -f ([^\s\"]+)", output)
+        assert path, output
         (role,) = [item for item in yaml.safe_load_all(Path(path.group(1)).read_text(encoding="utf-8")) if item["kind"] == "Role"]
         for name in NAMES:
             made.admit(name, role["rules"], role["metadata"]["name"])
@@ -134,17 +134,17 @@ def test_eight_serve_one_is_refused_one_unreachable_and_the_page_tells_all(fleet
     closed = fleet.folder / "closed.kubeconfig"
     closed.write_text(yaml.safe_dump(refused), encoding="utf-8")
     fleet.write(fleet_3={"llm_d_gatway": {}}, fleet_7={"llm_d_kubeconfig": str(closed)})
-    status, said = fleet.run("site.yml")
-    assert status and "Traceback" not in said and "of-somebody-else" not in said, said[-6000:]
+    status, output = fleet.run("site.yml")
+    assert status and "Traceback" not in output and "of-somebody-else" not in output, output[-6000:]
 
-    found = fleet.page()
-    states = {row["host"]: row["state"] for row in found["clusters"]}
-    assert states == {**dict.fromkeys(GOOD, "ok"), MISTAKEN: "refused", CLOSED: "unreachable"}, said[-6000:]
-    lines = summary(said)
+    page = fleet.page()
+    states = {row["host"]: row["state"] for row in page["clusters"]}
+    assert states == {**dict.fromkeys(GOOD, "ok"), MISTAKEN: "refused", CLOSED: "unreachable"}, output[-6000:]
+    lines = summary(output)
     assert lines[0] == "10 clusters: 8 ok, 1 refused, 1 unreachable" and lines[-1] == f"page: {fleet.artifacts}/fleet/index.html", lines
     assert len(lines) == 12 and all(len(line) <= 80 for line in lines[:-1])
 
-    rows = {row["host"]: row for row in found["clusters"]}
+    rows = {row["host"]: row for row in page["clusters"]}
     assert "llm_d_gatway" in rows[MISTAKEN]["why"][0] and "does not accept the credentials (401)" in rows[CLOSED]["why"][0]
     for name in GOOD:
         verdict = json.loads((fleet.folder_of(name) / "verdict.json").read_text(encoding="utf-8"))
@@ -156,26 +156,26 @@ def test_eight_serve_one_is_refused_one_unreachable_and_the_page_tells_all(fleet
 
 
 def test_nothing_changes_once_more_and_each_run_sees_its_own_cluster(fleet: Fleet) -> None:
-    said = fleet.well("site.yml", "--limit", ",".join(GOOD))
-    recap = dict(re.findall(r"^(fleet-\d+) .* changed=(\d+) ", said, re.MULTILINE))
-    assert recap == dict.fromkeys(GOOD, "0"), said[-4000:]
-    assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "rows of those that had no part stay"
+    output = fleet.well("site.yml", "--limit", ",".join(GOOD))
+    recap = dict(re.findall(r"^(fleet-\d+) .* changed=(\d+) ", output, re.MULTILINE))
+    assert recap == dict.fromkeys(GOOD, "0"), output[-4000:]
+    assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "rows of hosts outside the limit stay"
     client.AppsV1Api().delete_namespaced_deployment("sim-decode", GOOD[0])
-    status, said = fleet.run("playbooks/diff.yml", "--limit", f"{GOOD[0]},{GOOD[1]}")
+    status, output = fleet.run("playbooks/diff.yml", "--limit", f"{GOOD[0]},{GOOD[1]}")
     drift = {name: json.loads((fleet.folder_of(name) / "drift.json").read_text(encoding="utf-8"))["ok"] for name in GOOD[:2]}
-    assert status == 2 and drift == {GOOD[0]: False, GOOD[1]: True}, said[-4000:]
-    assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "the page is of the runs that validate"
+    assert status == 2 and drift == {GOOD[0]: False, GOOD[1]: True}, output[-4000:]
+    assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "only runs that validate write the page"
 
 
 def test_the_rest_joins_and_all_are_ok(fleet: Fleet) -> None:
     fleet.write()
-    said = fleet.well("site.yml", "--limit", f"{MISTAKEN},{CLOSED},{GOOD[0]}")
-    assert summary(said)[0] == "3 clusters: 3 ok" and fleet.page()["ok"] and fleet.page()["states"] == {"ok": 10}
+    output = fleet.well("site.yml", "--limit", f"{MISTAKEN},{CLOSED},{GOOD[0]}")
+    assert summary(output)[0] == "3 clusters: 3 ok" and fleet.page()["ok"] and fleet.page()["states"] == {"ok": 10}
 
 
 def test_all_go_each_from_its_own_namespace(fleet: Fleet) -> None:
-    said = fleet.well("playbooks/teardown.yml", teardown_confirmed=True)
-    assert summary(said)[0] == "10 clusters: 10 done"
+    output = fleet.well("playbooks/teardown.yml", teardown_confirmed=True)
+    assert summary(output)[0] == "10 clusters: 10 done"
     apps = client.AppsV1Api()
     assert not [name for name in NAMES if apps.list_namespaced_deployment(name).items]
     assert client.CoreV1Api().read_namespace(NAMES[0]).status.phase == "Active"

@@ -1,4 +1,4 @@
-"""Endpoint pickers in one namespace, model servers and their pools in another."""
+"""Endpoint pickers in one namespace, model servers and pools in another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHAT, LATER = {**SIM, "name": "chat"}, {**SIM, "name": "later", "replicas": 1, "
 
 
 def running(stack: Stack, service: str) -> dict[str, str]:
-    """Addresses of the endpoint pickers of a service, by pod."""
+    """{pod: address} of the endpoint pickers of a model service."""
     pods = stack.core.list_namespaced_pod(PLACE, label_selector=f"app.kubernetes.io/instance={service}-epp").items
     return {pod.metadata.name: pod.status.pod_ip for pod in pods if not pod.metadata.deletion_timestamp}
 
@@ -46,12 +46,12 @@ def test_endpoint_pickers_stand_apart_from_the_servers(stack: Stack) -> None:
     plays.well(INVENTORY, "playbooks/diagnose.yml", stack.artifacts, **both, diagnose_fail=True)
 
     plays.well(INVENTORY, "site.yml", stack.artifacts, **APART, llm_d_model_services=[CHAT])
-    assert set(stack.named("apps/v1", "Deployment", PLACE)) == {"chat-epp"}, "what is taken out of the file goes there too"
+    assert set(stack.named("apps/v1", "Deployment", PLACE)) == {"chat-epp"}, "the endpoint picker of a removed model service is pruned in that namespace too"
     moved = {**APART, "llm_d_scheduler_namespace": "pickers-2"}
     plays.well(INVENTORY, "site.yml", stack.artifacts, **moved, llm_d_model_services=[CHAT])
     spaces = stack.named("v1", "Namespace", namespace="")
-    assert PLACE not in spaces and "pickers-2" in spaces, "a namespace that the file leaves goes"
+    assert PLACE not in spaces and "pickers-2" in spaces, "the former namespace is deleted"
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **moved, llm_d_model_services=[])
     until(lambda: "pickers-2" not in stack.named("v1", "Namespace", namespace=""), 90, "the namespace of the endpoint pickers is gone")
-    assert "chat-decode" not in stack.named("apps/v1", "Deployment"), "nor does a service stay that the file does not have"
+    assert "chat-decode" not in stack.named("apps/v1", "Deployment"), "model services that the file does not contain are removed too"
     assert NAMESPACE in stack.named("v1", "Namespace", namespace="") and "changed=0 " in stack.serves(SIM)

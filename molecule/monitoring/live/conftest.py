@@ -1,4 +1,4 @@
-"""What the live tests share."""
+"""Fixtures of the live tests."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from watched import Watched
 
 @pytest.fixture(scope="session")
 def stack() -> Watched:
-    """The running stack, and the Prometheus that watches it."""
+    """The running stack and its Prometheus."""
     return Watched()

@@ -1,4 +1,4 @@
-"""Prometheus has what the claims say, the objects of a Prometheus user are as he needs them, and what is switched off goes."""
+"""The claims about Prometheus pass, its scrape targets are complete, and objects of a disabled option are removed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def claims(path: Path) -> dict[str, dict[str, object]]:
 
 
 def test_the_claims_hold() -> None:
-    found = claims(Path(os.environ["LLM_D_VERDICT"]))
+    verdict = claims(Path(os.environ["LLM_D_VERDICT"]))
     for name in (f"{SERVICE}/alerts", f"{SERVICE}/dashboards"):
-        print(found[name])
-        assert found[name]["ok"], found[name]
-    assert str(found[f"{SERVICE}/alerts"]["evidence"]).startswith("8 alerts loaded; ")
+        print(verdict[name])
+        assert verdict[name]["ok"], verdict[name]
+    assert str(verdict[f"{SERVICE}/alerts"]["evidence"]).startswith("8 alerts loaded; ")
 
 
 def test_prometheus_scrapes_each_pod_once(stack: Watched) -> None:
@@ -29,12 +29,12 @@ def test_prometheus_scrapes_each_pod_once(stack: Watched) -> None:
 
 
 def test_what_is_switched_off_goes_and_comes_back(stack: Watched, tmp_path: Path) -> None:
-    def there() -> set[str]:
+    def dashboards() -> set[str]:
         maps = {item.metadata.name for item in stack.core.list_namespaced_config_map(NAMESPACE).items}
         return {name for name in maps if name.endswith("-grafana")}
 
-    assert there() == {f"{SERVICE}-grafana"}
+    assert dashboards() == {f"{SERVICE}-grafana"}
     plays.well(INVENTORY, "site.yml", tmp_path, "--skip-tags", "validation", llm_d_monitoring={"scrape": True, "labels": {"release": "prometheus"}})
-    assert there() == set()
+    assert dashboards() == set()
     plays.well(INVENTORY, "site.yml", tmp_path, "--skip-tags", "validation")
-    assert there() == {f"{SERVICE}-grafana"}
+    assert dashboards() == {f"{SERVICE}-grafana"}

@@ -1,6 +1,6 @@
-"""Each alert fires when what it is about is done to the stack, and resolves afterwards; the Alertmanager is told both.
+"""Each alert fires during its fault and resolves afterwards; the Alertmanager receives both.
 
-Those that take minutes are in tests/contract/test_alerts.py.
+Alerts that take minutes to fire are in tests/contract/test_alerts.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def test_a_server_that_hangs(stack: Watched) -> None:
         stack.fires("LlmDServerDown")
     finally:
         for process in processes:
-            with contextlib.suppress(ProcessLookupError):  # its liveness probe has it restarted
+            with contextlib.suppress(ProcessLookupError):  # its liveness probe may have restarted it
                 os.kill(process, signal.SIGCONT)
     stack.resolves("LlmDServerDown")
 
@@ -36,15 +36,15 @@ def test_an_endpoint_picker_that_is_gone(stack: Watched) -> None:
     stack.scale(f"{SERVICE}-epp", 0)
     try:
         stack.fires("LlmDEndpointPickerDown")
-        until(lambda: "LlmDEndpointPickerDown" in stack.told(), 60, "the Alertmanager is told")
-        told = stack.told()["LlmDEndpointPickerDown"]
+        until(lambda: "LlmDEndpointPickerDown" in stack.alerts(), 60, "the Alertmanager has the alert")
+        alert = stack.alerts()["LlmDEndpointPickerDown"]
     finally:
         stack.scale(f"{SERVICE}-epp", 1)
     stack.resolves("LlmDEndpointPickerDown")
-    until(lambda: "LlmDEndpointPickerDown" not in stack.told(), 60, "the Alertmanager is told that it is over")
-    # What routes of an Alertmanager go by, and what people read.
-    assert {"severity": "critical", "namespace": NAMESPACE, "model_service": SERVICE}.items() <= told["labels"].items(), told
-    assert f"{NAMESPACE}/{SERVICE}" in told["annotations"]["summary"] and told["annotations"]["runbook_url"].endswith("#llmdendpointpickerdown"), told
+    until(lambda: "LlmDEndpointPickerDown" not in stack.alerts(), 60, "the Alertmanager has resolved the alert")
+    # The labels that Alertmanager routes match, and the annotations that users read.
+    assert {"severity": "critical", "namespace": NAMESPACE, "model_service": SERVICE}.items() <= alert["labels"].items(), alert
+    assert f"{NAMESPACE}/{SERVICE}" in alert["annotations"]["summary"] and alert["annotations"]["runbook_url"].endswith("#llmdendpointpickerdown"), alert
 
 
 def test_queues(stack: Watched) -> None:
@@ -58,7 +58,7 @@ def test_full_caches(stack: Watched) -> None:
     status, _headers, content = call(f"http://{address}:8000/v1/completions", {"model": MODEL, "prompt": "word " * 100, "max_tokens": 1})
     assert status == 200, content
     used = int(content.split(b'"prompt_tokens":')[1].split(b",")[0].split(b"}")[0])
-    words = 15_000 * 100 // used  # of the 22,400 tokens that a cache holds
+    words = 15_000 * 100 // used  # the cache has a capacity of 22,400 tokens
     with load(stack.servers(SERVICE).values(), 1, "word " * words, 2000):
         stack.fires("LlmDKvCacheFull")
     stack.resolves("LlmDKvCacheFull")
@@ -76,4 +76,4 @@ def test_errors(stack: Watched) -> None:
     finally:
         stack.scale(f"{SERVICE}-decode", 2)
     stack.resolves("LlmDNoReadyServers")
-    stack.resolves("LlmDRequestErrors", seconds=400)  # its rate looks back for five minutes
+    stack.resolves("LlmDRequestErrors", seconds=400)  # its rate covers five minutes

@@ -1,4 +1,4 @@
-"""The stack of this scenario: one gateway with the service `sim`, and a Prometheus."""
+"""The stack of this scenario: one gateway with the model service `sim`, and a Prometheus."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class Watched(Stack):
         return pod
 
     def ready(self) -> bool:
-        """Whether Kubernetes sends requests to the Prometheus."""
+        """Whether the pod of Prometheus is ready."""
         return any(entry.type == "Ready" and entry.status == "True" for entry in self.pod("prometheus").status.conditions)
 
-    def told(self) -> dict[str, dict[str, t.Any]]:
-        """What the Alertmanager has been told and not yet told to be over, by the names of the alerts."""
+    def alerts(self) -> dict[str, dict[str, t.Any]]:
+        """{name: alert} of the Alertmanager's active alerts."""
         status, _headers, content = call(f"http://{self.pod('alertmanager').status.pod_ip}:9093/api/v2/alerts")
         assert status == 200, content
         return {alert["labels"]["alertname"]: alert for alert in json.loads(content)}
 
     def query(self, expr: str) -> list[t.Any]:
-        """The series of an expression."""
+        """The series that a query returns."""
         status, _headers, content = call(f"{self.prometheus}/api/v1/query?query={urllib.parse.quote(expr)}")
         assert status == 200, content
         return t.cast("list[t.Any]", json.loads(content)["data"]["result"])
 
     def scrapes(self) -> bool:
-        """Whether pods of the stack are among its targets."""
+        """Whether pods of the stack are active targets."""
         status, _headers, content = call(f"{self.prometheus}/api/v1/targets?state=active")
         assert status == 200, content
         return any(target["labels"].get("namespace") == NAMESPACE for target in json.loads(content)["data"]["activeTargets"])
@@ -67,14 +67,14 @@ class Watched(Stack):
         until(lambda: not set(names) & self.firing(), seconds, f"{', '.join(names)} resolve")
 
     def scale(self, name: str, replicas: int) -> None:
-        """Another number of pods of a Deployment, until they are ready."""
+        """Scale a Deployment and wait until its pods are ready."""
         self._apps.patch_namespaced_deployment_scale(name, NAMESPACE, {"spec": {"replicas": replicas}})
         until(lambda: (self._apps.read_namespaced_deployment(name, NAMESPACE).status.ready_replicas or 0) == replicas, 120, f"{name} has {replicas}")
 
 
 @contextlib.contextmanager
 def load(addresses: t.Iterable[str], each: int, prompt: str, tokens: int) -> t.Iterator[None]:
-    """Completions sent to servers directly, `each` at a time to each."""
+    """Send completions directly to servers, `each` in parallel per server."""
     over = threading.Event()
 
     def send(address: str) -> None:

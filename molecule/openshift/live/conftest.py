@@ -19,7 +19,7 @@ Facts = dict[str, t.Any]
 
 
 class Done(t.NamedTuple):
-    """How a playbook ended."""
+    """The result of a playbook."""
 
     ok: bool
     unchanged: bool
@@ -33,7 +33,7 @@ def api() -> Api:
 
 @pytest.fixture(scope="session")
 def play(tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., Done]:
-    """Run a playbook with the scenario's inventory, some variables said otherwise."""
+    """Runs a playbook with the scenario's inventory and the given variables."""
     folder = tmp_path_factory.mktemp("artifacts")
 
     def run(playbook: str, **variables: t.Any) -> Done:

@@ -1,4 +1,4 @@
-"""What OpenShift forbids is not tried, what it asks is done, and what cannot be there is refused before anything changes."""
+"""The plays respect OpenShift's restrictions and requirements, and refuse what it cannot serve before any change."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SHOP = "shop"
 
 
 def versions(api: Api) -> dict[str, str]:
-    """resourceVersion of everything that a run of ours writes."""
+    """{path: generation, labels and data} of the objects that a run may write."""
     paths = [shape.CRDS, "/api/v1/namespaces", "/apis/gateway.networking.k8s.io/v1/gatewayclasses", "/apis/nvidia.com/v1/clusterpolicies"]
     paths += [f"/api/v1/namespaces/llm-d/{kind}" for kind in ("configmaps", "services", "serviceaccounts")]
     paths += ["/apis/apps/v1/namespaces/llm-d/deployments", "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways"]
-    found = {}
+    objects = {}
     for path in paths:
         for item in api.items(path):
             metadata = item["metadata"]
-            found[f"{path}/{metadata['name']}"] = f"{metadata.get('generation', '')} {sorted(metadata.get('labels', {}).items())} {item.get('data', '')}"
-    return found
+            objects[f"{path}/{metadata['name']}"] = f"{metadata.get('generation', '')} {sorted(metadata.get('labels', {}).items())} {item.get('data', '')}"
+    return objects
 
 
 def test_the_gateway_api_was_never_written(api: Api) -> None:
-    """By the API server's own count of refusals, and by the definitions as they were when they were sealed."""
+    """According to the API server's count of denials, and to the CRDs, unchanged since their seal."""
     note = api.call("GET", "/api/v1/namespaces/openshift-ingress-operator/configmaps/sealed")["data"]
     crds = [item for item in api.items(shape.CRDS) if item["spec"]["group"] == "gateway.networking.k8s.io"]
     assert len(crds) == 5
@@ -39,7 +39,7 @@ def test_the_gateway_api_was_never_written(api: Api) -> None:
         assert {entry["manager"] for entry in crd["metadata"]["managedFields"]} == {"ingress-operator", "kube-apiserver"}
         assert crd["metadata"]["annotations"]["gateway.networking.k8s.io/bundle-version"] == "v1.3.0"
     assert api.call("GET", f"{shape.CRDS}/gateways.gateway.networking.k8s.io")["metadata"]["resourceVersion"] == note["sealed"]
-    assert int(note["denials"]) > 0, "the seal was tried when it was put on"
+    assert int(note["denials"]) > 0, "the seal was tested when it was applied"
     assert shape.denials(api) == int(note["denials"])
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_is_refused_before_anything_changes(api: Api, play: t.Cal
 
 @pytest.fixture(name="developer")
 def of_developer(api: Api, tmp_path: Path) -> t.Iterator[Path]:
-    """A kubeconfig of an account without rights of its own; its project goes at the end."""
+    """A kubeconfig of an account without permissions; the teardown deletes its project."""
     path = "/api/v1/namespaces/openshift-marketplace/serviceaccounts/developer/token"
     answer = api.call("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}})
     authority = base64.b64encode(Path("/var/lib/llm-d-local/pki/ca.crt").read_bytes()).decode()
@@ -101,7 +101,7 @@ def of_developer(api: Api, tmp_path: Path) -> t.Iterator[Path]:
 
 
 def test_who_may_not_make_namespaces_requests_a_project_once(api: Api, play: t.Callable[..., t.Any], developer: Path) -> None:
-    """The whole stack with rights to one project only, which is not there at first."""
+    """The whole stack with permissions in one project only, which does not exist at first."""
     mine = {"llm_d_kubeconfig": str(developer), "llm_d_scope": "namespace", "llm_d_namespace": SHOP, "llm_d_gpus": {}}
     refused = play("playbooks/site.yml", **mine)
     assert not refused.ok and "rights/lacking" in refused.text and not api.find(f"/api/v1/namespaces/{SHOP}"), refused.text[-3000:]

@@ -1,6 +1,6 @@
-"""The GPU operator by the Operator Lifecycle Manager: installed, verified, shared otherwise, broken, removed. Nothing here skips a wait.
+"""The GPU operator of the Operator Lifecycle Manager: installed, verified, shared in other ways, broken, removed. No wait is skipped.
 
-Each test goes on from what the one before has left; those that are marked `rest` can be left out.
+Each test continues with the state that the one before has left; tests marked `rest` can be skipped.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ WHOLE = {"sharing": "exclusive", "replicas": None, "profiles": None}
 CSV = ["nfd.4.21.0-202601", "gpu-operator-certified.v26.3.1"]
 
 
-def wanted(*pools: Facts, **more: t.Any) -> Facts:
-    return {"llm_d_gpus": {"operator": "nvidia_olm", "pools": list(pools), **more}}
+def wanted(*pools: Facts, **options: t.Any) -> Facts:
+    return {"llm_d_gpus": {"operator": "nvidia_olm", "pools": list(pools), **options}}
 
 
 def allocatable(api: Api, node: str) -> Facts:
-    found = api.call("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"]
-    return {key.partition("/")[2]: int(value) for key, value in found.items() if key.startswith("nvidia.com/")}
+    resources = api.call("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"]
+    return {key.partition("/")[2]: int(value) for key, value in resources.items() if key.startswith("nvidia.com/")}
 
 
 def removed(play: t.Callable[..., t.Any], **variables: t.Any) -> None:
@@ -49,7 +49,7 @@ def test_each_pool_shares_its_gpus_in_its_own_way(api: Api, play: t.Callable[...
     assert allocatable(api, "gpu-h100") == {"gpu": 32} and allocatable(api, "gpu-l40s") == {"gpu": 12}
     where = {item["involvedObject"]["name"]: item["message"] for item in api.items("/api/v1/namespaces/llm-d/events") if item["reason"] == "Scheduled"}
     tried = {"cut-mig-3g-40gb": "a100", "cut-mig-1g-10gb": "a100", "parallel-gpu": "h100", "sliced-gpu": "l40s"}
-    assert all(where[f"gpu-test-{name}"].endswith(f"to gpu-{node}") for name, node in tried.items()), "the scheduler found a node for each test pod"
+    assert all(where[f"gpu-test-{name}"].endswith(f"to gpu-{node}") for name, node in tried.items()), "the scheduler bound each test pod to a node"
     assert not [pod for pod in api.items("/api/v1/namespaces/llm-d/pods") if pod["metadata"]["name"].startswith("gpu-test-")]
     again = play(PLAY, **wanted(A100, H100, L40S))
     assert again.ok and again.unchanged, again.text[-3000:]
@@ -61,7 +61,7 @@ def test_an_adopted_operator_is_verified_and_left_as_it_is(api: Api, play: t.Cal
     assert adopted.ok and adopted.unchanged, adopted.text[-3000:]
     otherwise = play(PLAY, gpu_operator_timeout=6, **wanted({**L40S, "replicas": 5}, install=False))
     assert not otherwise.ok and "node gpu-l40s: allocatable nvidia.com/gpu is 12, not 20" in otherwise.text, otherwise.text[-3000:]
-    assert otherwise.unchanged and allocatable(api, "gpu-l40s") == {"gpu": 12}, "it is told, and nobody fights over it"
+    assert otherwise.unchanged and allocatable(api, "gpu-l40s") == {"gpu": 12}, "it is reported and not changed"
 
 
 @pytest.mark.rest
@@ -115,17 +115,17 @@ def test_a_node_without_metrics_is_told(api: Api, play: t.Callable[..., t.Any]) 
 
 def test_an_operator_that_others_use_or_that_is_not_ours_stays(api: Api, play: t.Callable[..., t.Any]) -> None:
     pods, policy = "/api/v1/namespaces/default/pods", "/apis/nvidia.com/v1/clusterpolicies/gpu-cluster-policy"
-    asked = [{"name": "main", "image": "acme/bert:1", "resources": {"limits": {gpus.GPU: "1"}}}]
-    api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bert"}, "spec": {"containers": asked, "terminationGracePeriodSeconds": 0}})
+    parts = [{"name": "main", "image": "acme/bert:1", "resources": {"limits": {gpus.GPU: "1"}}}]
+    api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bert"}, "spec": {"containers": parts, "terminationGracePeriodSeconds": 0}})
     part = "app.kubernetes.io/part-of"
-    ours = api.call("GET", policy)["metadata"]["labels"][part]
+    owner = api.call("GET", policy)["metadata"]["labels"][part]
     before = [api.call("GET", f"/api/v1/nodes/{node}")["metadata"]["labels"] for node in gpus.NODES]
     try:
         used = play(PLAY, gpu_operator_state="absent", **wanted(A100, H100, L40S))
         api.merge(policy, {"metadata": {"labels": {part: "another"}}})
         foreign = play(PLAY, gpu_operator_state="absent", **wanted(A100, H100, L40S))
     finally:
-        api.merge(policy, {"metadata": {"labels": {part: ours}}})
+        api.merge(policy, {"metadata": {"labels": {part: owner}}})
         api.delete(f"{pods}/bert", gracePeriodSeconds=0)
     assert not used.ok and "gpu_operator/in_use" in used.text and "Pod default/bert (nvidia.com/gpu)" in used.text, used.text[-3000:]
     assert not foreign.ok and "gpu_operator/foreign" in foreign.text and "of instance another" in foreign.text, foreign.text[-3000:]

@@ -1,6 +1,6 @@
-"""What OpenShift has and the local cluster has not.
+"""Stand-ins for the parts of OpenShift that the local cluster lacks.
 
-shape: definitions and objects. run: controllers and servers, until stopped. seal: the rules, after which only the ingress operator writes the Gateway API.
+shape: CRDs and objects. run: controllers and servers, until stopped. seal: the rules, after which only the ingress operator writes the Gateway API.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAUSE = 0.5
 
 
 def run(kubeconfig: Path, folder: Path) -> None:
-    """Every controller in a thread of its own, until a signal comes or the cluster is taken away."""
+    """Run each controller in its own thread, until a signal arrives or the cluster's kubeconfig is removed."""
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_given: stopped.set())
@@ -44,7 +44,7 @@ def run(kubeconfig: Path, folder: Path) -> None:
 
 
 def loop(step: t.Callable[[Api], None], api: Api, stopped: threading.Event) -> None:
-    """A trouble is told and tried again, as controllers do."""
+    """Repeat a step; an error is printed and the step repeated, as controllers do."""
     while not stopped.wait(PAUSE):
         try:
             step(api)

@@ -1,4 +1,4 @@
-"""What istiod and the router do on OpenShift: Envoy for each Gateway of the class, told by its routes, pools and DestinationRules; Routes are admitted."""
+"""Stand-ins for istiod and the router of OpenShift: an Envoy for each Gateway, configured from routes, pools and DestinationRules; Routes are admitted."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DOMAIN = "svc.cluster.local"
 
 
 def step(api: Api) -> None:
-    """One look at everything."""
+    """Reconcile each object once."""
     classes = [item for item in api.items(f"{ROOT}/gatewayclasses") if item["spec"]["controllerName"] == CONTROLLER]
     for item in classes:
-        said = condition("Accepted", True, "Accepted", "Handled by the stand-in of OpenShift's controller", item["metadata"]["generation"])
-        api.status({**item, "apiVersion": f"{GATEWAY_API}/v1", "kind": "GatewayClass"}, {"conditions": [said]})
+        accepted = condition("Accepted", True, "Accepted", "Handled by the stand-in of OpenShift's controller", item["metadata"]["generation"])
+        api.status({**item, "apiVersion": f"{GATEWAY_API}/v1", "kind": "GatewayClass"}, {"conditions": [accepted]})
     names = {item["metadata"]["name"] for item in classes}
     routes = api.items(f"{ROOT}/httproutes")
     for item in api.items(f"{ROOT}/gateways"):
@@ -37,7 +37,7 @@ def step(api: Api) -> None:
 
 
 def _gateway(api: Api, gateway: Facts, routes: list[Facts]) -> None:
-    """The proxy of a Gateway, and what is said of both it and its routes once the proxy runs with them."""
+    """Apply the proxy of a Gateway, and write the status of the Gateway and of its routes once the proxy runs with them."""
     home, generation = gateway["metadata"]["namespace"], gateway["metadata"]["generation"]
     name = f"{gateway['metadata']['name']}-{gateway['spec']['gatewayClassName']}"
     parameters = gateway["spec"].get("infrastructure", {}).get("parametersRef")
@@ -46,8 +46,8 @@ def _gateway(api: Api, gateway: Facts, routes: list[Facts]) -> None:
         api.status(gateway, {"conditions": [condition("Accepted", False, "InvalidParameters", f"no ConfigMap {parameters['name']}", generation)]})
         return
     mine = [item for item in routes if _leads_here(item, gateway)]
-    known = {item["metadata"]["name"]: _backend(api, item) for item in mine}
-    served = [(item, known[item["metadata"]["name"]]) for item in mine if known[item["metadata"]["name"]]]
+    backends = {item["metadata"]["name"]: _backend(api, item) for item in mine}
+    served = [(item, backends[item["metadata"]["name"]]) for item in mine if backends[item["metadata"]["name"]]]
     for item in _proxy(gateway, name, yaml.safe_load(given["data"].get("service", "{}")), bootstrap(served)):
         api.apply(item, "istiod")
     done = _rolled_out(api, f"/apis/apps/v1/namespaces/{home}/deployments/{name}")
@@ -60,12 +60,12 @@ def _gateway(api: Api, gateway: Facts, routes: list[Facts]) -> None:
         }
         for listener in gateway["spec"]["listeners"]
     ]
-    # As istiod does for a Service without an address outside.
+    # As istiod does for a Service without an external address.
     address = [{"type": "Hostname", "value": f"{name}.{home}.{DOMAIN}"}]
-    said = [condition("Accepted", True, "Accepted", "", generation), condition("Programmed", done, "Programmed" if done else "Pending", "", generation)]
-    api.status(gateway, {"addresses": address, "conditions": said, "listeners": listeners})
+    conditions = [condition("Accepted", True, "Accepted", "", generation), condition("Programmed", done, "Programmed" if done else "Pending", "", generation)]
+    api.status(gateway, {"addresses": address, "conditions": conditions, "listeners": listeners})
     for item in mine:
-        _report(api, item, gateway, known[item["metadata"]["name"]], done)
+        _report(api, item, gateway, backends[item["metadata"]["name"]], done)
 
 
 def _leads_here(route: Facts, gateway: Facts) -> bool:
@@ -75,7 +75,7 @@ def _leads_here(route: Facts, gateway: Facts) -> bool:
 
 
 def _backend(api: Api, route: Facts) -> Facts | None:
-    """The endpoint picker of a route's pool: {pool, address, port, tls}; None where something is missing."""
+    """The endpoint picker of a route's pool: {pool, address, port, tls, open}; None where an object is missing."""
     reference = route["spec"]["rules"][0]["backendRefs"][0]
     home = reference.get("namespace", route["metadata"]["namespace"])
     pool = api.find(f"/apis/{reference['group']}/v1/namespaces/{home}/inferencepools/{reference['name']}") if reference["kind"] == "InferencePool" else None
@@ -98,11 +98,11 @@ def _backend(api: Api, route: Facts) -> Facts | None:
 
 
 def bootstrap(served: list[tuple[Facts, Facts]]) -> Facts:
-    """Envoy's configuration: each route asks the endpoint picker of its pool, and goes where that says. Pure."""
-    found = envoy.configuration(EXT_PROC, 0)
-    manager = found["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    """Envoy's configuration: the endpoint picker of its pool chooses the server of each route's requests. Pure."""
+    configuration = envoy.configuration(EXT_PROC, 0)
+    manager = configuration["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
     strip, ask, router = manager["http_filters"]
-    servers, picker, admin = found["static_resources"]["clusters"]
+    servers, picker, admin = configuration["static_resources"]["clusters"]
     filters, entries, clusters = [strip], [], [servers, admin]
     for route, backend in sorted(served, key=lambda pair: -len(_prefix(pair[0]))):
         name = f"{route['metadata']['namespace']}.{route['metadata']['name']}"
@@ -118,25 +118,25 @@ def bootstrap(served: list[tuple[Facts, Facts]]) -> Facts:
         clusters.append(_picker(picker, name, backend))
     manager["http_filters"] = [*filters, router]
     manager["route_config"]["virtual_hosts"][0]["routes"] = entries
-    found["static_resources"]["clusters"] = clusters
-    return found
+    configuration["static_resources"]["clusters"] = clusters
+    return configuration
 
 
 def _prefix(route: Facts) -> str:
     return route["spec"]["rules"][0]["matches"][0]["path"]["value"]
 
 
-def _picker(like: Facts, name: str, backend: Facts) -> Facts:
+def _picker(template: Facts, name: str, backend: Facts) -> Facts:
     endpoint = {"endpoint": {"address": {"socket_address": {"address": backend["address"], "port_value": backend["port"]}}}}
-    found = {**like, "name": name, "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}}
+    cluster = {**template, "name": name, "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}}
     if backend["tls"]:
         context = {"@type": f"{TYPE}.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "common_tls_context": {"alpn_protocols": ["h2"]}}
-        found["transport_socket"] = {"name": "envoy.transport_sockets.tls", "typed_config": context}
-    return found
+        cluster["transport_socket"] = {"name": "envoy.transport_sockets.tls", "typed_config": context}
+    return cluster
 
 
 def _proxy(gateway: Facts, name: str, wished: Facts | None, configuration: Facts) -> list[Facts]:
-    """ConfigMap, Deployment and Service of a proxy, fit for restricted pod security. They go with their Gateway."""
+    """ConfigMap, Deployment and Service of a proxy, for restricted pod security. The Gateway owns them."""
     metadata = gateway["metadata"]
     labels = {f"{GATEWAY_API}/gateway-name": metadata["name"]}
     owner = {"apiVersion": gateway["apiVersion"], "kind": "Gateway", "name": metadata["name"], "uid": metadata["uid"]}
@@ -172,32 +172,32 @@ def _proxy(gateway: Facts, name: str, wished: Facts | None, configuration: Facts
 
 
 def _rolled_out(api: Api, path: str) -> bool:
-    """Whether every pod of the Deployment is of the newest configuration and ready."""
-    found = api.call("GET", path)
-    status, wanted = found.get("status", {}), found["spec"]["replicas"]
+    """Whether each pod of the Deployment has the newest configuration and is ready."""
+    deployment = api.call("GET", path)
+    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
     counts = [status.get(key, 0) for key in ("replicas", "updatedReplicas", "availableReplicas")]
-    return status.get("observedGeneration", 0) >= found["metadata"]["generation"] and counts == [wanted] * 3
+    return status.get("observedGeneration", 0) >= deployment["metadata"]["generation"] and counts == [wanted] * 3
 
 
 def _report(api: Api, route: Facts, gateway: Facts, backend: Facts | None, done: bool) -> None:
-    """A route and its pool are accepted when the proxy has them."""
+    """Write the status of a route and its pool, which are accepted once the proxy has them."""
     generation = route["metadata"]["generation"]
     resolved = condition("ResolvedRefs", bool(backend), "ResolvedRefs" if backend else "BackendNotFound", "", generation)
     parent = next(each for each in route["spec"]["parentRefs"] if each["name"] == gateway["metadata"]["name"])
     if backend and not done:
         return
-    said = {"controllerName": CONTROLLER, "parentRef": parent, "conditions": [condition("Accepted", True, "Accepted", "", generation), resolved]}
-    api.status({**route, "apiVersion": f"{GATEWAY_API}/v1", "kind": "HTTPRoute"}, {"parents": [said]})
+    status = {"controllerName": CONTROLLER, "parentRef": parent, "conditions": [condition("Accepted", True, "Accepted", "", generation), resolved]}
+    api.status({**route, "apiVersion": f"{GATEWAY_API}/v1", "kind": "HTTPRoute"}, {"parents": [status]})
     if backend:
         pool = backend["pool"]
-        seen = pool["metadata"]["generation"]
+        pool_generation = pool["metadata"]["generation"]
         reference = {"group": GATEWAY_API, "kind": "Gateway", "name": gateway["metadata"]["name"], "namespace": gateway["metadata"]["namespace"]}
-        conditions = [condition("Accepted", True, "Accepted", "", seen), condition("ResolvedRefs", True, "ResolvedRefs", "", seen)]
+        conditions = [condition("Accepted", True, "Accepted", "", pool_generation), condition("ResolvedRefs", True, "ResolvedRefs", "", pool_generation)]
         api.status(pool, {"parents": [{"controllerName": CONTROLLER, "parentRef": reference, "conditions": conditions}]})
 
 
 def _admit(api: Api, route: Facts) -> None:
-    """The router takes a Route, and gives it a host where it has none."""
+    """Admit a Route, and assign a host where it has none."""
     host = route["spec"].get("host") or f"{route['metadata']['name']}-{route['metadata']['namespace']}.apps.shape.local"
-    said = {"type": "Admitted", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    api.status(route, {"ingress": [{"host": host, "routerName": "default", "wildcardPolicy": "None", "conditions": [said]}]})
+    admitted = {"type": "Admitted", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    api.status(route, {"ingress": [{"host": host, "routerName": "default", "wildcardPolicy": "None", "conditions": [admitted]}]})

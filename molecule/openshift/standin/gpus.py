@@ -1,7 +1,7 @@
 """The GPU operator, Node Feature Discovery, GPU nodes and their kubelets.
 
-The nodes are there for the API server only: their leases are renewed, their pods are said to run, and what the operator makes of them is computed from the
-configurations that it was given, as the device plugin and the MIG manager compute it.
+The nodes exist in the API server only: their leases are renewed, their pods are reported as running, and the results of the operator are computed from its
+configurations, as the device plugin and the MIG manager do.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Facts = dict[str, t.Any]
 HOME = "nvidia-gpu-operator"
 NFD = "feature.node.kubernetes.io/pci-10de.present"
 GPU = "nvidia.com/gpu"
-BRIDGE = "10.215.0.1"  # the node's own address, to which the API server's proxy can go
+BRIDGE = "10.215.0.1"  # the node's own address, which the API server's proxy reaches
 PORTS = 19400
-BROKEN = "standin/driver-broken"  # a label on a node whose driver does not build ...
-FAILING = "standin/cuda-fails"  # ... and on one on which no program comes to its end
-# name: (product, GPUs, GiB of each, slices of memory of each profile; none where it cannot be cut)
+BROKEN = "standin/driver-broken"  # the label of a node whose driver does not build
+FAILING = "standin/cuda-fails"  # the label of a node on which CUDA programs fail
+# name: (product, number of GPUs, GiB of each, {profile: memory slices}; empty where the GPU has no MIG)
 NODES: dict[str, tuple[str, int, int, dict[str, int]]] = {
     "gpu-a100": ("NVIDIA-A100-SXM4-80GB", 8, 80, {"1g.10gb": 1, "1g.20gb": 2, "2g.20gb": 2, "3g.40gb": 4, "4g.40gb": 4, "7g.80gb": 8}),
     "gpu-h100": ("NVIDIA-H100-80GB-HBM3", 8, 80, {"1g.10gb": 1, "1g.20gb": 2, "2g.20gb": 2, "3g.40gb": 4, "4g.40gb": 4, "7g.80gb": 8}),
@@ -33,7 +33,7 @@ COMMON = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "5
 
 
 def step(api: Api) -> None:
-    """One look: nodes live, pods on them run, operators do a step."""
+    """Reconcile once: renew nodes, run their pods, advance the operators."""
     nodes = {name: _node(api, name) for name in NODES}
     for name in NODES:
         _kubelet(api, name)
@@ -51,13 +51,13 @@ def step(api: Api) -> None:
 
 
 def _node(api: Api, name: str) -> Facts:
-    """A node, made where it is not there, with a fresh lease."""
-    found = api.find(f"/api/v1/nodes/{name}")
-    if not found:
+    """A node, created where it is missing, with a renewed lease."""
+    node = api.find(f"/api/v1/nodes/{name}")
+    if not node:
         taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
         labels = {"kubernetes.io/hostname": name, "pool": name.partition("-")[2], "kubernetes.io/os": "linux"}
         api.call("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": [taint]}})
-        found = api.call("GET", f"/api/v1/nodes/{name}")
+        node = api.call("GET", f"/api/v1/nodes/{name}")
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now, "lastTransitionTime": now}
         address = [{"type": "InternalIP", "address": BRIDGE}]
@@ -65,11 +65,11 @@ def _node(api: Api, name: str) -> Facts:
     now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": "kube-node-lease"}}
     api.apply({**lease, "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now}}, "kubelet")
-    return found
+    return node
 
 
 def _kubelet(api: Api, name: str) -> None:
-    """Pods on the node run, end when they are such as end, and go when they are deleted."""
+    """Run the pods of the node, complete those that are not restarted, and remove deleted ones."""
     query = {"fieldSelector": f"spec.nodeName={name}"}
     for pod in (api.cluster.find("/api/v1/pods", query) or {}).get("items") or []:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
@@ -89,22 +89,22 @@ def _kubelet(api: Api, name: str) -> None:
 
 def _labels(api: Api, node: Facts, labels: Facts) -> bool:
     """Set node labels (None removes one); return whether any changed."""
-    there = node["metadata"].get("labels", {})
-    change = {key: value for key, value in labels.items() if there.get(key) != value}
+    current = node["metadata"].get("labels", {})
+    change = {key: value for key, value in labels.items() if current.get(key) != value}
     if change:
         api.merge(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": change}})
     return bool(change)
 
 
 def _resources(api: Api, node: Facts, resources: Facts) -> None:
-    """What the device plugin tells the kubelet."""
-    there = {key for key in node.get("status", {}).get("allocatable", {}) if key.startswith("nvidia.com/")}
-    wanted = {**dict.fromkeys(there), **{key: str(value) for key, value in resources.items()}}
+    """Write the resources that the device plugin reports to the kubelet."""
+    current = {key for key in node.get("status", {}).get("allocatable", {}) if key.startswith("nvidia.com/")}
+    wanted = {**dict.fromkeys(current), **{key: str(value) for key, value in resources.items()}}
     if any(node["status"]["allocatable"].get(key) != value for key, value in wanted.items()):
         api.merge(f"/api/v1/nodes/{node['metadata']['name']}/status", {"status": {"capacity": wanted, "allocatable": wanted}})
 
 
-# what the operators do
+# the operators
 
 
 def _discovery(api: Api, nodes: dict[str, Facts]) -> None:
@@ -118,7 +118,7 @@ def _discovery(api: Api, nodes: dict[str, Facts]) -> None:
 
 
 def _bare(api: Api, name: str, node: Facts) -> None:
-    """Without a policy a node keeps nothing of the operator's but the labels that others wrote."""
+    """Remove the operator's resources, labels and pod from a node without a policy; foreign labels stay."""
     _resources(api, node, {})
     own = ("nvidia.com/gpu.", "nvidia.com/mig.capable", "nvidia.com/mig.strategy", "nvidia.com/mig.config.state")
     _labels(api, node, {key: None for key in node["metadata"].get("labels", {}) if key.startswith(own)})
@@ -126,15 +126,15 @@ def _bare(api: Api, name: str, node: Facts) -> None:
 
 
 def _policy(api: Api, policy: Facts, nodes: dict[str, Facts]) -> None:
-    """Ready only when every GPU node is as the policy says; the words of the real operator."""
-    found = {name: node for name, node in nodes.items() if node["metadata"].get("labels", {}).get(NFD) == "true"}
-    if not found:
+    """Write the status of the policy, ready only when each GPU node matches it, with the messages of the real operator."""
+    gpu_nodes = {name: node for name, node in nodes.items() if node["metadata"].get("labels", {}).get(NFD) == "true"}
+    if not gpu_nodes:
         _say(api, policy, "ready", "NFDLabelsMissing", "No NFD labels found in the cluster for devices")
         return
-    if any(BROKEN in node["metadata"]["labels"] for node in found.values()):
+    if any(BROKEN in node["metadata"]["labels"] for node in gpu_nodes.values()):
         _say(api, policy, "notReady", "DriverNotReady", "states not ready: [state-driver]")
         return
-    busy = [name for name, node in found.items() if not _settled(api, policy, name, node)]
+    busy = [name for name, node in gpu_nodes.items() if not _settled(api, policy, name, node)]
     if busy:
         _say(api, policy, "notReady", "OperandNotReady", "states not ready: [state-device-plugin]")
     else:
@@ -154,7 +154,7 @@ def _settled(api: Api, policy: Facts, name: str, node: Facts) -> bool:
     """Advance the node one step; return True when it has settled."""
     spec = policy["spec"]
     product, count, memory, slices = NODES[name]
-    there = node["metadata"]["labels"]
+    current = node["metadata"]["labels"]
     facts = {
         f"{GPU}.present": "true",
         f"{GPU}.product": product,
@@ -164,14 +164,14 @@ def _settled(api: Api, policy: Facts, name: str, node: Facts) -> bool:
     }
     if _labels(api, node, facts):
         return False
-    cut = there.get("nvidia.com/mig.config") or spec["migManager"].get("config", {}).get("default") or "all-disabled"
+    cut = current.get("nvidia.com/mig.config") or spec["migManager"].get("config", {}).get("default") or "all-disabled"
     state, devices = mig(_document(api, spec["migManager"], "config.yaml"), cut, slices)
-    if there.get("nvidia.com/mig.config") and there.get("nvidia.com/mig.config.state") != state:
-        # first pending, then what came of it
-        _labels(api, node, {"nvidia.com/mig.config.state": state if there.get("nvidia.com/mig.config.state") == "pending" else "pending"})
+    if current.get("nvidia.com/mig.config") and current.get("nvidia.com/mig.config.state") != state:
+        # first pending, then the result
+        _labels(api, node, {"nvidia.com/mig.config.state": state if current.get("nvidia.com/mig.config.state") == "pending" else "pending"})
         return False
     config = spec["devicePlugin"].get("config", {})
-    key = there.get("nvidia.com/device-plugin.config") or config.get("default")
+    key = current.get("nvidia.com/device-plugin.config") or config.get("default")
     resources, labels = shared(_document(api, spec["devicePlugin"], key) if key else {}, spec["mig"]["strategy"], count, devices)
     _resources(api, node, resources)
     _labels(api, node, labels)
@@ -180,14 +180,14 @@ def _settled(api: Api, policy: Facts, name: str, node: Facts) -> bool:
 
 
 def _document(api: Api, section: Facts, key: str | None) -> Facts:
-    """A configuration out of the ConfigMap that a section of the policy names."""
+    """A configuration from the ConfigMap that a section of the policy names."""
     name = section.get("config", {}).get("name")
-    found = api.find(f"/api/v1/namespaces/{HOME}/configmaps/{name}") if name else None
-    return json.loads(found["data"].get(key, "{}")) if found else {}
+    config_map = api.find(f"/api/v1/namespaces/{HOME}/configmaps/{name}") if name else None
+    return json.loads(config_map["data"].get(key, "{}")) if config_map else {}
 
 
 def mig(document: Facts, wanted: str, slices: dict[str, int]) -> tuple[str, dict[str, int]]:
-    """State of the MIG manager, and how many devices of which profile each GPU has then. Pure."""
+    """(state of the MIG manager, {profile: number of devices of each GPU}). Pure."""
     if wanted == "all-disabled":
         return "success", {}
     entries = document.get("mig-configs", {}).get(wanted)
@@ -200,7 +200,7 @@ def mig(document: Facts, wanted: str, slices: dict[str, int]) -> tuple[str, dict
 
 
 def shared(document: Facts, strategy: str, count: int, devices: dict[str, int]) -> tuple[Facts, Facts]:
-    """What a node has allocatable, and the labels that say how it is shared. Pure."""
+    """(allocatable resources of a node, labels that describe how it is shared). Pure."""
     if devices and strategy == "single":
         return {GPU: count * sum(devices.values())}, {f"{GPU}.sharing-strategy": "none", f"{GPU}.replicas": "1"}
     if devices:
@@ -217,7 +217,7 @@ def shared(document: Facts, strategy: str, count: int, devices: dict[str, int]) 
 
 
 def _exporter(api: Api, policy: Facts, name: str, number: int) -> None:
-    """The pod of DCGM's exporter on a node. It goes with the policy, as the pods of the operator's DaemonSets do, which the policy owns."""
+    """Create the pod of DCGM's exporter on a node. The policy owns it, as it owns the operator's DaemonSets."""
     owner = {"apiVersion": policy["apiVersion"], "kind": policy["kind"], "name": policy["metadata"]["name"], "uid": policy["metadata"]["uid"]}
     metadata = {"name": f"nvidia-dcgm-exporter-{name}", "namespace": HOME, "labels": {"app": "nvidia-dcgm-exporter"}, "ownerReferences": [owner]}
     if api.find(f"/api/v1/namespaces/{HOME}/pods/{metadata['name']}"):
@@ -228,7 +228,7 @@ def _exporter(api: Api, policy: Facts, name: str, number: int) -> None:
 
 
 def serve_metrics() -> None:
-    """What DCGM's exporter of each node says."""
+    """Serve the metrics of DCGM's exporter of each node."""
     for number, name in enumerate(NODES):
         server = http.server.ThreadingHTTPServer((BRIDGE, PORTS + number), _exporter_of(name))
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -249,6 +249,6 @@ def _exporter_of(name: str) -> type[http.server.BaseHTTPRequestHandler]:
             self.wfile.write("".join(lines).encode())
 
         def log_message(self, *_given: t.Any) -> None:
-            """Nothing."""
+            """Suppress request logging."""
 
     return Handler

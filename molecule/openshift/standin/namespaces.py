@@ -1,4 +1,4 @@
-"""Projects and the admission of pods: what OpenShift's own API server adds. Both on the loopback, behind the real API server."""
+"""Stand-ins for projects and the admission of pods of OpenShift's API server, on the loopback, behind the real API server."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PLATFORM = ("kube-", "openshift-", "nvidia-", "default")  # the platform's own n
 
 
 def step(api: Api) -> None:
-    """Namespaces get their range of user ids and their pod security a moment after they are made, as on OpenShift."""
-    found = api.items("/api/v1/namespaces")
-    taken = {(item["metadata"].get("annotations") or {}).get(RANGE) for item in found}
+    """Give new namespaces their range of user ids and their pod security, as OpenShift does shortly after their creation."""
+    spaces = api.items("/api/v1/namespaces")
+    taken = {(item["metadata"].get("annotations") or {}).get(RANGE) for item in spaces}
     free = (each for number in range(1000) if (each := f"{FIRST + number * SIZE}/{SIZE}") not in taken)
-    for item in found:
+    for item in spaces:
         metadata = item["metadata"]
         if metadata["name"].startswith(PLATFORM) or RANGE in (metadata.get("annotations") or {}) or metadata.get("deletionTimestamp"):
             continue
@@ -38,12 +38,12 @@ def serve(api: Api, folder: Path) -> None:
     """Answer the API server in threads."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        """One question."""
+        """One request of the API server."""
 
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._answer(*look(api, self.path.split("?")[0], self.headers.get("X-Remote-User", "")))
+            self._answer(*project_api(api, self.path.split("?")[0], self.headers.get("X-Remote-User", "")))
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -70,8 +70,8 @@ def serve(api: Api, folder: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def look(api: Api, path: str, user: str) -> tuple[int, Facts]:
-    """Discovery, and projects as the user may see them."""
+def project_api(api: Api, path: str, user: str) -> tuple[int, Facts]:
+    """Discovery, and the projects that the user may read."""
     version = {"groupVersion": f"{GROUP}/v1", "version": "v1"}
     words = path.strip("/").split("/")
     if words == ["apis", GROUP]:
@@ -81,16 +81,16 @@ def look(api: Api, path: str, user: str) -> tuple[int, Facts]:
         resources = [{"name": name, "singularName": "", "namespaced": False, "kind": kind, "verbs": verbs} for name, kind, verbs in kinds]
         return 200, {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1", "resources": resources}
     if words[:4] == ["apis", GROUP, "v1", "projects"]:
-        seen = [item for item in api.items("/api/v1/namespaces") if sees(api, user, item["metadata"]["name"])]
+        visible = [item for item in api.items("/api/v1/namespaces") if may_see(api, user, item["metadata"]["name"])]
         if len(words) == 4:
-            return 200, {"kind": "ProjectList", "apiVersion": f"{GROUP}/v1", "metadata": {}, "items": [project(item) for item in seen]}
-        mine = next((item for item in seen if item["metadata"]["name"] == words[4]), None)
+            return 200, {"kind": "ProjectList", "apiVersion": f"{GROUP}/v1", "metadata": {}, "items": [project(item) for item in visible]}
+        mine = next((item for item in visible if item["metadata"]["name"] == words[4]), None)
         return (200, project(mine)) if mine else status(403, f'projects.{GROUP} "{words[4]}" is forbidden: User "{user}" cannot get resource "projects"')
     return status(404, "the server could not find the requested resource")
 
 
-def sees(api: Api, user: str, namespace: str) -> bool:
-    """Whether the real API server would show the namespace to the user."""
+def may_see(api: Api, user: str, namespace: str) -> bool:
+    """Whether the user may get the namespace."""
     review = {
         "user": user,
         "groups": ["system:masters"] if user == "llm-d-local-admin" else [],
@@ -111,7 +111,7 @@ def status(code: int, message: str) -> tuple[int, Facts]:
 
 
 def request(api: Api, body: Facts, user: str) -> tuple[int, Facts]:
-    """A ProjectRequest: the namespace, and its requester as its administrator."""
+    """Serve a ProjectRequest: create the namespace, with its requester as its administrator."""
     name = body["metadata"]["name"]
     metadata = {"name": name, "annotations": {"openshift.io/requester": user}}
     try:
@@ -132,14 +132,14 @@ def request(api: Api, body: Facts, user: str) -> tuple[int, Facts]:
 
 
 def admit(api: Api, review: Facts) -> Facts:
-    """An AdmissionReview of a pod, answered."""
-    asked = review["request"]
-    namespace = api.find(f"/api/v1/namespaces/{asked['namespace']}") or {"metadata": {"name": asked["namespace"]}}
-    if asked["namespace"].startswith(PLATFORM):
+    """The response to an AdmissionReview of a pod."""
+    pod_request = review["request"]
+    namespace = api.find(f"/api/v1/namespaces/{pod_request['namespace']}") or {"metadata": {"name": pod_request["namespace"]}}
+    if pod_request["namespace"].startswith(PLATFORM):
         refused, patch = "", []
     else:
-        refused, patch = restricted((namespace["metadata"].get("annotations") or {}).get(RANGE), asked["object"])
-    answer: Facts = {"uid": asked["uid"], "allowed": not refused}
+        refused, patch = restricted((namespace["metadata"].get("annotations") or {}).get(RANGE), pod_request["object"])
+    answer: Facts = {"uid": pod_request["uid"], "allowed": not refused}
     if refused:
         answer["status"] = {"code": 403, "message": refused}
     elif patch:
@@ -148,7 +148,7 @@ def admit(api: Api, review: Facts) -> Facts:
 
 
 def restricted(allowed: str | None, pod: Facts) -> tuple[str, list[Facts]]:
-    """Why a pod is refused, else the changes: user ids of the range, and nothing that the pod should have said itself. Pure."""
+    """(reason to refuse a pod, changes): user ids of the range, and nothing that the pod must specify itself. Pure."""
     if not allowed:
         return "unable to find annotation openshift.io/sa.scc.uid-range", []
     first, size = (int(part) for part in allowed.split("/"))

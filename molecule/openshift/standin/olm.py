@@ -1,4 +1,4 @@
-"""The Operator Lifecycle Manager: from a Subscription over an InstallPlan to a ClusterServiceVersion, one step at a look."""
+"""The Operator Lifecycle Manager: from a Subscription through an InstallPlan to a ClusterServiceVersion, one transition per step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shape import install
 Facts = dict[str, t.Any]
 ROOT = "/apis/operators.coreos.com/v1alpha1"
 VERSION = "operators.coreos.com/v1alpha1"
-# package: (catalogue, default channel, {channel: (operator, group of the definitions that it brings)})
+# package: (catalogue, default channel, {channel: (operator, group of its CRDs)})
 CATALOGUES: dict[str, tuple[str, str, dict[str, tuple[str, str]]]] = {
     "nfd": ("redhat-operators", "stable", {"stable": ("nfd.4.21.0-202601", "nfd.openshift.io")}),
     "gpu-operator-certified": (
@@ -27,7 +27,7 @@ CATALOGUES: dict[str, tuple[str, str, dict[str, tuple[str, str]]]] = {
 
 
 def step(api: Api) -> None:
-    """One look at every Subscription, InstallPlan and ClusterServiceVersion."""
+    """Reconcile each Subscription, InstallPlan and ClusterServiceVersion once."""
     for item in api.items(f"{ROOT}/subscriptions"):
         _subscription(api, {**item, "apiVersion": VERSION, "kind": "Subscription"})
     for item in api.items(f"{ROOT}/installplans"):
@@ -38,8 +38,8 @@ def step(api: Api) -> None:
 
 def installed(api: Api, package: str, namespace: str) -> bool:
     """Whether an operator runs."""
-    found = api.items(f"{ROOT}/namespaces/{namespace}/clusterserviceversions", f"operators.coreos.com/{package}.{namespace}")
-    return any(item.get("status", {}).get("phase") == "Succeeded" and not item["metadata"].get("deletionTimestamp") for item in found)
+    operators = api.items(f"{ROOT}/namespaces/{namespace}/clusterserviceversions", f"operators.coreos.com/{package}.{namespace}")
+    return any(item.get("status", {}).get("phase") == "Succeeded" and not item["metadata"].get("deletionTimestamp") for item in operators)
 
 
 def _subscription(api: Api, item: Facts) -> None:
@@ -48,7 +48,7 @@ def _subscription(api: Api, item: Facts) -> None:
     channel = channels.get(spec.get("channel") or usual)
     groups = api.items(f"/apis/operators.coreos.com/v1/namespaces/{home}/operatorgroups")
     if len(groups) != 1:
-        return  # OLM waits in silence
+        return  # OLM waits without a report
     if not channel or spec["source"] != catalogue:
         words = f"constraints not satisfiable: no operators found in channel {spec.get('channel')} of package {spec['name']} in the catalog {spec['source']}"
         api.status(item, {"lastUpdated": "2026-01-01T00:00:00Z", "conditions": [condition("ResolutionFailed", True, "ConstraintsNotSatisfiable", words)]})
@@ -70,7 +70,7 @@ def _subscription(api: Api, item: Facts) -> None:
 
 
 def _plan(api: Api, item: Facts) -> None:
-    """An InstallPlan that is approved brings definitions and the operator; any other waits."""
+    """Install the CRDs and the operator of an approved InstallPlan; any other waits."""
     home, (operator,) = item["metadata"]["namespace"], item["spec"]["clusterServiceVersionNames"]
     common = {"catalogSources": [], "plan": []}
     if not item["spec"]["approved"]:
@@ -78,7 +78,7 @@ def _plan(api: Api, item: Facts) -> None:
         return
     if item.get("status", {}).get("phase") == "Complete":
         return
-    package, group = next((name, group) for name, (_c, _u, channels) in CATALOGUES.items() for found, group in channels.values() if found == operator)
+    package, group = next((name, group) for name, (_c, _u, channels) in CATALOGUES.items() for csv, group in channels.values() if csv == operator)
     api.status(item, {**common, "phase": "Installing"})
     install(api, others.definitions(group), "olm")
     strategy = {"strategy": "deployment", "spec": {"deployments": []}}
@@ -89,7 +89,7 @@ def _plan(api: Api, item: Facts) -> None:
 
 
 def _operator(api: Api, item: Facts) -> None:
-    """Pending, installing, and then running or failed: a look lies between each."""
+    """Advance a ClusterServiceVersion by one phase: pending, installing, then running or failed."""
     broken = item["metadata"]["name"].endswith("-broken")
     last = ("Failed", "InstallCheckFailed", "install timeout: deployment gpu-operator not ready before timeout: CrashLoopBackOff")
     steps = {

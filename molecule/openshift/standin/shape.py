@@ -15,7 +15,7 @@ from namespaces import PORT
 
 Facts = dict[str, t.Any]
 VERSION = "4.21.3"
-SECONDS = 60.0  # until the API server does what it was given
+SECONDS = 60.0  # until the API server applies a change
 INGRESS_OPERATOR = "system:serviceaccount:openshift-ingress-operator:ingress-operator"
 RBAC = "rbac.authorization.k8s.io"
 SEAL = "openshift-ingress-operator-gatewayapi-crd-admission"
@@ -24,7 +24,7 @@ GROUPS = ("config.openshift.io", "route.openshift.io", "operators.coreos.com", "
 
 
 def shape(api: Api, folder: Path) -> None:
-    """All that is there before the stand-ins run."""
+    """Create all objects that exist before the stand-ins run."""
     for group in GROUPS:
         install(api, others.definitions(group))
     for name in ("openshift-ingress-operator", "openshift-ingress", "openshift-monitoring", "openshift-marketplace", "openshift-apiserver"):
@@ -37,7 +37,7 @@ def shape(api: Api, folder: Path) -> None:
 
 
 def seal(api: Api, folder: Path) -> None:
-    """From here on it is OpenShift: what is forbidden there is refused. Returns when it is."""
+    """Apply OpenShift's prohibitions; returns once they are enforced."""
     for item in _seal() + _admission(folder):
         api.apply(item)
     until(lambda: _refused(api), SECONDS, "the Gateway API is sealed")
@@ -48,14 +48,14 @@ def seal(api: Api, folder: Path) -> None:
 
 
 def denials(api: Api) -> int:
-    """How often the API server has refused to write the Gateway API, by its own count."""
+    """The number of denied writes of the Gateway API, by the API server's count."""
     text = api.cluster.read_text("/metrics")
     lines = [line for line in text.splitlines() if line.startswith("apiserver_validating_admission_policy_check_total{") and f'policy="{SEAL}"' in line]
     return sum(int(float(line.rpartition(" ")[2])) for line in lines if 'enforcement_action="deny"' in line)
 
 
 def install(api: Api, definitions: t.Iterable[Facts], manager: str = "openshift") -> None:
-    """Definitions, and the wait until they are served."""
+    """Apply CRDs and wait until they are established."""
     names = []
     for item in definitions:
         body = {key: value for key, value in item.items() if key != "status"}
@@ -66,8 +66,8 @@ def install(api: Api, definitions: t.Iterable[Facts], manager: str = "openshift"
 
 
 def _established(api: Api, name: str) -> bool:
-    found = api.call("GET", f"{CRDS}/{name}").get("status", {}).get("conditions") or []
-    return any(entry["type"] == "Established" and entry["status"] == "True" for entry in found)
+    conditions = api.call("GET", f"{CRDS}/{name}").get("status", {}).get("conditions") or []
+    return any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions)
 
 
 def _refused(api: Api) -> bool:
@@ -79,17 +79,17 @@ def _refused(api: Api) -> bool:
 
 
 def _served(api: Api) -> bool:
-    found = (api.find("/apis/apiregistration.k8s.io/v1/apiservices/v1.project.openshift.io") or {}).get("status", {}).get("conditions", [])
-    return any(entry["type"] == "Available" and entry["status"] == "True" for entry in found)
+    conditions = (api.find("/apis/apiregistration.k8s.io/v1/apiservices/v1.project.openshift.io") or {}).get("status", {}).get("conditions", [])
+    return any(entry["type"] == "Available" and entry["status"] == "True" for entry in conditions)
 
 
 def _gateway_api() -> list[Facts]:
-    """What the ingress operator of 4.21 brings: five kinds. The module is newer, so their annotation says what 4.21 has."""
+    """The five CRDs of the ingress operator of 4.21. The Go module is newer, so the annotation is set to the version of 4.21."""
     wanted = ("gatewayclasses", "gateways", "grpcroutes", "httproutes", "referencegrants")
-    found = [item for item in others.definitions("gateway.networking.k8s.io") if item["spec"]["names"]["plural"] in wanted]
-    for item in found:
+    definitions = [item for item in others.definitions("gateway.networking.k8s.io") if item["spec"]["names"]["plural"] in wanted]
+    for item in definitions:
         item["metadata"]["annotations"] = {**item["metadata"].get("annotations", {}), "gateway.networking.k8s.io/bundle-version": "v1.3.0"}
-    return found
+    return definitions
 
 
 def _objects() -> list[Facts]:
@@ -121,12 +121,12 @@ def _objects() -> list[Facts]:
         made(
             rights, "ClusterRoleBinding", "self-provisioners", subjects=everybody, roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "self-provisioner"}
         ),
-        made("v1", "ServiceAccount", "developer", "openshift-marketplace"),  # an account without rights of its own: OAuth is not there
+        made("v1", "ServiceAccount", "developer", "openshift-marketplace"),  # an account without permissions, since OAuth is missing
     ]
 
 
 def _reports() -> list[Facts]:
-    """What the cluster's own operators say in the status of their objects."""
+    """The objects with the status that the cluster's operators write."""
     config = "config.openshift.io/v1"
     desired = {"version": VERSION, "image": f"openshift-release-dev/ocp-release:{VERSION}-x86_64"}
     well = [condition("Available", True, "AsExpected"), condition("Progressing", False, "AsExpected"), condition("Degraded", False, "AsExpected")]
@@ -152,7 +152,7 @@ def _authority(folder: Path) -> str:
 
 
 def _project_api(folder: Path) -> list[Facts]:
-    """Projects are served by another server than all else, as on OpenShift."""
+    """Objects that delegate projects to another server, as on OpenShift."""
     service = {"name": "standin", "namespace": "openshift-apiserver"}
     spec = {"group": "project.openshift.io", "version": "v1", "groupPriorityMinimum": 9900, "versionPriority": 15, "caBundle": _authority(folder)}
     return [
@@ -167,7 +167,7 @@ def _project_api(folder: Path) -> list[Facts]:
 
 
 def _seal() -> list[Facts]:
-    """The policy of OpenShift's ingress operator, in the meaning of its own."""
+    """The equivalent of the ingress operator's admission policy."""
     version = "admissionregistration.k8s.io/v1"
     crds = {"apiGroups": ["apiextensions.k8s.io"], "apiVersions": ["v1"], "resources": ["customresourcedefinitions"]}
     group = "(request.operation == 'DELETE' ? oldObject : object).spec.group == 'gateway.networking.k8s.io'"
@@ -190,7 +190,7 @@ def _seal() -> list[Facts]:
 
 
 def _admission(folder: Path) -> list[Facts]:
-    """Pods are admitted by the range of user ids of their namespace."""
+    """The webhook that admits pods by the range of user ids of their namespace."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
     own = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["default", "kube-system", "nvidia-gpu-operator", "openshift-nfd"]}
     webhook = {

@@ -1,4 +1,4 @@
-"""What the live tests share."""
+"""Fixtures of the live tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stack import Stack
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
-    """The running stack, with the objects that these tests name."""
+    """The running stack, with the objects that these tests refer to."""
     made = Stack(tmp_path_factory.mktemp("artifacts"))
     made.prepare()
     return made

@@ -1,4 +1,4 @@
-"""The running stack, and what a cluster's people have made beside it: classes, Secrets, ConfigMaps."""
+"""The running stack, and objects of the cluster's administrators: classes, Secrets, ConfigMaps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ GATEWAY: Facts = {"provider": "envoy_gateway", "service_type": "ClusterIP"}
 
 
 class Stack:
-    """One gateway and the service `sim`. artifacts: of its runs."""
+    """One gateway and the model service `sim`. artifacts: folder of its runs."""
 
     def __init__(self, artifacts: Path) -> None:
         config.load_kube_config(os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig"))
         self.artifacts, self.core, self.custom = artifacts, client.CoreV1Api(), client.CustomObjectsApi()
 
     def prepare(self) -> None:
-        """Make what the file names."""
+        """Create the objects that the file refers to."""
         classes, scheduling = client.NodeV1Api(), client.SchedulingV1Api()
         self.once(lambda: classes.create_runtime_class({"metadata": {"name": "second"}, "handler": "second"}))
         for name, value in (("inference", 1000), ("batch", -10)):
@@ -45,7 +45,7 @@ class Stack:
 
     @staticmethod
     def once(create: t.Callable[[], t.Any]) -> None:
-        """Create an object that is perhaps there."""
+        """Create an object unless it exists."""
         try:
             create()
         except ApiException as error:
@@ -53,13 +53,13 @@ class Stack:
                 raise
 
     def site(self, *services: Facts, **given: t.Any) -> tuple[Facts, str]:
-        """(verdict, output) of a run that ends well."""
+        """Run site.yml, which must succeed: (verdict, output)."""
         verdict, out = plays.site(INVENTORY, self.artifacts, llm_d_model_services=[*services], **given)
         assert verdict["ok"], [claim for claim in verdict["claims"] if not claim["ok"]]
         return verdict, out
 
     def play(self, playbook: str, **given: t.Any) -> tuple[int, str]:
-        """(exit status, output, its lines folded) of a run."""
+        """Run a playbook: (exit status, output on one line)."""
         done = plays.run("-i", INVENTORY, playbook, "-e", json.dumps({"llm_d_artifacts_dir": str(self.artifacts), **given}))
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
@@ -72,5 +72,5 @@ class Stack:
 
     def versions(self) -> dict[str, str]:
         """The resourceVersion of each Deployment and ConfigMap of the namespace."""
-        found = [*client.AppsV1Api().list_namespaced_deployment(NAMESPACE).items, *self.core.list_namespaced_config_map(NAMESPACE).items]
-        return {f"{type(each).__name__} {each.metadata.name}": each.metadata.resource_version for each in found}
+        objects = [*client.AppsV1Api().list_namespaced_deployment(NAMESPACE).items, *self.core.list_namespaced_config_map(NAMESPACE).items]
+        return {f"{type(each).__name__} {each.metadata.name}": each.metadata.resource_version for each in objects}

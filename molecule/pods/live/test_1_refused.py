@@ -1,4 +1,4 @@
-"""A wrong field in each block, and objects that are not there: refused with the place, before anything is touched."""
+"""A wrong field in each block, or a missing object, is refused with its place, before any change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typing as t
 
 from stack import GATEWAY, SIM, Stack
 
-WRONG: dict[str, t.Any] = {
+MISTAKEN: dict[str, t.Any] = {
     "llm_d_model_services": [
         {
             **SIM,
@@ -45,7 +45,7 @@ PLACES = [
 
 def test_a_wrong_field_in_each_block_is_told_with_its_place(stack: Stack) -> None:
     before = stack.versions()
-    status, out = stack.play("site.yml", **WRONG)
+    status, out = stack.play("site.yml", **MISTAKEN)
     assert status != 0 and f"{len(PLACES)} mistakes in your llm_d_* variables. Nothing has been touched." in out, out[-6000:]
     assert [place for place in PLACES if f"{place}: " not in out] == []
     assert stack.versions() == before
@@ -61,6 +61,6 @@ def test_what_is_not_there_is_named_before_anything_is_touched(stack: Stack) -> 
     }
     status, out = stack.play("site.yml", llm_d_model_services=[named])
     kinds = {"runtimeClassName": "RuntimeClass", "priorityClassName": "PriorityClass", "volumes[0].configMap.name": "ConfigMap"}
-    assert status != 0 and [where for where, kind in kinds.items() if f"{S0}.pod.{where} names a {kind} that is not there." not in out] == [], out[-6000:]
-    assert f"{S0}.engine.env.A names a Secret without the key that is read." in out and f"{S0}.engine.env.B names a Secret that is not there." in out
-    assert f"{S0}.scheduler.env.C names a ConfigMap that is not there." in out and stack.versions() == before
+    assert status != 0 and [where for where, kind in kinds.items() if f"{S0}.pod.{where} names a {kind} that does not exist." not in out] == [], out[-6000:]
+    assert f"{S0}.engine.env.A names a Secret without the key that is read." in out and f"{S0}.engine.env.B names a Secret that does not exist." in out
+    assert f"{S0}.scheduler.env.C names a ConfigMap that does not exist." in out and stack.versions() == before

@@ -1,4 +1,4 @@
-"""Pods bear what is added to them, and lose it again; batch jobs give way to servers of a higher priority."""
+"""Additions to pods are applied and removed again; servers of a higher priority preempt batch jobs."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def proxies(stack: Stack) -> list[t.Any]:
 
 
 def environment(pod: t.Any) -> set[str]:
-    """What the processes of a pod have in their environment: this host runs them."""
-    found: set[str] = set()
+    """The environment variables of a pod's processes, which run on this host."""
+    variables: set[str] = set()
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if pod.metadata.uid in (path / "cgroup").read_text(encoding="utf-8").replace("_", "-"):
-                found |= {*(path / "environ").read_bytes().decode(errors="replace").split("\0")}
-    return found
+                variables |= {*(path / "environ").read_bytes().decode(errors="replace").split("\0")}
+    return variables
 
 
 def test_pods_bear_what_is_added(stack: Stack) -> None:
@@ -54,8 +54,8 @@ def test_pods_bear_what_is_added(stack: Stack) -> None:
         assert pod.metadata.annotations["k8s.v1.cni.cncf.io/networks"] == "roce-a" and pod.metadata.labels["example.com/cost-center"] == "4711"
         (server,) = pod.spec.containers
         assert [mount.name for mount in server.volume_mounts if mount.mount_path == "/templates"] == ["templates"]
-        seen = environment(pod)
-        assert "ACCESS=planted-access" in seen and "NO_PROXY=127.0.0.1" in seen
+        variables = environment(pod)
+        assert "ACCESS=planted-access" in variables and "NO_PROXY=127.0.0.1" in variables
     (picker,) = stack.pods("app.kubernetes.io/instance=sim-epp")
     assert (picker.spec.runtime_class_name, picker.spec.priority) == ("second", 1000)
     until(lambda: len(proxies(stack)) == 1 and proxies(stack)[0].spec.priority == 1000, 180, "the proxy has its priority")
@@ -69,9 +69,9 @@ def test_the_same_again_changes_nothing(stack: Stack) -> None:
 
 
 def test_a_batch_job_gives_way_to_servers(stack: Stack) -> None:
-    """It has all the memory that is free; another server only fits where it had its own."""
+    """The job requests all free memory, so that another server fits only in its place."""
     (node,) = stack.core.list_node().items
-    until(lambda: not [pod for pod in everything(stack) if pod.metadata.deletion_timestamp], 180, "the pods of before are gone")
+    until(lambda: not [pod for pod in everything(stack) if pod.metadata.deletion_timestamp], 180, "the former pods are gone")
     pods = [pod for pod in everything(stack) if pod.status.phase == "Running"]
     taken = sum(mebibytes((each.resources.requests or {}).get("memory", "0")) for pod in pods for each in pod.spec.containers)
     free = mebibytes(node.status.allocatable["memory"]) - taken
@@ -79,13 +79,13 @@ def test_a_batch_job_gives_way_to_servers(stack: Stack) -> None:
     spec = {"priorityClassName": "batch", "terminationGracePeriodSeconds": 0, "containers": [container]}
     stack.core.create_namespaced_pod("default", {"metadata": {"name": "batch"}, "spec": spec})
     try:
-        until(lambda: stack.core.read_namespaced_pod("batch", "default").status.phase == "Running", 60, "the batch job has its room")
+        until(lambda: stack.core.read_namespaced_pod("batch", "default").status.phase == "Running", 60, "the batch job runs")
         stack.site({**ADDED, "replicas": 3}, llm_d_gateway=PROXY)
         assert len(stack.servers()) == 3
         gone = [pod for pod in stack.core.list_namespaced_pod("default").items if pod.metadata.name == "batch" and not pod.metadata.deletion_timestamp]
         assert not gone
     finally:
-        with contextlib.suppress(ApiException):  # it is gone already
+        with contextlib.suppress(ApiException):  # already preempted
             stack.core.delete_namespaced_pod("batch", "default")
 
 

@@ -1,4 +1,4 @@
-"""A key that the gateway asks for, since simulators ask for none: everything of ours sends it, all claims hold behind it, and nothing shows it."""
+"""The gateway requires an API key, since simulators require none: each play sends it, all claims pass with it, and no output contains it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KEYED = {**SIM, "model": {**SIM["model"], "api_key": {"secret": "clients", "key"
 
 
 def status(stack: Stack, key: str | None) -> int:
-    """Of a request through the gateway."""
-    found = stack.custom.get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
-    request = urllib.request.Request(f"http://{found['status']['addresses'][0]['value']}/v1/models")
+    """The status of a request through the gateway."""
+    gateway = stack.custom.get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
+    request = urllib.request.Request(f"http://{gateway['status']['addresses'][0]['value']}/v1/models")
     if key:
         request.add_header("Authorization", f"Bearer {key}")
     try:
@@ -30,9 +30,9 @@ def status(stack: Stack, key: str | None) -> int:
         return error.code
 
 
-@pytest.fixture(name="asked", scope="module", autouse=True)
-def ask_for_a_key(stack: Stack) -> c.Iterator[None]:
-    """The route asks for the key of the Secret."""
+@pytest.fixture(name="key_required", scope="module", autouse=True)
+def require_a_key(stack: Stack) -> c.Iterator[None]:
+    """Make the route require the key of the Secret."""
     stack.site(SIM, llm_d_gateway=GATEWAY)
     secret = {"metadata": {"name": "clients"}, "data": {"ours": base64.b64encode(KEY.encode()).decode()}}
     stack.once(lambda: stack.core.create_namespaced_secret(NAMESPACE, secret))
@@ -41,11 +41,11 @@ def ask_for_a_key(stack: Stack) -> c.Iterator[None]:
     spec = {"targetRefs": [target], "apiKeyAuth": keys}
     body = {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy", "metadata": {"name": "keys"}, "spec": spec}
     stack.once(lambda: stack.custom.create_namespaced_custom_object(*POLICY, body))
-    until(lambda: status(stack, None) == 401 and status(stack, KEY) == 200, 60, "the gateway asks for the key")
+    until(lambda: status(stack, None) == 401 and status(stack, KEY) == 200, 60, "the gateway requires the key")
     yield
     with contextlib.suppress(ApiException):
         stack.custom.delete_namespaced_custom_object(*POLICY, "keys")
-    until(lambda: status(stack, None) == 200, 60, "the gateway asks for no key")
+    until(lambda: status(stack, None) == 200, 60, "the gateway requires no key")
     stack.core.delete_namespaced_secret("clients", NAMESPACE)
 
 
@@ -61,7 +61,7 @@ def test_all_claims_hold_behind_it(stack: Stack) -> None:
 
 def test_a_benchmark_sends_it(stack: Stack) -> None:
     load = {"concurrency": [2], "seconds": 2, "warmup_seconds": 0, "workload": {"input_len": 32, "output_len": 4}}
-    given = {**load, "max_lag": 5, "max_lag_share": 0}  # how late this host is says nothing about the key
+    given = {**load, "max_lag": 5, "max_lag_share": 0}  # the lag of this host is irrelevant for the key
     code, out = stack.play("playbooks/benchmark.yml", llm_d_model_services=[KEYED], llm_d_benchmark=given)
     assert code == 0 and KEY not in out, out[-4000:]
 

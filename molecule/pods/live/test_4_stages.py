@@ -1,4 +1,4 @@
-"""Four prefill servers of another size than their decode server."""
+"""Four prefill servers of a size different from their decode server's."""
 
 from __future__ import annotations
 

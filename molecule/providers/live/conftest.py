@@ -1,4 +1,4 @@
-"""The collection where Ansible would find it: importing plays puts it there, before a test imports from it."""
+"""Puts the collection where Ansible finds it, by the import of plays, before a test imports from it."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import plays
 
 
 def pytest_report_header() -> str:
-    """Which checkout is tested."""
+    """The checkout under test."""
     return f"collection: {plays.ROOT}"

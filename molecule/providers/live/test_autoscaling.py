@@ -1,6 +1,6 @@
-"""Who scales the servers of a running stack: the number is given up without a change of it, and is left alone from then on. Needs `make site` first.
+"""Autoscaling of a running stack's servers: the collection gives up the number without a change, and does not set it afterwards. Needs `make site` first.
 
-The local cluster has no metrics server, so that a HorizontalPodAutoscaler has nothing to act by: it is claimed not to.
+The local cluster has no metrics server, so a HorizontalPodAutoscaler has no metrics and its claim fails.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import yaml
 from kubernetes import client, config
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
-HOME, NAME, OURS = "llm-d", "sim-decode", "llm_d.inference"
+HOME, NAME, MANAGER = "llm-d", "sim-decode", "llm_d.inference"
 FILE = plays.ROOT / "inventories/local/group_vars/all/llm_d.yml"
 HPA = {"provider": "hpa", "min": 2, "max": 5, "metrics": {"cpu": 70}}
 
@@ -30,7 +30,7 @@ def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def site(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> tuple[subprocess.CompletedProcess[str], dict[str, t.Any]]:
-    """site.yml with the servers of the file scaled so, None: of the number in the file, and the claims of its verdict by id."""
+    """Run site.yml with this autoscaling of the file's servers (None: the fixed number of the file): (play, {id: claim} of its verdict)."""
     given: dict[str, t.Any] = {"llm_d_artifacts_dir": str(artifacts)}
     if scaling:
         services = copy.deepcopy(yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"])
@@ -39,23 +39,23 @@ def site(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> tu
         given["llm_d_model_services"] = services
     done = plays.run("-i", "inventories/local", "site.yml", "-e", json.dumps(given), *options)
     path = artifacts / "verdict.json"
-    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": []}
-    return done, {entry["id"]: entry for entry in found["claims"]}
+    verdict = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": []}
+    return done, {entry["id"]: entry for entry in verdict["claims"]}
 
 
 def well(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> str:
-    """The output of a site.yml that ends well."""
+    """Run site.yml, which must succeed; returns its output."""
     done, _claims = site(artifacts, scaling, *options)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
     return done.stdout
 
 
 def servers() -> tuple[int, set[str], set[str]]:
-    """(number that is asked for, names of the pods, managers that own the number)."""
-    found = client.AppsV1Api().read_namespaced_deployment(NAME, HOME)
+    """(desired number, names of the pods, field managers of the number)."""
+    deployment = client.AppsV1Api().read_namespaced_deployment(NAME, HOME)
     pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector="llm-d.ai/model-service=sim,llm-d.ai/role=decode").items
-    owners = {entry.manager for entry in found.metadata.managed_fields if "f:replicas" in (entry.fields_v1 or {}).get("f:spec", {})}
-    return found.spec.replicas, {pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}, owners
+    owners = {entry.manager for entry in deployment.metadata.managed_fields if "f:replicas" in (entry.fields_v1 or {}).get("f:spec", {})}
+    return deployment.spec.replicas, {pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}, owners
 
 
 def autoscalers() -> list[str]:
@@ -64,12 +64,12 @@ def autoscalers() -> list[str]:
 
 def test_the_number_is_given_up_without_a_change_of_it(artifacts: Path) -> None:
     before = servers()
-    assert before[0] == 4 and before[2] == {OURS}
+    assert before[0] == 4 and before[2] == {MANAGER}
     out = well(artifacts, {"provider": "external"}, "--check", "--diff")
     assert "changed=0 " in out and servers() == before, out
     well(artifacts, {"provider": "external"})
     count, pods, owners = servers()
-    assert (count, pods) == before[:2] and OURS not in owners and owners
+    assert (count, pods) == before[:2] and MANAGER not in owners and owners
 
 
 def test_who_scales_by_the_scale_subresource_is_left_alone(artifacts: Path) -> None:
@@ -83,23 +83,23 @@ def test_who_scales_by_the_scale_subresource_is_left_alone(artifacts: Path) -> N
 def test_an_autoscaler_without_metrics_is_claimed_not_to_scale(artifacts: Path) -> None:
     done, claims = site(artifacts, HPA)
     assert done.returncode != 0 and "autoscaling/metrics" in done.stdout, done.stdout[-6000:]
-    wrong = [name for name, entry in claims.items() if not entry["ok"]]
-    assert wrong == ["sim/scaling"], claims
-    told = claims["sim/scaling"]
-    assert f"{NAME} does not scale {NAME}: ScalingActive" in told["evidence"] and "metrics.k8s.io" in told["remedy"], told
-    assert autoscalers() == [NAME] and servers()[0] == 3, "more than its least number, which it cannot judge"
+    failed = [name for name, entry in claims.items() if not entry["ok"]]
+    assert failed == ["sim/scaling"], claims
+    claim = claims["sim/scaling"]
+    assert f"{NAME} does not scale {NAME}: ScalingActive" in claim["evidence"] and "metrics.k8s.io" in claim["remedy"], claim
+    assert autoscalers() == [NAME] and servers()[0] == 3, "the number exceeds its minimum, and it has no metrics"
 
 
 def test_an_autoscaler_raises_to_its_least_number_and_no_run_takes_that_back(artifacts: Path) -> None:
     client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 1}})
     _done, claims = site(artifacts, HPA)
     count, _pods, owners = servers()
-    assert count == 2 and OURS not in owners and claims["sim/servers"]["ok"], (count, owners, claims)
+    assert count == 2 and MANAGER not in owners and claims["sim/servers"]["ok"], (count, owners, claims)
     _done, claims = site(artifacts, HPA)
     assert servers()[0] == 2 and claims["objects/ready"]["ok"]
 
 
 def test_a_fixed_number_takes_the_autoscaler_away_and_holds(artifacts: Path) -> None:
     well(artifacts, None)
-    assert autoscalers() == [] and servers()[0] == 4 and OURS in servers()[2]
+    assert autoscalers() == [] and servers()[0] == 4 and MANAGER in servers()[2]
     assert "changed=0 " in well(artifacts, None)

@@ -1,6 +1,6 @@
 """docs/awx.md on a real cluster, from an empty AWX to the first verdict, a change after approval and a survey. Needs `make site` first.
 
-What the file of the guide does not say is what this host forces: charts, CRDs and images that can be had here, and a short benchmark.
+The file of the guide is extended by what this host requires: local charts, CRDs and images, and a short benchmark.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import plays
 import pytest
-from awx_guide import ELSEWHERE, THEIRS, Guide, awx_collection
+from awx_guide import ELSEWHERE, INVENTORY_URL, Guide, awx_collection
 from controller_api.client import call
 
 from tools.manifests import user_file
@@ -25,7 +25,7 @@ WELL = re.compile(r"^verdict   OK: (\d+) of \1 claims hold$", re.MULTILINE)
 
 @pytest.fixture(name="guide")
 def _guide(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
-    """On a cluster without a deployment, which it has again afterwards."""
+    """The guide on a cluster without a deployment; the teardown restores the deployment."""
     awx = awx_collection(tmp_path_factory.mktemp("awx"))
     plays.well("inventories/local", "playbooks/teardown.yml", tmp_path / "out", llm_d_confirm=True)
     with Guide(tmp_path, awx, KUBECONFIG, path=str(Path(KUBECTL).parent)) as guide:
@@ -36,7 +36,7 @@ def _guide(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterat
 
 def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> None:
     guide.run("git clone")
-    guide.shell("! grep -r llm_d_kubeconfig inventories")  # a path of this host, which no job has
+    guide.shell("! grep -r llm_d_kubeconfig inventories")  # a path of this host, which does not exist in jobs
     local = user_file("local")
     guide.file({**{name: local[name] for name in HERE}, "llm_d_benchmark": {"rates": [2], "seconds": 5}})
     guide.run("export CONTROLLER_HOST")
@@ -57,8 +57,8 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
     (kind,) = guide.api.api.store.where("credential_types", namespace="kubernetes_bearer_token")
     body = {"name": "the account", "organization": 1, "credential_type": kind.id, "inputs": made}
-    assert call(guide.api, "POST", "/api/v2/credentials/", body)[0] == 201  # what a person does in AWX
-    guide.shell(f"ansible-playbook llm_d.inference.configure_awx -e configure_awx_inventory_url={THEIRS} -e 'configure_awx_credentials=\"the account\"'")
+    assert call(guide.api, "POST", "/api/v2/credentials/", body)[0] == 201  # a manual step in AWX
+    guide.shell(f"ansible-playbook llm_d.inference.configure_awx -e configure_awx_inventory_url={INVENTORY_URL} -e 'configure_awx_credentials=\"the account\"'")
     guide.shell('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file", "wait": true}\'')
     assert WELL.search(guide.ended()) and guide.rows("jobs")[-1].hidden["credentials"] != guide.rows("jobs")[0].hidden["credentials"]
     assert [each for each in guide.left if not each.startswith(tuple(ELSEWHERE))] == []

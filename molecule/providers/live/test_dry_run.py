@@ -1,8 +1,8 @@
-"""A real API server with the real definitions takes every provider's objects: server-side dry run, with defaulting, pruning and CEL rules.
+"""A real API server with the real CRDs accepts the objects of each provider: server-side dry run, with defaulting, pruning and CEL rules.
 
-Needs the local cluster up (`make site`) and Go for the definitions' modules. Run by hand or by verify.yml:
+Needs the running local cluster (`make site`) and Go for the modules of the CRDs. Run by hand or by verify.yml:
   pytest molecule/providers/live
-What is put on the cluster for it, and taken away again: see tests/contract/dry_run.py.
+tests/contract/dry_run.py describes the objects that it creates and deletes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kube
 
 @pytest.fixture(scope="module")
 def api() -> t.Iterator[Api]:
-    """The API server with what the objects of all cases need."""
-    found = at(KUBECONFIG)
-    with prepared(found, [item for name in [*CASES, *STANDALONE] for item in case(name)[1]]):
-        yield found
+    """The API server, with the CRDs and namespaces of all cases."""
+    server = at(KUBECONFIG)
+    with prepared(server, [item for name in [*CASES, *STANDALONE] for item in case(name)[1]]):
+        yield server
 
 
 @pytest.mark.parametrize("name", [*CASES, *STANDALONE])
@@ -32,7 +32,7 @@ def test_the_api_server_takes_every_object(api: Api, name: str) -> None:
 
 
 def test_the_api_server_refuses_what_is_wrong(api: Api) -> None:
-    _plan, found = case("istio")
-    rule = next(item for item in found if item["kind"] == "DestinationRule")
-    status, said = dry_run(api, {**rule, "spec": {**rule["spec"], "trafficPolicy": {"tls": {"mode": "PLAIN"}}}})
-    assert status >= 400 and "mode" in said
+    _plan, objects = case("istio")
+    rule = next(item for item in objects if item["kind"] == "DestinationRule")
+    status, message = dry_run(api, {**rule, "spec": {**rule["spec"], "trafficPolicy": {"tls": {"mode": "PLAIN"}}}})
+    assert status >= 400 and "mode" in message

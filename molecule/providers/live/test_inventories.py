@@ -1,7 +1,7 @@
-"""Every inventory that is shipped: a real API server with the real definitions takes each object that the roles make of it, and none with a mistake in it.
+"""A real API server with the real CRDs accepts each object that the roles render from each shipped inventory, and refuses objects with a mistake.
 
-By server-side dry run, strictly, so that an unknown field is an error. `local` is what runs here. Needs the local cluster up (`make site`) and Go for the
-definitions' modules. What is put on the cluster for it, and taken away again: see tests/contract/dry_run.py.
+By server-side dry run with strict field validation. `local` is the running inventory. Needs the running local cluster (`make site`) and Go for the modules
+of the CRDs. tests/contract/dry_run.py describes the objects that it creates and deletes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def names(api: Api, path: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def api() -> t.Iterator[Api]:
-    """The API server with what the objects of all inventories need; afterwards it has what it had."""
-    found = at(KUBECONFIG)
-    before = [names(found, path) for path in (CRDS, NAMESPACES)]
-    with prepared(found, [item for name in NAMES for item in case(name)[1]]):
-        yield found
-    assert [names(found, path) for path in (CRDS, NAMESPACES)] == before
+    """The API server, with the CRDs and namespaces of all inventories; the teardown must remove them."""
+    server = at(KUBECONFIG)
+    before = [names(server, path) for path in (CRDS, NAMESPACES)]
+    with prepared(server, [item for name in NAMES for item in case(name)[1]]):
+        yield server
+    assert [names(server, path) for path in (CRDS, NAMESPACES)] == before
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,8 +40,8 @@ def test_the_api_server_takes_every_object(api: Api, name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "spoil", "word"), MISTAKES)
 def test_the_api_server_refuses_a_mistake(api: Api, kind: str, spoil: t.Callable[[Facts], None], word: str) -> None:
-    status, said = dry_run(api, spoiled(case("kubernetes")[1], kind, spoil))
-    assert status >= 400 and word in said, (status, said)
+    status, message = dry_run(api, spoiled(case("kubernetes")[1], kind, spoil))
+    assert status >= 400 and word in message, (status, message)
 
 
 def test_nothing_of_it_is_kept(api: Api) -> None:

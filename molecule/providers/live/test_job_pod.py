@@ -1,8 +1,8 @@
-"""A job as AWX's container group runs it: ansible-runner in a pod of this cluster, in an image of the execution environment, as an account with rights to
-one namespace. Needs `make site` first.
+"""A job as AWX's container group runs it: ansible-runner in a pod of this cluster, in an image of the execution environment, as an account with permissions
+in one namespace. Needs `make site` first.
 
-The pod's user is one that nobody knows, its file system is read-only, and its credentials are those that the kubelet mounts. What goes in and out of it is
-what AWX gives and takes: `ansible-runner transmit`, `worker` and `process`.
+The pod's user has no entry in /etc/passwd, its file system is read-only, and its credentials are those that the kubelet mounts. Input and output are those
+of AWX: `ansible-runner transmit`, `worker` and `process`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kube
 KUBECTL = os.environ.get("LLM_D_KUBECTL", "/var/lib/llm-d-local/bin/kubectl")
 HOME, JOBS, ACCOUNT = "llm-d-job", "awx-jobs", "awx-deployer"
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
-# Of the local inventory what a user without this host has, too.
+# The variables of the local inventory that do not depend on this host.
 LOCAL = yaml.safe_load((plays.ROOT / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
 FILE = {
     **{name: LOCAL[name] for name in ("llm_d_release", "llm_d_gateway", "llm_d_model_services", "llm_d_preflight", "llm_d_images")},
@@ -40,7 +40,7 @@ SECONDS = 400
 
 
 class Job(t.NamedTuple):
-    """What AWX has of a job that ended. given: to the next job of a workflow."""
+    """AWX's record of a finished job. given: artifacts for the next job of a workflow."""
 
     status: str
     output: str
@@ -49,17 +49,17 @@ class Job(t.NamedTuple):
 
 
 def kubectl(*arguments: str, **options: t.Any) -> subprocess.CompletedProcess[bytes]:
-    """kubectl, as the administrator."""
+    """Run kubectl as the administrator."""
     return subprocess.run([KUBECTL, "--kubeconfig", KUBECONFIG, *arguments], check=False, capture_output=True, **options)
 
 
 def play(name: str, folder: Path, **variables: t.Any) -> str:
-    """What a playbook says that an administrator runs on this host."""
+    """Run a playbook as an administrator on this host; returns its output."""
     return plays.well("inventories/local", name, folder / "artifacts", **{**FILE, **variables})
 
 
 def pod(name: str, image: str, mounted: bool) -> dict[str, t.Any]:
-    """The pod of a job, as in the specification of a container group, with what OpenShift's restricted-v2 makes of it. mounted: the token of its account."""
+    """The pod of a job, as a container group specifies it, with the changes of OpenShift's restricted-v2. mounted: whether its account's token is."""
     closed = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
     worker = {
         "name": "worker",
@@ -84,34 +84,34 @@ class Controller:
     def __init__(self, folder: Path, image: str) -> None:
         self.folder, self.image = folder, image
 
-    def run(self, number: int, playbook: str, mounted: bool = True, **more: t.Any) -> Job:
-        """A job, from its project to what is left of it when its pod is gone. more: for its file."""
-        here, sent = self._sent(number, playbook, more)
+    def run(self, number: int, playbook: str, mounted: bool = True, **variables: t.Any) -> Job:
+        """Run a job from its project to the artifacts after its pod's end. variables: additions to its file."""
+        here, sent = self._sent(number, playbook, variables)
         done = self._runner("process", here, input=self._worker(pod(here.name, self.image, mounted), sent))
         kept = here / "artifacts"
         events = [json.loads(path.read_text(encoding="utf-8")) for path in (kept / "job_events").glob("*.json")]
         statistics = [each["event_data"] for each in events if each["event"] == "playbook_on_stats"]
-        # A pseudo-terminal ends lines like this.
+        # A pseudo-terminal ends lines with CR LF.
         output = (kept / "stdout").read_text(encoding="utf-8").replace("\r\n", "\n") + done.stderr.decode()
         assert statistics, output
         (last,) = statistics
         return Job((kept / "status").read_text(encoding="utf-8"), output, sum(last["changed"].values()), last.get("artifact_data") or {})
 
     def cancel(self, number: int, playbook: str, when: t.Callable[[], object]) -> None:
-        """A job that AWX cancels once this is true: its pod is deleted."""
+        """Start a job and cancel it, as AWX does, by deleting its pod once `when` is true."""
         here, sent = self._sent(number, playbook, {})
         with ThreadPoolExecutor() as beside:
             job = beside.submit(self._worker, pod(here.name, self.image, True), sent)
-            until(when, SECONDS, "the job comes that far")
+            until(when, SECONDS, "the job reaches the point of its cancellation")
             assert not job.done()
             client.CoreV1Api().delete_namespaced_pod(here.name, JOBS, grace_period_seconds=0)
 
-    def _sent(self, number: int, playbook: str, more: dict[str, t.Any]) -> tuple[Path, bytes]:
-        """(the folder of a job, what its worker reads). The project is a checkout, as AWX has it, or only names a playbook of the collection in the image."""
+    def _sent(self, number: int, playbook: str, variables: dict[str, t.Any]) -> tuple[Path, bytes]:
+        """(folder of a job, input of its worker). The project is a checkout, as in AWX, or only imports a playbook of the image's collection."""
         here = self.folder / f"automation-job-{number}"
         for part in ("env", "inventory"):
             (here / part).mkdir(parents=True)
-        given = {**FILE, "llm_d_scope": "namespace", "llm_d_artifacts": {"config_map": True}, **more}
+        given = {**FILE, "llm_d_scope": "namespace", "llm_d_artifacts": {"config_map": True}, **variables}
         (here / "inventory/hosts").write_text("cluster ansible_connection=local\n", encoding="utf-8")
         (here / "env/extravars").write_text(json.dumps(given), encoding="utf-8")
         if playbook.endswith(".yml"):
@@ -126,7 +126,7 @@ class Controller:
         return subprocess.run([environment.BIN / "ansible-runner", command, folder, *arguments], capture_output=True, check=False, **options)
 
     def _worker(self, wanted: dict[str, t.Any], sent: bytes) -> bytes:
-        """What the worker writes in the pod that reads what was sent to it."""
+        """Run the worker in a pod with this input; returns its output."""
         api, name = client.CoreV1Api(), wanted["metadata"]["name"]
         api.create_namespaced_pod(JOBS, wanted)
         try:
@@ -134,24 +134,24 @@ class Controller:
             assert done.returncode == 0, kubectl("describe", "pod", name, "-n", JOBS).stdout.decode()
             return kubectl("attach", "-i", name, "-n", JOBS, "--quiet", input=sent, timeout=SECONDS).stdout
         finally:
-            with contextlib.suppress(client.ApiException):  # of a job that was cancelled
+            with contextlib.suppress(client.ApiException):  # of a cancelled job
                 api.delete_namespaced_pod(name, JOBS, grace_period_seconds=0)
 
 
 @pytest.fixture(name="controller", scope="module")
 def _controller(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Controller]:
-    """What an administrator does once: a namespace for the jobs and one for the stack, and the account whose rights list_rights.yml has written."""
+    """The administrator's preparation: namespaces for the jobs and the stack, and the account with the permissions that list_rights.yml writes."""
     config.load_kube_config(KUBECONFIG)
     api, folder = client.CoreV1Api(), tmp_path_factory.mktemp("controller")
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # its Python is there in the image, too, where /tmp is a volume
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # the image uses the same path of Python, and its /tmp is a volume
         image = environment.push(Path(made))
     try:
         api.create_namespace({"metadata": {"name": JOBS, "labels": RESTRICTED}})
         play("playbooks/prerequisites.yml", folder)
         named = {"list_rights_account": ACCOUNT, "list_rights_account_namespace": JOBS}
-        said = play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", llm_d_artifacts={"config_map": True}, **named)
-        path = re.search(r"kubectl apply -f ([^\s\"]+)", said)
-        assert path and kubectl("apply", "-f", path.group(1)).returncode == 0, said
+        output = play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", llm_d_artifacts={"config_map": True}, **named)
+        path = re.search(r"kubectl apply -f ([^\s\"]+)", output)
+        assert path and kubectl("apply", "-f", path.group(1)).returncode == 0, output
         yield Controller(folder, image)
     finally:
         for name in (JOBS, HOME):
@@ -169,7 +169,7 @@ def test_the_context_of_a_kubeconfig_that_the_pod_has_not_is_named(controller: C
 
 
 def test_a_job_that_is_cancelled_takes_its_lease_along(controller: Controller) -> None:
-    """Its pod ends with all that would give the Lease back: test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict has to wait for it."""
+    """Its pod ends without a release of the Lease: test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict has to wait for its expiry."""
     leases = client.CoordinationV1Api()
     controller.cancel(2, "site", lambda: leases.list_namespaced_lease(HOME).items)
     assert leases.list_namespaced_lease(HOME).items

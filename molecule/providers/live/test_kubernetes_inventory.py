@@ -1,7 +1,7 @@
-"""inventories/kubernetes with a simulator laid over it, on the local cluster as on any other: images are pulled by upstream's names. Needs `make site` first.
+"""inventories/kubernetes with a simulator, on the local cluster as on any other: images are pulled by upstream's names. Needs `make site` first.
 
-Laid over is what this host forces: Envoy Gateway and the release line that can be compiled here, charts and CRDs from a folder, since the host has no
-internet, and an endpoint picker of a size that 2 cores have.
+The overrides are those that this host requires: Envoy Gateway and the release line that can be compiled here, charts and CRDs from a folder, since the host
+has no internet, and an endpoint picker that fits 2 cores.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HERE = ("llm_d_kubeconfig", "llm_d_helm", "llm_d_charts", "llm_d_crd_sources", "
 
 
 def laid_over() -> dict[str, t.Any]:
-    """The variables that win over those of the inventory."""
+    """The variables that override those of the inventory."""
     local, (service,) = user_file("local"), user_file("kubernetes")["llm_d_model_services"]
     simulated = {
         "name": service["name"],

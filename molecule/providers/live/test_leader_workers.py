@@ -1,4 +1,4 @@
-"""Servers of two nodes on a real cluster: our role installs LeaderWorkerSet from its chart, groups come up and their leaders answer, and all of it goes again.
+"""Servers of two nodes on a real cluster: a role installs LeaderWorkerSet from its chart, groups start, their leaders answer, and all of it is removed.
 
 The running stack changes from servers of one node to groups of two, and back. Needs `make site` first; the local cluster builds the controller for it.
 """
@@ -25,22 +25,22 @@ LEADERS = {f"{NAME}-0", f"{NAME}-1"}
 
 @pytest.fixture(scope="module", name="artifacts")
 def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
-    """Where the verdicts go; definitions that came with the groups are taken away at the end, for the roles leave them."""
+    """The folder of the verdicts; the teardown deletes the CRDs that came with the groups, since the roles keep them."""
     config.load_kube_config(KUBECONFIG)
     before = definitions()
     yield tmp_path_factory.mktemp("artifacts")
     for name in definitions() - before:
         client.ApiextensionsV1Api().delete_custom_resource_definition(name)
-    until(lambda: definitions() == before, 60, "the definitions are those from before")
+    until(lambda: definitions() == before, 60, "the CRDs are those from before")
 
 
 def definitions() -> set[str]:
-    """Names of all definitions of the cluster."""
+    """Names of all CRDs of the cluster."""
     return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
 
 
 def members() -> dict[tuple[str, str], client.V1Pod]:
-    """Pods of the groups, by (group, place in it); the leader's place is 0."""
+    """{(group, index in it): pod} of the groups; the leader's index is 0."""
     pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector=f"{LABEL}/name={NAME}").items
     return {(pod.metadata.labels[f"{LABEL}/group-index"], pod.metadata.labels[f"{LABEL}/worker-index"]): pod for pod in pods}
 
@@ -50,14 +50,14 @@ def deployments(namespace: str) -> set[str]:
 
 
 def webhooks() -> set[str]:
-    """Names of LeaderWorkerSet's webhooks, by which no pod could be made once nobody answers them."""
+    """Names of LeaderWorkerSet's webhooks, which refuse all pods without a running server."""
     api = client.AdmissionregistrationV1Api()
-    found = [*api.list_mutating_webhook_configuration().items, *api.list_validating_webhook_configuration().items]
-    return {item.metadata.name for item in found if item.metadata.name.startswith("lws-")}
+    configurations = [*api.list_mutating_webhook_configuration().items, *api.list_validating_webhook_configuration().items]
+    return {item.metadata.name for item in configurations if item.metadata.name.startswith("lws-")}
 
 
 def answered(endpoint: str, prompt: str) -> str:
-    """The pod that answers a completion through the gateway."""
+    """Send a completion through the gateway; returns the pod that answers."""
     body = json.dumps({"model": MODEL, "prompt": prompt, "max_tokens": 4}).encode()
     request = urllib.request.Request(f"{endpoint}/v1/completions", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -76,8 +76,8 @@ def test_groups_take_the_place_of_single_servers(artifacts: Path) -> None:
     assert set(pods) == {("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")}
     for (group, _place), pod in pods.items():
         assert [entry.status for entry in pod.status.conditions if entry.type == "Ready"] == ["True"], pod.metadata.name
-        told = {entry.name: entry.value for entry in pod.spec.containers[0].env}
-        assert told["LWS_LEADER_ADDRESS"] == f"{NAME}-{group}.{NAME}.{HOME}" and told["LWS_GROUP_SIZE"] == "2", told
+        variables = {entry.name: entry.value for entry in pod.spec.containers[0].env}
+        assert variables["LWS_LEADER_ADDRESS"] == f"{NAME}-{group}.{NAME}.{HOME}" and variables["LWS_GROUP_SIZE"] == "2", variables
 
 
 def test_leaders_answer_through_the_gateway_and_workers_never(artifacts: Path) -> None:
@@ -101,5 +101,5 @@ def test_all_of_it_goes_when_no_server_spans_nodes(artifacts: Path) -> None:
     assert webhooks() == set()
     roles = {item.metadata.name for item in client.RbacAuthorizationV1Api().list_cluster_role().items}
     assert not [name for name in roles if name.startswith("lws-")]
-    until(lambda: not members(), 180, "the pods of the groups have gone")
+    until(lambda: not members(), 180, "the pods of the groups are gone")
     assert "changed=0 " in plays.site("inventories/local", artifacts)[1]

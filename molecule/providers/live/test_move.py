@@ -1,4 +1,4 @@
-"""Another provider on the running stack: check mode shows the move, the new gateway serves, the old one goes, and back again. Needs `make site` first.
+"""A change of the provider of a running stack: check mode shows it, the new gateway serves, the old one is removed, and back. Needs `make site` first.
 
 Clients move from the old address to the new one between two runs: the first deploys the new gateway beside the old one, the second prunes the old one.
 """
@@ -22,7 +22,7 @@ KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kube
 LOCAL, POOLS = "inventories/local", "molecule/providers/pools"
 INSTANCE = "app.kubernetes.io/instance"
 STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
-# A few seconds for each preset, of short prompts.
+# A few seconds of short prompts for each preset.
 SHORT: dict[str, t.Any] = {
     "compare_presets": ["round_robin", "prefix_aware"],
     "compare_workload": {"groups": 2, "prompts_per_group": 2, "system_prompt_len": 64, "output_len": 4},
@@ -37,17 +37,17 @@ def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def gateway_objects() -> list[str]:
-    """What only a stack with Envoy Gateway has, of the service `sim`."""
+    """The objects that only a stack with Envoy Gateway has, of the model service `sim`."""
     config.load_kube_config(KUBECONFIG)
-    found = []
+    names = []
     for group, kind in (("gateway.networking.k8s.io", "gateways"), ("gateway.networking.k8s.io", "httproutes")):
-        found += [item["metadata"]["name"] for item in client.CustomObjectsApi().list_namespaced_custom_object(group, "v1", "llm-d", kind)["items"]]
-    found += [item.metadata.name for item in client.AppsV1Api().list_namespaced_deployment("envoy-gateway-system").items]
-    return sorted(name for name in found if name in ("llm-d-gateway", "sim", "envoy-gateway"))
+        names += [item["metadata"]["name"] for item in client.CustomObjectsApi().list_namespaced_custom_object(group, "v1", "llm-d", kind)["items"]]
+    names += [item.metadata.name for item in client.AppsV1Api().list_namespaced_deployment("envoy-gateway-system").items]
+    return sorted(name for name in names if name in ("llm-d-gateway", "sim", "envoy-gateway"))
 
 
 def loses_nothing(url: str, inventory: str, artifacts: Path, *options: str, **given: t.Any) -> None:
-    """A run under load at an address; without its validation, which counts requests."""
+    """Run site.yml under load at an address, without the validation, which counts requests."""
     with SteadyLoad(url, MODEL, RATE) as load:
         plays.well(inventory, "site.yml", artifacts, "--skip-tags", ",".join(("validation", *options)), **given)
     print(f"\n{load.report}")
@@ -55,7 +55,7 @@ def loses_nothing(url: str, inventory: str, artifacts: Path, *options: str, **gi
 
 
 def moved(inventory: str, artifacts: Path, old: str | None, **given: t.Any) -> str:
-    """The address after a move away from another one: neither loses a request, the old one until the run that prunes it."""
+    """Move to another provider and return its address: no request is lost at either address, at the old one until the run that prunes it."""
     if old:
         loses_nothing(old, inventory, artifacts, "record", **given)
     verdict = plays.site(inventory, artifacts, "--skip-tags", "record", **given)[0]
@@ -93,7 +93,7 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
 
 @pytest.mark.parametrize("begun", [False, True], ids=["the first run", "a run after one that was cut"])
 def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts: Path, begun: bool) -> None:
-    """As older versions of the collection named it: the Service that stays led to that one. begun: the new one is there, and is not ready."""
+    """Older versions of the collection named it so, and the Service selected it. begun: the new endpoint picker exists and is not ready."""
     config.load_kube_config(KUBECONFIG)
     endpoint = plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"]
     apps, core = client.AppsV1Api(), client.CoreV1Api()
@@ -107,20 +107,20 @@ def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts:
         apps.patch_namespaced_deployment_scale("sim-epp-solo", "llm-d", {"spec": {"replicas": 0}})
     else:
         apps.delete_namespaced_deployment("sim-epp-solo", "llm-d")
-    until(lambda: not core.list_namespaced_pod("llm-d", label_selector=f"{INSTANCE}=sim-epp-solo").items, 90, "the other one ends no request any more")
+    until(lambda: not core.list_namespaced_pod("llm-d", label_selector=f"{INSTANCE}=sim-epp-solo").items, 90, "the other one has no in-flight request")
     loses_nothing(endpoint, LOCAL, artifacts, **STANDALONE)
     assert [item.metadata.name for item in apps.list_namespaced_deployment("llm-d").items] == ["sim-decode", "sim-epp-solo"]
 
 
 def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
-    """The proxy of the provider `standalone` is in the pods of an endpoint picker of its own, which serves the old address until the prune."""
+    """The proxy of the provider `standalone` is in the pods of a separate endpoint picker, which serves the old address until the prune."""
     moved(LOCAL, artifacts, plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"])
     assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
     assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts)
 
 
 def test_the_stack_moves_between_gateways(artifacts: Path) -> None:
-    """From Envoy Gateway to Envoy AI Gateway, whose routes lead to the pool, and back: one controller serves both, which then forgets what a pool is."""
+    """From Envoy Gateway to Envoy AI Gateway, whose routes refer to the pool, and back: one controller serves both, and later no longer knows pools."""
     moved(POOLS, artifacts, plays.site(LOCAL, artifacts)[0]["endpoint"])
     moved(LOCAL, artifacts, None)
     assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]

@@ -1,4 +1,4 @@
-"""The verdict from a host without a route to the addresses of the cluster, as outside of kind or minikube: by port-forward. Needs `make site` first."""
+"""A host without a route to the cluster's addresses, as outside of kind or minikube, validates by port-forward. Needs `make site` first."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SERVICES = yaml.safe_load((plays.ROOT / "roles/local_cluster/defaults/main.yml")
 
 
 TABLE = "llm-d-test-no-route"
-# Before kube-proxy puts a pod's address in the place of the Service's.
+# Before kube-proxy replaces the Service's address by a pod's.
 RULES = f"table ip {TABLE} {{ chain output {{ type filter hook output priority mangle; ip daddr {SERVICES} tcp dport 80 drop; }}; }}"
 
 
 @pytest.fixture(name="no_route")
 def _no_route() -> t.Iterator[None]:
-    """This host reaches no Service; pods still do, since what they send is forwarded. In a table of its own, which goes as a whole."""
+    """Make Services unreachable from this host; pods still reach them, since their packets are forwarded. A separate table is deleted as a whole."""
     subprocess.run(["nft", RULES], check=True)
     try:
         yield

@@ -1,5 +1,5 @@
-"""A life of jobs on a real cluster, with a value in each option that is a secret: what AWX keeps of them has none, and neither has the cluster beside its
-Secrets. Needs `make site` first.
+"""A sequence of jobs on a real cluster, with a value in each secret option: AWX's records contain none, and neither does the cluster outside of its Secrets.
+Needs `make site` first.
 
 The same on a cluster without servers, in more playbooks, is tests/unit/plays/test_planted.py.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import plays
 import pytest
 import yaml
-from planted import PLANTED, found_in, planted_file, runner
+from planted import PLANTED, occurrences, planted_file, runner
 
 ADMINISTRATOR = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 KUBECTL = os.environ.get("LLM_D_KUBECTL", "/var/lib/llm-d-local/bin/kubectl")
@@ -33,7 +33,7 @@ FILE: dict[str, t.Any] = {
     "llm_d_namespace": HOME,
     "llm_d_instance": HOME,
 }
-# What the cluster has in plain sight, since the file asks for it: environment variables of containers.
+# Values that the cluster shows in plain text on request of the file: environment variables of containers.
 PLAIN = ("environment", "picker")
 JOBS = [
     ("site", {}),
@@ -48,7 +48,7 @@ JOBS = [
 
 
 def kubectl(*arguments: str) -> str:
-    """What kubectl says, as the administrator."""
+    """Run kubectl as the administrator; returns its output."""
     done = subprocess.run([KUBECTL, "--kubeconfig", ADMINISTRATOR, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -56,7 +56,7 @@ def kubectl(*arguments: str) -> str:
 
 @pytest.fixture(name="token", scope="module")
 def _token(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
-    """The token of an account that may do anything; its namespace has what an administrator deploys."""
+    """The token of a cluster-admin account; its namespace has the administrator's prerequisites."""
     plays.well("inventories/local", "playbooks/prerequisites.yml", tmp_path_factory.mktemp("artifacts"), **FILE)
     try:
         kubectl("create", "serviceaccount", "job", "--namespace", HOME)
@@ -68,23 +68,23 @@ def _token(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
 
 
 def in_the_cluster() -> str:
-    """Every object of the namespace but its Secrets, and what its containers have logged."""
+    """All objects of the namespace except Secrets, and the logs of its containers."""
     kinds = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
-    found = kubectl("get", ",".join(kind for kind in kinds if kind != "secrets"), "--namespace", HOME, "-o", "json", "--ignore-not-found")
+    objects = kubectl("get", ",".join(kind for kind in kinds if kind != "secrets"), "--namespace", HOME, "-o", "json", "--ignore-not-found")
     pods = [each["metadata"]["name"] for each in json.loads(kubectl("get", "pods", "--namespace", HOME, "-o", "json"))["items"]]
-    return found + "".join(kubectl("logs", name, "--namespace", HOME, "--all-containers", "--ignore-errors") for name in pods)
+    return objects + "".join(kubectl("logs", name, "--namespace", HOME, "--all-containers", "--ignore-errors") for name in pods)
 
 
 def test_a_life_of_jobs_leaves_no_secret(token: str, tmp_path: Path) -> None:
-    found = yaml.safe_load(Path(ADMINISTRATOR).read_text(encoding="utf-8"))
-    found["users"] = [{"name": each["name"], "user": {"token": token}} for each in found["users"]]
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(found), encoding="utf-8")
+    kubeconfig = yaml.safe_load(Path(ADMINISTRATOR).read_text(encoding="utf-8"))
+    kubeconfig["users"] = [{"name": each["name"], "user": {"token": token}} for each in kubeconfig["users"]]
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(kubeconfig), encoding="utf-8")
     values = {**PLANTED, "kubeconfig": token}
-    for number, (playbook, more) in enumerate(JOBS):
+    for number, (playbook, variables) in enumerate(JOBS):
         here = tmp_path / f"{number}-{playbook}"
         own = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_artifacts_dir": str(here / "out"), "llm_d_scope": "namespace"}
-        status = runner(here, f"playbooks/{playbook}.yml", {**FILE, **own, "llm_d_artifacts": {"config_map": True}, **more}, "cluster")
+        status = runner(here, f"playbooks/{playbook}.yml", {**FILE, **own, "llm_d_artifacts": {"config_map": True}, **variables}, "cluster")
         assert status == "successful", (here / "artifacts/one/stdout").read_text(encoding="utf-8")[-6000:]
-        assert found_in(here, {here / "env/extravars"}, values) == [], playbook
-        there = in_the_cluster()
-        assert [name for name, value in values.items() if name not in PLAIN and value in there] == [], playbook
+        assert occurrences(here, {here / "env/extravars"}, values) == [], playbook
+        content = in_the_cluster()
+        assert [name for name, value in values.items() if name not in PLAIN and value in content] == [], playbook

@@ -1,4 +1,4 @@
-"""Routes to InferencePools on a real cluster: Envoy Gateway with the AI Gateway controller, its proxies, and what these do with the endpoint picker's choice.
+"""Routes to InferencePools on a real cluster: Envoy Gateway with the AI Gateway controller, and how its proxies handle the endpoint picker's choice.
 
 The running stack moves from routes to Services, with policies, to routes to its pool, and back. Needs `make site` first; the local cluster builds the
 controller for it.
@@ -29,7 +29,7 @@ HOME, MODEL, GATEWAY = "llm-d", "llm-d/simulated-8b", "llm-d-gateway-envoy-ai-ga
 EXTENSION, CONTROLLER = "envoy-ai-gateway-system", "envoy-gateway-system"
 POOL = ("inference.networking.k8s.io", "v1", HOME, "inferencepools")
 CHOICE = "x-gateway-destination-endpoint"
-# The official suite's tests. What fails is known of this version of the controller.
+# The official suite's tests. The failures are known for this version of the controller.
 OUTCOME = {
     **dict.fromkeys(
         [
@@ -49,7 +49,7 @@ OUTCOME = {
     ),
     **dict.fromkeys(["GatewayWeightedAcrossTwoInferencePools", "InferencePoolAppProtocol", "InferencePoolMissingEPPRef"], "failed"),
 }
-# Servers that listen on two ports each, as ranks of one model do.
+# Servers that listen on two ports each, one for each rank.
 RANKS: dict[str, t.Any] = {
     "name": "sim",
     "model": {"served_name": MODEL},
@@ -61,7 +61,7 @@ RANKS: dict[str, t.Any] = {
 
 @pytest.fixture(scope="module", name="artifacts")
 def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
-    """Where the verdicts go; CRDs that came with the controller are taken away at the end, for the roles leave them."""
+    """The folder of the verdicts; the teardown deletes the CRDs that came with the controller, since the roles keep them."""
     config.load_kube_config(KUBECONFIG)
     before = crds()
     yield tmp_path_factory.mktemp("artifacts")
@@ -77,17 +77,17 @@ def crds() -> set[str]:
 
 def listed(group: str, plural: str) -> list[dict[str, t.Any]]:
     """Objects of a kind in the namespace of the stack."""
-    found: list[dict[str, t.Any]] = client.CustomObjectsApi().list_namespaced_custom_object(group, "v1alpha1", HOME, plural)["items"]
-    return found
+    objects: list[dict[str, t.Any]] = client.CustomObjectsApi().list_namespaced_custom_object(group, "v1alpha1", HOME, plural)["items"]
+    return objects
 
 
 def pool() -> dict[str, t.Any]:
-    found: dict[str, t.Any] = client.CustomObjectsApi().get_namespaced_custom_object(*POOL, "sim")
-    return found
+    item: dict[str, t.Any] = client.CustomObjectsApi().get_namespaced_custom_object(*POOL, "sim")
+    return item
 
 
 def of_pool(item: dict[str, t.Any]) -> list[tuple[str, str, dict[str, str]]]:
-    """(namespace, name, {condition: status}) of the Gateways that report on a pool in its present generation."""
+    """(namespace, name, {condition: status}) of the Gateways that report on a pool, conditions of its current generation."""
     return [
         (
             entry["parentRef"].get("namespace", HOME),
@@ -102,12 +102,12 @@ ACCEPTED = [(HOME, GATEWAY, {"Accepted": "True", "ResolvedRefs": "True"})]
 
 
 def claims(artifacts: Path) -> dict[str, dict[str, t.Any]]:
-    """The claims of the last verdict, by id."""
+    """{id: claim} of the last verdict."""
     return {claim["id"]: claim for claim in json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))["claims"]}
 
 
 def answered(artifacts: Path, prompt: str, **headers: str) -> tuple[int, t.Mapping[str, str]]:
-    """(status, headers) of a completion through the gateway."""
+    """Send a completion through the gateway: (status, headers)."""
     endpoint = json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))["endpoint"]
     body = json.dumps({"model": MODEL, "prompt": prompt, "max_tokens": 4}).encode()
     request = urllib.request.Request(f"{endpoint}/v1/completions", body, {"Content-Type": "application/json", **headers})
@@ -120,7 +120,7 @@ def answered(artifacts: Path, prompt: str, **headers: str) -> tuple[int, t.Mappi
 
 
 def servers() -> dict[str, str]:
-    """Addresses of the model servers, by pod."""
+    """{pod: address} of the model servers."""
     pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector="llm-d.ai/model-service=sim,llm-d.ai/role=decode").items
     return {pod.metadata.name: pod.status.pod_ip for pod in pods if not pod.metadata.deletion_timestamp}
 
@@ -134,12 +134,12 @@ def test_the_route_leads_to_the_pool_and_the_pools_status_says_who_serves_it(art
     assert states["Accepted"] == states["ResolvedRefs"] == "True", states
     assert of_pool(pool()) == ACCEPTED
     assert claims(artifacts)["sim/pool"]["evidence"].endswith(f"accepted by Gateway {HOME}/{GATEWAY}"), claims(artifacts)["sim/pool"]
-    # This line of the endpoint picker counts no attempts per server, by which `obeyed` is judged (below): its choice shows in where a prefix is kept.
+    # This release line of the endpoint picker does not count attempts per server, which `obeyed` (below) requires: cached prefixes show its choice.
     assert all(claims(artifacts)[f"sim/{name}"]["ok"] for name in ("scheduled", "counted", "sticky", "cached"))
 
 
 def test_no_policy_and_no_other_container_is_needed(artifacts: Path) -> None:
-    """The controller writes into the proxies' configuration; its own filter is for AIGatewayRoutes, which we do not write."""
+    """The controller changes the proxies' configuration; its own filter is for AIGatewayRoutes, which the collection does not create."""
     assert not listed("gateway.envoyproxy.io", "envoyextensionpolicies") and not listed("gateway.envoyproxy.io", "backendtrafficpolicies")
     proxies = client.CoreV1Api().list_namespaced_pod(CONTROLLER, label_selector=f"gateway.envoyproxy.io/owning-gateway-name={GATEWAY}").items
     names = {part.name for pod in proxies for part in [*pod.spec.containers, *(pod.spec.init_containers or [])]}
@@ -147,7 +147,7 @@ def test_no_policy_and_no_other_container_is_needed(artifacts: Path) -> None:
 
 
 def test_a_client_cannot_choose_where_its_request_goes(artifacts: Path) -> None:
-    """The proxies go to whatever address that header has, so it has to be the endpoint picker's."""
+    """The proxies send a request to any address in that header, so it must be the endpoint picker's."""
     pods = servers()
     aside = client.CoreV1Api().list_namespaced_pod(CONTROLLER).items[0].status.pod_ip
     for wish in (f"{aside}:19003", "127.0.0.1:19000", "10.255.255.1:80"):
@@ -156,7 +156,7 @@ def test_a_client_cannot_choose_where_its_request_goes(artifacts: Path) -> None:
 
 
 def test_without_the_endpoint_picker_nothing_is_served(artifacts: Path) -> None:
-    """FailClose is all that this gateway does, and what the pool says."""
+    """This gateway supports only FailClose, which the pool specifies."""
     assert pool()["spec"]["endpointPickerRef"]["failureMode"] == "FailClose"
     apps = client.AppsV1Api()
     apps.patch_namespaced_deployment_scale("sim-epp-tls", HOME, {"spec": {"replicas": 0}})
@@ -168,7 +168,7 @@ def test_without_the_endpoint_picker_nothing_is_served(artifacts: Path) -> None:
 
 
 def test_a_pool_that_is_refused_is_a_claim_that_fails(artifacts: Path) -> None:
-    """Its endpoint picker does not exist: the controller says so in the pool's status, and so does the verdict."""
+    """Its endpoint picker does not exist: the controller reports it in the pool's status, and the verdict reports it too."""
     api = client.CustomObjectsApi()
     api.patch_namespaced_custom_object(*POOL, "sim", {"spec": {"endpointPickerRef": {"name": "nobody"}}})
     until(lambda: [states.get("Accepted") for _space, _name, states in of_pool(pool())] == ["False"], 60, "the pool is refused")
@@ -186,7 +186,7 @@ def test_the_next_run_changes_nothing(artifacts: Path) -> None:
 
 
 def test_what_answers_is_what_was_picked(artifacts: Path) -> None:
-    """The claim `obeyed`, which takes an endpoint picker that counts its picks by server."""
+    """The claim `obeyed`, which requires an endpoint picker that counts its picks per server."""
     api = urllib.request.Request("http://127.0.0.1:5215/v2/registry.k8s.io/gateway-api-inference-extension/epp/tags/list")
     try:
         urllib.request.urlopen(api, timeout=10).close()
@@ -208,12 +208,12 @@ def test_each_port_of_a_pool_is_served(artifacts: Path) -> None:
     ports = [entry["number"] for entry in pool()["spec"]["targetPorts"]]
     assert len(ports) == 2
     expected = {(pod, str(port)) for pod in servers() for port in ports}
-    seen: collections.Counter[tuple[str, str]] = collections.Counter()
+    answers: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def all_of_them() -> bool:
-        status, headers = answered(artifacts, f"Prompt {sum(seen.values())}")
-        seen[headers.get("x-inference-pod", str(status)), headers.get("x-inference-port", "")] += 1
-        return expected <= set(seen)
+        status, headers = answered(artifacts, f"Prompt {sum(answers.values())}")
+        answers[headers.get("x-inference-pod", str(status)), headers.get("x-inference-port", "")] += 1
+        return expected <= set(answers)
 
     until(all_of_them, 60, f"each of {sorted(expected)} has answered")
     assert of_pool(pool()) == ACCEPTED
@@ -225,7 +225,7 @@ ALLOWED = {"conformance_create_namespaces": True, "conformance_other_crds": True
 
 @pytest.fixture(name="plain_class")
 def _plain_class(artifacts: Path) -> t.Iterator[None]:
-    """After `artifacts`, which connects."""
+    """Requires `artifacts`, which connects."""
     with conformance_class.plain_class():
         yield
 
@@ -235,20 +235,20 @@ def namespaces() -> set[str]:
 
 
 def suites() -> list[str]:
-    """Processes of the suite."""
-    found = []
+    """IDs of the suite's processes."""
+    processes = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = entry.joinpath("cmdline").read_bytes().split(b"\0")
         except OSError:
-            continue  # it has ended meanwhile
-        found += [entry.name] if words[0].decode(errors="replace") == SUITE["conformance_program"] else []
-    return found
+            continue  # the process has ended
+        processes += [entry.name] if words[0].decode(errors="replace") == SUITE["conformance_program"] else []
+    return processes
 
 
-def given(artifacts: Path, **more: t.Any) -> list[str]:
+def given(artifacts: Path, **variables: t.Any) -> list[str]:
     """Arguments of the suite's play."""
-    return ["-i", POOLS, "playbooks/conformance.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **SUITE, **more})]
+    return ["-i", POOLS, "playbooks/conformance.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **SUITE, **variables})]
 
 
 @pytest.mark.usefixtures("plain_class")
@@ -263,7 +263,7 @@ def test_nothing_is_created_unless_it_is_allowed_and_of_one_version(artifacts: P
 @pytest.mark.usefixtures("plain_class")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_suite_that_is_cut_off_leaves_nothing(artifacts: Path, how: signal.Signals) -> None:
-    """Ctrl-C deletes what there is. A run that is killed cannot: its suite ends with it, and the role deletes the rest."""
+    """Ctrl-C deletes the suite's objects. A killed run cannot: its suite ends with it, and the role deletes the objects."""
     command = plays.command(*given(artifacts, **ALLOWED))
     with subprocess.Popen(command, cwd=plays.ROOT, env=plays.environment(), stdout=subprocess.DEVNULL, start_new_session=True) as play:
         until(lambda: namespaces() >= SPACES and bool(suites()), 120, "the suite has begun")
@@ -280,10 +280,10 @@ def test_a_suite_that_is_cut_off_leaves_nothing(artifacts: Path, how: signal.Sig
 def test_the_official_suite_says_what_the_gateway_conforms_to(artifacts: Path) -> None:
     with conformance_class.pools_of_the_suite():
         plays.well(POOLS, "playbooks/conformance.yml", artifacts, **SUITE, **ALLOWED)
-    found = json.loads((artifacts / "conformance/conformance.json").read_text(encoding="utf-8"))
-    assert {test["name"]: test["result"] for test in found["tests"]} == OUTCOME and (artifacts / "conformance/report.yaml").is_file(), found
-    assert {test["name"] for test in found["tests"] if test["known"]} == {name for name, result in OUTCOME.items() if result == "failed"}
-    assert found["suite"] == found["crds"] == "v1.6.0" and "several versions" in "".join(found["mismatches"]), found
+    report = json.loads((artifacts / "conformance/conformance.json").read_text(encoding="utf-8"))
+    assert {test["name"]: test["result"] for test in report["tests"]} == OUTCOME and (artifacts / "conformance/report.yaml").is_file(), report
+    assert {test["name"] for test in report["tests"] if test["known"]} == {name for name, result in OUTCOME.items() if result == "failed"}
+    assert report["suite"] == report["crds"] == "v1.6.0" and "several versions" in "".join(report["mismatches"]), report
     assert not SPACES & namespaces()
 
 

@@ -1,4 +1,4 @@
-"""Definitions are removed by an act of its own: refused while a stack uses them, done when none does, and put back by the next run. Needs `make site` first."""
+"""A separate playbook removes CRDs: refused while a stack uses them, done when none does; the next run restores them. Needs `make site` first."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import plays
 from kubernetes import client, config
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
-THEIRS = "things.example.com"
-OF_ANOTHER_PROVIDER = ".aigateway.envoyproxy.io"  # that the stack had before, and from which CRDs stay
+FOREIGN = "things.example.com"
+OF_ANOTHER_PROVIDER = ".aigateway.envoyproxy.io"  # a former provider of the stack, whose CRDs stay
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
-    "metadata": {"name": THEIRS},
+    "metadata": {"name": FOREIGN},
     "spec": {
         "group": "example.com",
         "names": {"kind": "Thing", "plural": "things"},
@@ -25,12 +25,12 @@ CRD = {
 
 
 def play(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A playbook on the local inventory."""
+    """Run a playbook on the local inventory."""
     return plays.run("-i", "inventories/local", name, *arguments)
 
 
 def definitions() -> set[str]:
-    """Names of all definitions of the cluster."""
+    """Names of all CRDs of the cluster."""
     config.load_kube_config(KUBECONFIG)
     return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
 
@@ -41,19 +41,19 @@ def test_refused_in_use_done_unused_and_back_again() -> None:
     try:
         refused = play("playbooks/remove_crds.yml")
         assert refused.returncode != 0 and "inferencepools.inference.networking.k8s.io llm-d/sim" in refused.stdout
-        assert definitions() == before | {THEIRS}
+        assert definitions() == before | {FOREIGN}
         assert play("playbooks/teardown.yml").returncode == 0
-        assert definitions() == before | {THEIRS}
-        looked = play("playbooks/remove_crds.yml", "--check", "--diff")
-        assert looked.returncode == 0 and "-inferencepools.inference.networking.k8s.io" in looked.stdout, looked.stdout
-        assert definitions() == before | {THEIRS}
+        assert definitions() == before | {FOREIGN}
+        checked = play("playbooks/remove_crds.yml", "--check", "--diff")
+        assert checked.returncode == 0 and "-inferencepools.inference.networking.k8s.io" in checked.stdout, checked.stdout
+        assert definitions() == before | {FOREIGN}
         done = play("playbooks/remove_crds.yml")
         assert done.returncode == 0, done.stdout
-        assert definitions() == {THEIRS}
+        assert definitions() == {FOREIGN}
         again = play("playbooks/remove_crds.yml")
         assert again.returncode == 0 and "changed=0 " in again.stdout
     finally:
-        client.ApiextensionsV1Api().delete_custom_resource_definition(THEIRS)
+        client.ApiextensionsV1Api().delete_custom_resource_definition(FOREIGN)
     site = play("site.yml")
     assert site.returncode == 0, site.stdout[-4000:]
     assert definitions() == {name for name in before if not name.endswith(OF_ANOTHER_PROVIDER)}

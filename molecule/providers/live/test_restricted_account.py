@@ -1,7 +1,7 @@
-"""Two phases, two accounts: an administrator once, then one with rights to its namespace only brings up a stack that serves. Needs `make site` first.
+"""Two phases, two accounts: an administrator once, then an account with permissions in its namespace only deploys a stack. Needs `make site` first.
 
-The rights are those of the file of playbooks/list_rights.yml, applied as it is. The stack has a namespace of its own, with Secrets made of values that
-nothing may show.
+The permissions are those of the file of playbooks/list_rights.yml, applied unchanged. The stack has a separate namespace, with Secrets whose values no
+output may contain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ USER = {
 
 
 def play(name: str, folder: Path, *arguments: str, **variables: t.Any) -> subprocess.CompletedProcess[str]:
-    """A playbook on the local inventory, with a file of variables for the namespace of its own."""
+    """Run a playbook on the local inventory, with a file of variables for the separate namespace."""
     given = folder / "vars.json"
     given.write_text(json.dumps({**USER, "llm_d_artifacts_dir": str(folder / "artifacts"), **variables}), encoding="utf-8")
     done = plays.run("-i", "inventories/local", name, "-e", f"@{given}", *arguments, ANSIBLE_CALLBACK_RESULT_FORMAT="json")
@@ -45,68 +45,68 @@ def play(name: str, folder: Path, *arguments: str, **variables: t.Any) -> subpro
 
 def verdict_of(folder: Path) -> dict[str, t.Any]:
     """The verdict of the last validation."""
-    found: dict[str, t.Any] = json.loads((folder / "artifacts" / HOME / "verdict.json").read_text(encoding="utf-8"))
-    return found
+    verdict: dict[str, t.Any] = json.loads((folder / "artifacts" / HOME / "verdict.json").read_text(encoding="utf-8"))
+    return verdict
 
 
-def kept_from(folder: Path) -> list[dict[str, t.Any]]:
-    """What the last validation did not check for want of a permission; a release may lack what another claim is made of."""
+def unpermitted(folder: Path) -> list[dict[str, t.Any]]:
+    """The claims that the last validation did not check for lack of a permission; others may be unchecked because of the release."""
     return [entry for entry in verdict_of(folder)["not_checked"] if "permission" in entry["why"] or "403" in entry["why"]]
 
 
 def well(done: subprocess.CompletedProcess[str]) -> str:
-    """What a playbook that went well has said."""
+    """The output of a playbook that must have succeeded."""
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
-    """Where all output goes; the namespace goes at the end."""
+    """The folder of all output; the teardown deletes the namespace."""
     config.load_kube_config(KUBECONFIG)
     yield tmp_path_factory.mktemp("restricted")
     client.CoreV1Api().delete_namespace(HOME)
 
 
 def kubectl(*arguments: str) -> str:
-    """What kubectl says, as the administrator."""
+    """Run kubectl as the administrator; returns its output."""
     done = subprocess.run([KUBECTL, "--kubeconfig", KUBECONFIG, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def listed(folder: Path, **variables: t.Any) -> Path:
-    """The file that list_rights.yml writes for an account with rights to the namespace only."""
-    said = well(play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", list_rights_token="true", **variables))
-    path = re.search(r"kubectl apply -f ([^\s\"]+)", said)
-    assert path, said
+    """The file that list_rights.yml writes for an account with permissions in the namespace only."""
+    output = well(play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", list_rights_token="true", **variables))
+    path = re.search(r"kubectl apply -f ([^\s\"]+)", output)
+    assert path, output
     return Path(path.group(1))
 
 
 @pytest.fixture(scope="module")
 def account(folder: Path) -> Path:
-    """The administrator's half, and a kubeconfig with the token of the account whose file list_rights.yml has written."""
+    """The administrator's preparation, and a kubeconfig with the token of the account that list_rights.yml defines."""
     well(play("playbooks/prerequisites.yml", folder))
     kubectl("apply", "-f", str(listed(folder)))
     secret = ("get", "secret", f"{ACCOUNT}-token", "--namespace", HOME, "--output", "go-template={{.data.token | base64decode}}")
     kubectl("wait", f"secret/{ACCOUNT}-token", "--namespace", HOME, "--for=jsonpath={.data.token}", "--timeout=60s")
-    found = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
-    found["users"] = [{"name": entry["name"], "user": {"token": kubectl(*secret)}} for entry in found["users"]]
+    kubeconfig = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
+    kubeconfig["users"] = [{"name": entry["name"], "user": {"token": kubectl(*secret)}} for entry in kubeconfig["users"]]
     path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(found), encoding="utf-8")
+    path.write_text(yaml.safe_dump(kubeconfig), encoding="utf-8")
     return path
 
 
 def mine(account: Path) -> dict[str, str]:
-    """What the account's file says beside."""
+    """The variables of the account's file."""
     return {"llm_d_kubeconfig": str(account), "llm_d_scope": "namespace"}
 
 
 def test_the_account_may_do_nothing_outside_of_its_namespace(account: Path, folder: Path) -> None:
     done = play("playbooks/prerequisites.yml", folder, llm_d_kubeconfig=str(account))
-    said = " ".join(done.stdout.split())
-    assert done.returncode != 0 and f"The account system:serviceaccount:{HOME}:{ACCOUNT} may not" in said
-    assert "customresourcedefinitions.apiextensions.k8s.io" in said and "Nothing has been touched" in said
+    output = " ".join(done.stdout.split())
+    assert done.returncode != 0 and f"The account system:serviceaccount:{HOME}:{ACCOUNT} may not" in output
+    assert "customresourcedefinitions.apiextensions.k8s.io" in output and "Nothing has been touched" in output
 
 
 def test_the_account_brings_up_a_stack_that_serves(account: Path, folder: Path) -> None:
@@ -115,22 +115,22 @@ def test_the_account_brings_up_a_stack_that_serves(account: Path, folder: Path) 
     ids = {entry["id"] for entry in verdict["claims"]}
     wanted = {"platform/rights", "platform/definitions", "sim/servers", "sim/scraped", "sim/counted", "sim/plugins", "sim/rights", "sim/unprivileged"}
     assert verdict["ok"] and wanted <= ids, ids
-    assert kept_from(folder) == []
-    found = client.CoreV1Api().read_namespaced_secret(f"{HOME}-model-token", HOME)
-    assert base64.b64decode(found.data["HF_TOKEN"]).decode() == TOKEN
+    assert unpermitted(folder) == []
+    token = client.CoreV1Api().read_namespaced_secret(f"{HOME}-model-token", HOME)
+    assert base64.b64decode(token.data["HF_TOKEN"]).decode() == TOKEN
     pods = client.CoreV1Api().list_namespaced_pod(HOME).items
     assert pods and all([secret.name for secret in pod.spec.image_pull_secrets] == [f"{HOME}-image-pull"] for pod in pods)
 
 
 def test_the_account_validates_and_diagnoses_a_healthy_stack(account: Path, folder: Path) -> None:
     well(play("playbooks/validate.yml", folder, **mine(account)))
-    assert verdict_of(folder)["ok"] and kept_from(folder) == []
-    said = well(play("playbooks/diagnose.yml", folder, diagnose_fail=True, **mine(account)))
-    found = json.loads((folder / "artifacts" / HOME / "diagnosis.json").read_text(encoding="utf-8"))
-    assert found["ok"] and found["findings"] == [], found
-    assert found["claims"] > 10, "the claims of the validation are made as well"
-    (line,) = found["not_read"]
-    assert "Node" in line and f"in {HOME}" not in line and "no permission" not in said
+    assert verdict_of(folder)["ok"] and unpermitted(folder) == []
+    output = well(play("playbooks/diagnose.yml", folder, diagnose_fail=True, **mine(account)))
+    report = json.loads((folder / "artifacts" / HOME / "diagnosis.json").read_text(encoding="utf-8"))
+    assert report["ok"] and report["findings"] == [], report
+    assert report["claims"] > 10, "the diagnosis checks the claims of the validation too"
+    (line,) = report["not_read"]
+    assert "Node" in line and f"in {HOME}" not in line and "no permission" not in output
 
 
 def test_once_more_and_in_check_mode_nothing_changes(account: Path, folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_the_validation_names_what_is_missing(account: Path, folder: Path) -> No
 
 @contextlib.contextmanager
 def without(resource: str) -> t.Iterator[None]:
-    """The account's Role without one resource; whole again at the end."""
+    """Remove one resource from the account's Role, and restore it at the end."""
     rbac = client.RbacAuthorizationV1Api()
     role = rbac.list_namespaced_role(HOME, field_selector=f"metadata.name={ACCOUNT}").items[0]
     whole = [client.V1PolicyRule(**{key: getattr(rule, key) for key in rule.attribute_map}) for rule in role.rules]
@@ -189,14 +189,14 @@ def test_the_account_takes_its_stack_away_and_nothing_else(account: Path, folder
 
 
 def test_another_provider_with_the_rights_for_it(account: Path, folder: Path) -> None:
-    """Without rights to what the first one had: nobody stumbles over kinds that the account may not even read."""
+    """Without permissions for the first provider's kinds: no play fails at kinds that the account may not read."""
     gateway = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
     path = listed(folder, **gateway)
     (role,) = [item for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item["kind"] == "Role"]
     assert not [rule for rule in role["rules"] if {"gateways", "httproutes", "envoyproxies"} & set(rule["resources"])]
     kubectl("apply", "-f", str(path))
     well(play("site.yml", folder, **mine(account), **gateway))
-    assert verdict_of(folder)["ok"] and kept_from(folder) == []
+    assert verdict_of(folder)["ok"] and unpermitted(folder) == []
     well(play("playbooks/teardown.yml", folder, **mine(account), **gateway))
     assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
 

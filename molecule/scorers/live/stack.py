@@ -1,4 +1,4 @@
-"""The stack of this scenario: one gateway with the services `sim` and `table`."""
+"""The stack of this scenario: one gateway with the model services `sim` and `table`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A switch between presets under load loses no request; what does not work is taken back."""
+"""A switch between presets under load loses no request; a switch that fails is rolled back."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from steady_load import SteadyLoad
 from tools.manifests import user_file
 
 RATE = 50.0
-# Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
+# Neighbours differ, so that each step is a switch. Switches to and from precise prefix and prefill servers replace model servers too.
 ROUND = ("queue", "round_robin", "prefix_aware", "precise_prefix", "balanced", "disaggregated", "precise_prefix", "disaggregated", "default", "balanced")
 PRESETS = tuple(sorted(set(ROUND)))
 
 
 def every_pair(names: tuple[str, ...]) -> list[str]:
-    """A round trip that makes each change from one name to another exactly once."""
+    """A round trip that contains each ordered pair of names exactly once."""
     walk = []
     for at, left in enumerate(names):
         walk.append(left)
@@ -32,7 +32,7 @@ def every_pair(names: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.rest
 def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
-    """Ten switches; with LLM_D_SWITCHES=all the 42 between any two presets, which take a quarter of an hour."""
+    """Ten switches; with LLM_D_SWITCHES=all the 42 between any two presets, which take 15 minutes."""
     stamps = []
     with SteadyLoad(stack.url("sim"), MODELS["sim"], RATE) as load:
         time.sleep(3)
@@ -41,7 +41,7 @@ def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
             stamps.append((preset, round(time.monotonic() - begin + 3, 1)))
             done = stack.switch("sim", {"preset": preset})
             assert done.returncode == 0, done.stdout + done.stderr
-        # The last of the old endpoint pickers drains and ends, under load as well.
+        # The last old endpoint picker drains and ends under load too.
         until(lambda: not stack.ending("sim"), 60, "no old endpoint picker is left")
     print(load.report, stamps)
     assert not load.report.lost, str(load.report)
@@ -52,10 +52,10 @@ def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
 
 @pytest.mark.rest
 def test_a_long_answer_survives_a_switch(stack: Stack) -> None:
-    """What is promised is 60 seconds from the switch on; a busy host's simulator takes longer for its tokens than it should."""
+    """The collection promises 60 seconds from the switch on; a simulator on a busy host takes longer for its tokens than configured."""
     with SteadyLoad(stack.url("sim"), MODELS["sim"], 1.0, timeout=120, long_every=1, long_tokens=7000) as load:
-        time.sleep(2.5)  # three answers of 35 seconds are under way
-        load._end.set()  # and no more are sent
+        time.sleep(2.5)  # three answers of 35 seconds are in flight
+        load._end.set()  # no more are sent
         done = stack.switch("sim", {"preset": "queue"})
         assert done.returncode == 0, done.stdout + done.stderr
     print(load.report)
@@ -64,7 +64,7 @@ def test_a_long_answer_survives_a_switch(stack: Stack) -> None:
 
 
 def test_what_the_endpoint_picker_refuses_is_taken_back(stack: Stack) -> None:
-    """A configuration that is right for another release: it passes every check, and the endpoint picker ends."""
+    """A configuration for another release passes every check, and the endpoint picker does not start with it."""
     before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").data, stack.picker("sim")
     image = stack.core.list_namespaced_pod("llm-d", label_selector="app.kubernetes.io/instance=sim-epp").items[0].spec.containers[0].image
     with SteadyLoad(stack.url("sim"), MODELS["sim"], 20.0) as load:
@@ -116,7 +116,7 @@ def test_another_service_is_left_alone(stack: Stack) -> None:
 
 
 def test_a_proxy_that_is_late_once_loses_nothing(stack: Stack) -> None:
-    """It stops for longer than a probe waits, and than from one probe to the next: its Service must not refuse connections."""
+    """It is suspended for longer than the timeout and the period of its probe: its Service must not refuse connections."""
     proxies = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and runs_envoy(each)]
     assert proxies
     with SteadyLoad(stack.url("sim"), MODELS["sim"], 5.0) as load:

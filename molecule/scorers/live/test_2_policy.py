@@ -1,4 +1,4 @@
-"""Every preset that runs here: the endpoint picker's metrics say that exactly its plugins ran, and the pods that it did what it is for."""
+"""For every preset that runs here, the endpoint picker's metrics show that exactly its plugins ran, and the answering pods show its purpose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build i
 from stack import MODELS, NAMESPACE, SERIES, Stack, call, until
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default", "precise_prefix", "disaggregated")
-# What `make test` tries: the plugins of these are most of those that there are.
+# The presets of `make test`: together they have most of the plugins.
 BRIEFLY = ("precise_prefix", "disaggregated")
 GIE = "registry.k8s.io/gateway-api-inference-extension/epp"
 
@@ -52,7 +52,7 @@ def test_round_robin_picks_at_random_and_evenly(stack: Stack) -> None:
     print(dict(counts))
     assert len(counts) == 4
     assert random_picks.chance_of(list(counts.values())) > random_picks.FALSE_ALARM, counts
-    assert random_picks.repeats(picks) > 0, "servers take turns, which no release line does"
+    assert random_picks.repeats(picks) > 0, "servers take turns, which no release line implements"
 
 
 @pytest.mark.rest
@@ -64,10 +64,10 @@ def test_queue_avoids_the_busy_server(stack: Stack) -> None:
     hogs = [threading.Thread(target=call, args=(f"http://{address}:8000/v1/completions", body, 120), daemon=True) for _number in range(10)]
     for hog in hogs:
         hog.start()
-    # Not before the endpoint picker has read of it: what it does not know yet, it cannot avoid.
-    until(lambda: seen_waiting(stack, busy) >= 3, 15, "the endpoint picker sees the queue at the busy server")
+    # Wait until the endpoint picker has read the queue: it cannot avoid a queue that it has not read.
+    until(lambda: observed_queue(stack, busy) >= 3, 15, "the endpoint picker observes the queue of the busy server")
     counts = collections.Counter(stack.ask("sim", f"{number} {uuid.uuid4()}") for number in range(60))
-    assert waiting(address) >= 1, "the busy server was done too early for this to prove anything"
+    assert waiting(address) >= 1, "the busy server finished too early for a proof"
     print(busy, dict(counts))
     assert counts[busy] == 0
     assert len(counts) == 3
@@ -75,11 +75,11 @@ def test_queue_avoids_the_busy_server(stack: Stack) -> None:
         hog.join()
 
 
-def seen_waiting(stack: Stack, pod: str) -> float:
+def observed_queue(stack: Stack, pod: str) -> float:
     """The queue of a server as the endpoint picker last read it."""
     samples = prometheus_text.parse(stack.metrics("sim"))
-    found = [each.value for each in samples if each.name == "inference_pool_per_pod_queue_size" and each.labels["model_server_pod"].startswith(pod)]
-    return max(found, default=0.0)
+    sizes = [each.value for each in samples if each.name == "inference_pool_per_pod_queue_size" and each.labels["model_server_pod"].startswith(pod)]
+    return max(sizes, default=0.0)
 
 
 def waiting(address: str) -> float:
@@ -102,13 +102,13 @@ def test_prefix_sticks(stack: Stack, preset: str) -> None:
 
 @pytest.mark.rest
 def test_a_session_sticks_to_the_server_that_its_token_names(stack: Stack) -> None:
-    """This release adds the token when the headers of the response have left, so that a client makes it from the name of the server."""
+    """This release adds the token after the headers of the response are sent, so the test computes it from the server's name."""
     done = stack.switch("sim", {"scorers": {"session_affinity": 1}}, llm_d_release="scheduler-0.7")
     assert done.returncode == 0, done.stdout + done.stderr
     stack.obeyed("sim")
 
-    def asked(headers: dict[str, str]) -> tuple[str, bool]:
-        """(server, whether the response has a token)"""
+    def ask(headers: dict[str, str]) -> tuple[str, bool]:
+        """(server, whether the response has a token)."""
         body = {"model": MODELS["sim"], "prompt": f"{uuid.uuid4()} and then?", "max_tokens": 1}
         status, back, content = call(f"{stack.url('sim')}/v1/completions", body, headers=headers)
         assert status == 200, content
@@ -118,14 +118,14 @@ def test_a_session_sticks_to_the_server_that_its_token_names(stack: Stack) -> No
     assert len(servers) == 4
     for server in servers:
         token = base64.b64encode(f"{NAMESPACE}/{server}-rank-0".encode()).decode()
-        assert {asked({"x-session-token": token}) for _number in range(12)} == {(server, False)}
-    strangers = collections.Counter(asked({})[0] for _number in range(40))
+        assert {ask({"x-session-token": token}) for _number in range(12)} == {(server, False)}
+    strangers = collections.Counter(ask({})[0] for _number in range(40))
     print(dict(strangers))
-    assert set(strangers) == servers, "without a token a request is anybody's"  # one is left out by chance once in 25,000 runs
+    assert set(strangers) == servers, "without a token any server may answer"  # one is missing by chance once in 25,000 runs
 
 
 def test_precise_prefix_follows_kv_events(stack: Stack) -> None:
-    """A prompt that went to a server behind the endpoint picker's back: only that server's own events can say who knows it."""
+    """Prompts are sent directly to servers, past the endpoint picker: only the servers' events report which one has cached them."""
     switched(stack, "precise_prefix", "scheduler-0.7")
     servers = stack.servers("sim")
     assert len(servers) == 4
@@ -135,13 +135,13 @@ def test_precise_prefix_follows_kv_events(stack: Stack) -> None:
         for name, address in servers.items():
             assert call(f"http://{address}:8000/v1/completions", {"model": MODELS["sim"], "prompt": homes[name], "max_tokens": 1})[0] == 200
         time.sleep(1)  # events are sent at once, and indexed soon after
-        found = {name: stack.ask("sim", prompt + " and then?") for name, prompt in homes.items()}
-        print({name[-5:]: pod[-5:] for name, pod in found.items()})
-        return found == {name: name for name in servers}
+        answers = {name: stack.ask("sim", prompt + " and then?") for name, prompt in homes.items()}
+        print({name[-5:]: pod[-5:] for name, pod in answers.items()})
+        return answers == {name: name for name in servers}
 
-    # What a server that has just started says while it still dials the endpoint picker, nobody hears. A look may be right by chance: one in four is, six in
-    # a row are one time in 4,000.
-    until(lambda: all(followed(0) for dummy in range(6)), 90, "all servers have dialled the endpoint picker")
+    # Events of a server that has just started are lost until it is connected to the endpoint picker. One check passes by chance once in four times, six in a
+    # row once in 4,000.
+    until(lambda: all(followed(0) for dummy in range(6)), 90, "all servers are connected to the endpoint picker")
     assert all(followed(turn) for turn in range(1, 6))
 
 

@@ -1,4 +1,4 @@
-"""`explain` says what really happens: over 240 requests in 120 states, each goes to a predicted winner."""
+"""`explain` predicts the endpoint picker: each of 240 requests in 120 states goes to a predicted winner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stack import Stack
 )
 def test_explain_agrees_with_the_endpoint_picker(stack: Stack, block: dict[str, t.Any]) -> None:
     assert len(stack.servers("table")) == 4
-    found = measure(stack, block, 30)
-    print(f"explain: {found.agreed} of {found.asked} agree, {found.clear} of them with one possible winner; {found.repeated} states were set up twice")
-    assert found.wrong == []
-    assert found.clear > found.asked / 3
+    result = measure(stack, block, 30)
+    print(f"explain: {result.agreed} of {result.requests} agree, {result.clear} of them with one possible winner; {result.repeated} states were set up twice")
+    assert result.mismatches == []
+    assert result.clear > result.requests / 3

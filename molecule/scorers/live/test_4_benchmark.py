@@ -1,4 +1,4 @@
-"""playbooks/benchmark.yml on the running stack, from this host and from a Job in the cluster, which leaves nothing behind, also after Ctrl-C."""
+"""playbooks/benchmark.yml on the running stack, from this host and from a Job in the cluster, whose objects are removed, also after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from python_image import NAME, push
 from stack import NAMESPACE, Stack, call, until
 
 LABEL = "llm-d.ai/perf"
-# Whether this host is quick enough to measure with is no question here.
+# These tests do not check whether this host is fast enough to measure.
 LOAD = {
     "max_lag": 5,
     "max_lag_share": 0,
@@ -47,23 +47,23 @@ def play(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> subprocess.
 
 
 def left(stack: Stack) -> list[str]:
-    found = [client.BatchV1Api().list_namespaced_job(NAMESPACE, label_selector=LABEL)]
-    found += [
-        look(NAMESPACE, label_selector=LABEL)
-        for look in (stack.core.list_namespaced_pod, stack.core.list_namespaced_config_map, stack.core.list_namespaced_secret)
+    objects = [client.BatchV1Api().list_namespaced_job(NAMESPACE, label_selector=LABEL)]
+    objects += [
+        list_objects(NAMESPACE, label_selector=LABEL)
+        for list_objects in (stack.core.list_namespaced_pod, stack.core.list_namespaced_config_map, stack.core.list_namespaced_secret)
     ]
-    return [each.metadata.name for listed in found for each in listed.items]
+    return [each.metadata.name for listed in objects for each in listed.items]
 
 
 def versions(stack: Stack) -> dict[str, str]:
-    """What a change of the stack would change."""
-    found = [
+    """{uid: version} of the objects that a change of the stack would change."""
+    objects = [
         *stack.core.list_namespaced_config_map(NAMESPACE).items,
         *stack.core.list_namespaced_service(NAMESPACE).items,
         *stack.core.list_namespaced_secret(NAMESPACE).items,
     ]
     deployments = client.AppsV1Api().list_namespaced_deployment(NAMESPACE).items
-    return {**{each.metadata.uid: each.metadata.resource_version for each in found}, **{each.metadata.uid: each.metadata.generation for each in deployments}}
+    return {**{each.metadata.uid: each.metadata.resource_version for each in objects}, **{each.metadata.uid: each.metadata.generation for each in deployments}}
 
 
 def test_a_job_gives_the_same_report_as_this_host_and_leaves_nothing(stack: Stack, image: str, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_check_mode_sends_and_makes_nothing(stack: Stack, tmp_path: Path) -> Non
 
 
 def answered(stack: Stack) -> dict[str, float]:
-    """Requests that each model server of `sim` has answered, as it counts them itself."""
+    """{server: number of requests that it has answered, by its own count} of `sim`."""
     pages = {name: call(f"http://{address}:8000/metrics")[2].decode() for name, address in stack.servers("sim").items()}
     return {name: prometheus_text.total(prometheus_text.parse(page), "vllm:request_success_total") or 0.0 for name, page in pages.items()}
 

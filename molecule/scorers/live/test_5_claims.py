@@ -1,6 +1,6 @@
-"""The claims of playbooks/validate.yml: each holds of the running stack, and fails when it is broken, or when the file promises what the stack does not do.
+"""The claims of playbooks/validate.yml pass on the running stack, and each fails if the stack is broken or does not match the file.
 
-Not here: platform/kubernetes, which needs an old cluster, and platform/rights, which molecule/providers has.
+Not covered here: platform/kubernetes, which needs an old cluster, and platform/rights, which molecule/providers covers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SEES_SECRETS: dict[str, t.Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", 
 
 @pytest.fixture(autouse=True)
 def as_written(stack: Stack) -> None:
-    """Other tests have tried something else with the same stack, and had the servers of `table` show what they have not."""
+    """Restore the stack of the inventory: other tests have changed it, and have made the servers of `table` report false states."""
     for address in stack.servers("table").values():
         show(address, {"waiting": 0, "running": 0, "kv_usage": 0.0})
     done = stack.as_written()
@@ -51,8 +51,8 @@ def as_written(stack: Stack) -> None:
         until(lambda service=service: len(stack.servers(service)) == 4, 60, f"four servers of {service}")
 
 
-def validate(folder: Path, slo: dict[str, float] | None = None, **more: t.Any) -> tuple[int, Claims, str]:
-    """The exit status, the claims by id, and what was shown. Without objectives no load is sent."""
+def validate(folder: Path, slo: dict[str, float] | None = None, **variables: t.Any) -> tuple[int, Claims, str]:
+    """Run validate.yml: (exit status, {id: claim}, output). Without objectives it sends no load."""
     given = {
         "llm_d_artifacts_dir": str(folder),
         "validation_performance": slo is not None,
@@ -60,7 +60,7 @@ def validate(folder: Path, slo: dict[str, float] | None = None, **more: t.Any) -
         "validation_wait": 5,
         "llm_d_wait_timeout": 5,
         "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "max_lag_share": 0, "slo": slo or {}},
-        **more,
+        **variables,
     }
     done = plays.run("-i", "molecule/scorers/inventory", "playbooks/validate.yml", "-e", json.dumps(given))
     verdict = json.loads((folder / "verdict.json").read_text())
@@ -68,23 +68,23 @@ def validate(folder: Path, slo: dict[str, float] | None = None, **more: t.Any) -
 
 
 def failed(claims: Claims) -> set[str]:
-    """The claims that do not hold; each has a remedy."""
-    wrong = {name for name, entry in claims.items() if not entry["ok"]}
-    assert all(claims[name]["remedy"] for name in wrong)
-    return wrong
+    """The ids of the failed claims, each of which must have a remedy."""
+    names = {name for name, entry in claims.items() if not entry["ok"]}
+    assert all(claims[name]["remedy"] for name in names)
+    return names
 
 
 def rolled(name: str) -> bool:
-    """Whether all pods of a Deployment are those of its last change."""
-    found = client.AppsV1Api().read_namespaced_deployment(name, NAMESPACE)
-    status, wanted = found.status, found.spec.replicas
+    """Whether a Deployment is rolled out."""
+    deployment = client.AppsV1Api().read_namespaced_deployment(name, NAMESPACE)
+    status, wanted = deployment.status, deployment.spec.replicas
     counts = (status.updated_replicas, status.replicas, status.ready_replicas)
-    return status.observed_generation == found.metadata.generation and counts == (wanted, wanted, wanted)
+    return status.observed_generation == deployment.metadata.generation and counts == (wanted, wanted, wanted)
 
 
 @contextlib.contextmanager
 def container(name: str, change: t.Callable[[dict[str, t.Any]], dict[str, t.Any]], wait: bool = True) -> t.Iterator[None]:
-    """Another first container of a Deployment, `change` of the one there is; the old one is back at the end."""
+    """Replace the first container of a Deployment by `change` of it, and restore it at the end."""
     apps = client.AppsV1Api()
     own = client.ApiClient().sanitize_for_serialization(apps.read_namespaced_deployment(name, NAMESPACE).spec.template.spec.containers[0])
     made = change(own)
@@ -105,7 +105,7 @@ def container(name: str, change: t.Callable[[dict[str, t.Any]], dict[str, t.Any]
 
 @contextlib.contextmanager
 def custom(group: str, version: str, plural: str, name: str, change: t.Callable[[dict[str, t.Any]], t.Any] | None) -> t.Iterator[None]:
-    """Another object, or none at all; the old one is back at the end."""
+    """Replace an object by a changed one, or delete it, and restore it at the end."""
     api, place = client.CustomObjectsApi(), (group, version, NAMESPACE, plural)
     own = api.get_namespaced_custom_object(*place, name)
     kept = {**own, "metadata": {key: own["metadata"][key] for key in ("name", "namespace", "labels", "annotations") if key in own["metadata"]}}
@@ -124,7 +124,7 @@ def custom(group: str, version: str, plural: str, name: str, change: t.Callable[
 
 
 def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
-    # The short waits are for what is broken.
+    # The short waits of validate() are for broken stacks.
     code, claims, shown = validate(tmp_path, {"error_rate_max": 0}, validation_wait=60, llm_d_wait_timeout=60)
     assert code == 0, shown
     assert PLATFORM | {"gateway/programmed", "objects/ready"} <= set(claims)
@@ -162,9 +162,9 @@ def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> Non
         apps.patch_namespaced_deployment("sim-decode", NAMESPACE, {"spec": {"replicas": 4}})
         back = stack.switch("sim", {"preset": "balanced"})
     assert back.returncode == 0, back.stdout
-    wrong = failed(claims)
-    assert code != 0 and {f"sim/{name}" for name in ("configured", "plugins", "endpoints", "servers", "rights", "performance")} <= wrong, shown
-    assert not {name for name in wrong if name.startswith("table/")}, shown
+    names = failed(claims)
+    assert code != 0 and {f"sim/{name}" for name in ("configured", "plugins", "endpoints", "servers", "rights", "performance")} <= names, shown
+    assert not {name for name in names if name.startswith("table/")}, shown
     assert "may get secrets" in claims["sim/rights"]["evidence"] and "3 of 4 servers" in claims["sim/servers"]["evidence"]
     assert "ttft_p50_ms" in claims["sim/performance"]["evidence"] and "prefix-cache-scorer did not run" in claims["sim/plugins"]["evidence"]
 
@@ -175,23 +175,23 @@ def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> Non
 )
 @pytest.mark.rest
 def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promise: str, other: str) -> None:
-    """A stack with another preset does not do what this one promises; with this preset, it does."""
-    more = {"llm_d_scheduler_overrides": {"sim": {"preset": preset}}}
+    """The claim of a preset fails on a stack with another preset, and passes with this one."""
+    overrides = {"llm_d_scheduler_overrides": {"sim": {"preset": preset}}}
     if other != "balanced":
         switched = stack.switch("sim", {"preset": other})
         assert switched.returncode == 0, switched.stdout
-    code, claims, shown = validate(tmp_path, **more)
+    code, claims, shown = validate(tmp_path, **overrides)
     assert code != 0 and {f"sim/{promise}", "sim/configured"} <= failed(claims), shown
     switched = stack.switch("sim", {"preset": preset})
     assert switched.returncode == 0, switched.stdout
-    # Servers that have just started dial the endpoint picker for KV events a little later; the proof waits for that by itself, some seconds.
-    code, claims, shown = validate(tmp_path, **more)
+    # Servers that have just started connect to the endpoint picker for KV events a few seconds later; the claim waits for that.
+    code, claims, shown = validate(tmp_path, **overrides)
     print(claims[f"sim/{promise}"]["evidence"])
     assert code == 0 and claims[f"sim/{promise}"]["ok"], shown
 
 
 def instead(argument: str) -> t.Callable[[dict[str, t.Any]], dict[str, t.Any]]:
-    """Another value of an argument that is there."""
+    """A change that replaces the value of an existing argument."""
     flag = argument.split("=")[0]
 
     def change(own: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -211,7 +211,7 @@ def test_servers_with_other_blocks(tmp_path: Path) -> None:
 
 @pytest.mark.rest
 def test_servers_without_a_cache(tmp_path: Path) -> None:
-    """The simulator says so of every request: it took no token from a cache."""
+    """The simulator reports zero cached tokens for every request."""
     with container("sim-decode", instead("--enable-kvcache=false")):
         code, claims, shown = validate(tmp_path)
     assert code != 0 and "sim/cached" in failed(claims), shown
@@ -234,7 +234,7 @@ def test_an_endpoint_picker_that_is_planned_and_not_there(tmp_path: Path) -> Non
 
 @pytest.mark.rest
 def test_an_autoscaler_without_metrics(tmp_path: Path) -> None:
-    """There is no server of metrics here. Until its first look at them an autoscaler has no conditions, which is a failure as well."""
+    """This cluster has no metrics server. Until its first sync an autoscaler has no conditions, which is a failure too."""
     api, target = client.AutoscalingV2Api(), {"apiVersion": "apps/v1", "kind": "Deployment", "name": "table-decode"}
     api.create_namespaced_horizontal_pod_autoscaler(
         NAMESPACE,
@@ -267,7 +267,7 @@ def test_a_route_to_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.rest
 def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
-    """Without the policy that has the gateway ask it; the route's Service answers all the same."""
+    """Without the policy that makes the gateway call the endpoint picker, the route's Service still answers."""
 
     def answers(picked: bool) -> bool:
         body = {"model": MODELS["sim"], "prompt": "who picks?", "max_tokens": 1}
@@ -284,7 +284,7 @@ def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path)
 
 @pytest.mark.rest
 def test_a_gateway_of_another_class(tmp_path: Path) -> None:
-    """Which no controller takes up. It stands beside the one that works: that one would come back with another address."""
+    """No controller handles it. It is an additional Gateway, since a replaced one would get another address."""
     api, place = client.CustomObjectsApi(), ("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways")
     listener = {"name": "http", "port": 80, "protocol": "HTTP"}
     api.create_namespaced_custom_object(
@@ -323,7 +323,7 @@ def test_another_gateway_than_the_file_says(tmp_path: Path) -> None:
 
 @pytest.mark.rest
 def test_a_server_that_was_not_picked_answers(stack: Stack, tmp_path: Path) -> None:
-    """Asked of a release that counts attempts by server."""
+    """With a release that counts attempts per server."""
     if call(f"http://127.0.0.1:5215/v2/{GIE}/tags/list")[0] != 200:
         pytest.skip("the local registry has no endpoint picker of gie-1.5")
     switched = stack.as_written(llm_d_release="gie-1.5")

@@ -1,4 +1,4 @@
-"""Warm-up of prefix caches on the running stack: who is warmed, when it is a change, and when the claim holds."""
+"""Warm-up of prefix caches on the running stack: the warmed servers, when it counts as a change, and when the claim passes."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ CONFIG_MAP = "warm-up-prompts"
 
 
 def services(warmup: dict[str, t.Any] | None) -> list[dict[str, t.Any]]:
-    """The services of the inventory, `sim` with this block."""
+    """The model services of the inventory, `sim` with this warmup block."""
     listed = yaml.safe_load(Path("molecule/scorers/inventory/group_vars/all/scorers.yml").read_text())["llm_d_model_services"]
     return [{**service, "warmup": warmup} if service["name"] == "sim" else service for service in listed]
 
 
 def run(playbook: str, warmup: dict[str, t.Any] | None, *arguments: str, **given: t.Any) -> tuple[int, int, str]:
-    """The exit status, the number of changes, and what was shown, of a playbook."""
+    """Run a playbook: (exit status, number of changes, output)."""
     given = {"llm_d_model_services": services(warmup), **given}
     done = plays.run("-i", "molecule/scorers/inventory", f"playbooks/{playbook}.yml", "-e", json.dumps(given), *arguments)
-    found = re.search(r"changed=(\d+)", done.stdout)
-    assert found, done.stdout + done.stderr
-    return done.returncode, int(found[1]), done.stdout + done.stderr
+    match = re.search(r"changed=(\d+)", done.stdout)
+    assert match, done.stdout + done.stderr
+    return done.returncode, int(match[1]), done.stdout + done.stderr
 
 
 def claim(folder: Path, warmup: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The claim `sim/warm` of a validation."""
+    """Run validate.yml; returns its claim `sim/warm`."""
     run("validate", warmup, llm_d_artifacts_dir=str(folder), validation_wait=5)
-    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text())["claims"] if entry["id"] == "sim/warm"]
-    print(found["evidence"])
-    return found
+    (warm,) = [entry for entry in json.loads((folder / "verdict.json").read_text())["claims"] if entry["id"] == "sim/warm"]
+    print(warm["evidence"])
+    return warm
 
 
 def cached(address: str, prompt: str, api: str = "chat_completions") -> tuple[int, int]:
-    """(tokens taken from the cache, tokens of the prompt) of a server that is asked for something that begins with a prompt."""
+    """Send a server a request that begins with a prompt: (tokens taken from the cache, tokens of the request's prompt)."""
     if api == "completions":
         status, _headers, body = call(f"http://{address}:8000/v1/completions", {"model": MODELS["sim"], "prompt": f"{prompt} And then?", "max_tokens": 1})
     else:
@@ -58,16 +58,16 @@ def cached(address: str, prompt: str, api: str = "chat_completions") -> tuple[in
 
 
 def restart(stack: Stack) -> str:
-    """Delete one server; the name of the one that has come in its place."""
+    """Delete one server; returns the name of its replacement."""
     before = stack.servers("sim")
     stack.core.delete_namespaced_pod(sorted(before)[0], NAMESPACE, grace_period_seconds=0)
-    until(lambda: len(stack.servers("sim")) == 4 and sorted(before)[0] not in stack.servers("sim"), 60, "another server has come")
+    until(lambda: len(stack.servers("sim")) == 4 and sorted(before)[0] not in stack.servers("sim"), 60, "another server runs")
     (new,) = set(stack.servers("sim")) - set(before)
     return new
 
 
 def renew(stack: Stack) -> None:
-    """All servers of `sim` new, as the file says."""
+    """Restore the stack of the inventory and replace all servers of `sim`."""
     done = stack.as_written()
     assert done.returncode == 0, done.stdout
     before = set(stack.servers("sim"))
@@ -82,7 +82,7 @@ def cold(stack: Stack) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def as_before(stack: Stack) -> c.Iterator[None]:
-    """Whoever comes next finds empty caches as well."""
+    """Empty the caches for later tests too."""
     yield
     renew(stack)
 
@@ -101,10 +101,10 @@ def test_the_first_run_warms_and_the_second_changes_nothing(stack: Stack, config
     assert code == 0 and changes == 1, shown
     assert PROMPT.strip() not in shown and IN_MAP.strip() not in shown
     servers = stack.servers("sim")
-    found = {name: [cached(address, prompt, api) for prompt in (PROMPT, IN_MAP)] for name, address in servers.items()}
-    print(found)
-    # A request of somebody else's, of which the prompt is the beginning: all whole blocks of that.
-    assert len(found) == 4 and all(taken >= 64 and taken > tokens - 48 for each in found.values() for taken, tokens in each), found
+    cached_tokens = {name: [cached(address, prompt, api) for prompt in (PROMPT, IN_MAP)] for name, address in servers.items()}
+    print(cached_tokens)
+    # A user's request that begins with the prompt finds all whole blocks of it cached.
+    assert len(cached_tokens) == 4 and all(taken >= 64 and taken > tokens - 48 for each in cached_tokens.values() for taken, tokens in each), cached_tokens
     code, changes, shown = run("scorers", warmup)
     assert code == 0 and changes == 0, shown
 
@@ -132,7 +132,7 @@ def python_image(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run_now(name: str) -> tuple[bool, str]:
-    """Whether a Job made from a CronJob succeeded, as `kubectl create job --from` makes it, and its log."""
+    """Run a Job from a CronJob, as `kubectl create job --from` does: (whether it succeeded, its log)."""
     batch, core = client.BatchV1Api(), client.CoreV1Api()
     cron_job = batch.read_namespaced_cron_job(name, NAMESPACE)
     owner = client.V1OwnerReference(api_version="batch/v1", kind="CronJob", name=name, uid=cron_job.metadata.uid, controller=True)
@@ -145,14 +145,14 @@ def run_now(name: str) -> tuple[bool, str]:
 
     until(ended, 120, "the Job has ended")
     (pod,) = core.list_namespaced_pod(NAMESPACE, label_selector=f"batch.kubernetes.io/job-name={about.name}").items
-    said = core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE)
+    log = core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE)
     succeeded = bool(ended().succeeded)
     batch.delete_namespaced_job(about.name, NAMESPACE, propagation_policy="Background")
-    return succeeded, said
+    return succeeded, log
 
 
 def of_the_schedule() -> set[str]:
-    """Kinds of objects that the CronJob of `sim` has."""
+    """The kinds of the existing objects of the CronJob of `sim`."""
     batch, core, access = client.BatchV1Api(), client.CoreV1Api(), client.RbacAuthorizationV1Api()
     listed = {
         "CronJob": batch.list_namespaced_cron_job,
@@ -163,7 +163,7 @@ def of_the_schedule() -> set[str]:
         "Role": access.list_namespaced_role,
         "RoleBinding": access.list_namespaced_role_binding,
     }
-    return {kind for kind, look in listed.items() if any(item.metadata.name.startswith("sim-warmup") for item in look(NAMESPACE).items)}
+    return {kind for kind, list_objects in listed.items() if any(item.metadata.name.startswith("sim-warmup") for item in list_objects(NAMESPACE).items)}
 
 
 def test_the_cron_job_warms_servers_between_runs_and_goes_with_its_schedule(stack: Stack, config_map: None, image: str) -> None:
@@ -173,16 +173,16 @@ def test_the_cron_job_warms_servers_between_runs_and_goes_with_its_schedule(stac
     code, changes, shown = run("scorers", warmup, llm_d_images={**user_file("local")["llm_d_images"], "python": image})
     assert code == 0 and changes == 0, shown
     new = restart(stack)
-    succeeded, said = run_now("sim-warmup")
-    print(said)
-    assert succeeded and said.count(": warm, ") == 6 and said.count(f"{new}: ") == 2 and said.count(": warmed, ") == 2, said
-    assert PROMPT.strip() not in said and IN_MAP.strip() not in said
+    succeeded, log = run_now("sim-warmup")
+    print(log)
+    assert succeeded and log.count(": warm, ") == 6 and log.count(f"{new}: ") == 2 and log.count(": warmed, ") == 2, log
+    assert PROMPT.strip() not in log and IN_MAP.strip() not in log
     for prompt in (PROMPT, IN_MAP):
         taken, tokens = cached(stack.servers("sim")[new], prompt)
         assert taken > tokens - 48
     code, changes, shown = run("scorers", {key: warmup[key] for key in ("prompts", "config_map")})
     assert code == 0 and changes > 0, shown
-    until(lambda: not of_the_schedule(), 60, "what the schedule had is gone")
+    until(lambda: not of_the_schedule(), 60, "the objects of the schedule are gone")
 
 
 @pytest.mark.rest
@@ -198,22 +198,22 @@ def test_prefill_servers_are_warmed_as_well(stack: Stack, tmp_path: Path) -> Non
 
 @pytest.mark.rest
 def test_what_cannot_be_kept_does_not_stop_the_run_and_fails_the_claim(stack: Stack, tmp_path: Path) -> None:
-    """A prompt of few tokens although of many bytes, and a ConfigMap that is not there."""
+    """A prompt of few tokens but many bytes, and a ConfigMap that does not exist."""
     short = {"prompts": [PROMPT, "incomprehensibilities"], "api": "completions"}
     code, changes, shown = run("scorers", short)
     assert code == 0 and changes == 1 and "too few to fill a KV-cache block" in " ".join(shown.split()), shown
-    found = claim(tmp_path, short)
-    assert not found["ok"] and "prompts[1] (21 characters)" in found["evidence"] and "longer" in found["remedy"]
+    broken = claim(tmp_path, short)
+    assert not broken["ok"] and "prompts[1] (21 characters)" in broken["evidence"] and "longer" in broken["remedy"]
     missing = {"config_map": "nowhere-to-be-found"}
     code, changes, shown = run("scorers", missing)
     assert code == 0 and changes == 0 and "WARNING" in shown, shown
-    found = claim(tmp_path, missing)
-    assert not found["ok"] and "there is no ConfigMap" in found["evidence"] and "create configmap" in found["remedy"]
+    broken = claim(tmp_path, missing)
+    assert not broken["ok"] and "there is no ConfigMap" in broken["evidence"] and "create configmap" in broken["remedy"]
 
 
 @pytest.mark.rest
 def test_a_cache_that_is_too_small_never_holds(stack: Stack, tmp_path: Path) -> None:
-    """1,400 blocks of 16 tokens, and prompts of more than that: the last ones push out the first."""
+    """The prompts exceed 1,400 blocks of 16 tokens: the last ones evict the first."""
     big = {"prompts": [f"{number} " + "a b c d e f g h i j k l m n o p " * 400 for number in range(5)], "api": "completions"}
     assert run("scorers", big)[:2] == (0, 1)
     assert run("scorers", big)[:2] == (0, 1)
@@ -228,7 +228,7 @@ def test_check_mode_sends_nothing(stack: Stack) -> None:
 
 
 def test_a_file_without_a_cache_is_refused() -> None:
-    wrong = services({"prompts": [PROMPT]})
-    wrong[0]["engine"]["args"] = ["--enable-kvcache=false"]
-    code, changes, shown = run("scorers", None, llm_d_model_services=wrong)
+    changed = services({"prompts": [PROMPT]})
+    changed[0]["engine"]["args"] = ["--enable-kvcache=false"]
+    code, changes, shown = run("scorers", None, llm_d_model_services=changed)
     assert code != 0 and changes == 0 and "llm_d_model_services[0].engine.args[0]: leaves no prefix cache" in " ".join(shown.split()), shown

@@ -1,4 +1,4 @@
-"""playbooks/calibrate.yml against a server whose options are known: it finds them, and a server that ends in the middle is one error."""
+"""playbooks/calibrate.yml determines the known options of a simulator; a server that ends during the run is one error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(folder: Path) -> list[str]:
 
 @pytest.fixture(name="interrupted")
 def _interrupted(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
-    """The output of a calibration whose server was ended in the middle."""
+    """The output of a calibration whose servers are deleted during the run."""
 
     def end() -> None:
         for pod in stack.servers("sim"):
@@ -40,7 +40,7 @@ def test_a_server_that_ends_in_the_middle_is_one_clear_error(stack: Stack, inter
 
 
 def test_what_ctrl_c_leaves_goes_with_the_next_run(stack: Stack, tmp_path: Path) -> None:
-    """Ansible runs no clean-up then; the simulator is a service that the file does not have."""
+    """Ansible runs no cleanup then; the simulator is a model service that the file does not contain."""
     calibrations.interrupted(stack, command(tmp_path), 300)
     plays.well("molecule/scorers/inventory", "site.yml", tmp_path, "--skip-tags", "validation")
     until(lambda: not calibrations.imitations(stack), 60, "the simulator is gone")
@@ -49,12 +49,12 @@ def test_what_ctrl_c_leaves_goes_with_the_next_run(stack: Stack, tmp_path: Path)
 def test_it_finds_the_options_of_a_simulator_and_leaves_nothing(stack: Stack, tmp_path: Path) -> None:
     done = subprocess.run(command(tmp_path), cwd=plays.ROOT, env=plays.environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = yaml.safe_load((tmp_path / "calibrate/sim/engine.yml").read_text(encoding="utf-8"))["engine"]
-    per_token, between = (float(found["simulator"][name].removesuffix("us")) for name in ("prefill_time_per_token", "inter_token_latency"))
-    # 100 us, 5 ms and 4 places are written (inventory/group_vars/all/scorers.yml); a busy host makes times longer, not much shorter.
-    assert 80 < per_token < 300 and 4500 < between < 15000, found
-    assert found["max_num_seqs"] == 4, found
-    assert found["simulator"]["kv_cache_size"] == 1400 and found["block_size"] == 16
+    engine = yaml.safe_load((tmp_path / "calibrate/sim/engine.yml").read_text(encoding="utf-8"))["engine"]
+    per_token, between = (float(engine["simulator"][name].removesuffix("us")) for name in ("prefill_time_per_token", "inter_token_latency"))
+    # The inventory configures 100 us, 5 ms and 4 places (group_vars/all/scorers.yml); a busy host makes times longer, not much shorter.
+    assert 80 < per_token < 300 and 4500 < between < 15000, engine
+    assert engine["max_num_seqs"] == 4, engine
+    assert engine["simulator"]["kv_cache_size"] == 1400 and engine["block_size"] == 16
     speed = yaml.safe_load((tmp_path / "calibrate/sim/scheduler.yml").read_text(encoding="utf-8"))["scheduler"]["peak_prefill_throughput"]
     assert 3000 < speed < 10500, speed  # 10,000 at 100 us
     written = json.loads((tmp_path / "calibrate/sim/results.json").read_text(encoding="utf-8"))

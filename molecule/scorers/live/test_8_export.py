@@ -1,4 +1,4 @@
-"""What playbooks/export.yml writes, applied by kubectl, is what site.yml would apply: it changes nothing afterwards."""
+"""After kubectl has applied the files of playbooks/export.yml, site.yml changes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_what_kubectl_applies_is_what_site_would_apply(stack: Stack, tmp_path: P
     kubectl("delete", "--namespace", NAMESPACE, "deployment/sim-decode", "deployment/sim-epp", "service/sim-epp", "httproute/sim")
     applied = kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=gitops", "-k", str(tmp_path / "out"))
     assert "deployment.apps/sim-decode serverside-applied" in applied, applied
-    until(lambda: len(stack.servers("sim")) == before, 120, "the servers of what kubectl has applied are ready")
+    until(lambda: len(stack.servers("sim")) == before, 120, "the applied servers are ready")
     until(lambda: bool(stack.pickers("sim")), 120, "the endpoint picker is ready")
     out = plays.well(INVENTORY, "site.yml", tmp_path)
     assert "changed=0" in out, out[-3000:]

@@ -1,4 +1,4 @@
-"""One request is followed through gateway, endpoint picker and server; a collector that fails costs no request."""
+"""A trace follows a request through gateway, endpoint picker and server; a collector that fails costs no request."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def test_one_request_is_followed_by_its_trace_id(stack: Traced) -> None:
     gateways = [span for span in spans if span.service == GATEWAY]
     first = min(gateways, key=lambda span: span.begin)
     assert first.parent == client, "the gateway continues the trace of its client"
-    assert {span.parent for span in spans if span.service == SERVER} <= {span.id for span in spans}, "the server continues that of the gateway"
+    assert {span.parent for span in spans if span.service == SERVER} <= {span.id for span in spans}, "the server continues the trace of the gateway"
     assert {pod.service for pod in spans} >= {GATEWAY, SERVER}
 
-    # What the endpoint picker did for this request, the only one: while the gateway had it.
+    # The endpoint picker's span of this request, the only one, lies within that of the gateway.
     picks = [span for span in stack.spans_of(PICKER, begun) if span.name == "gateway.request"]
     print(f"endpoint picker: {picks}")
     assert len(picks) == 1
     assert first.begin <= picks[0].begin and picks[0].end <= first.end + 1_000_000_000
-    assert (picks[0].trace == trace) == RELEASES[LINE]["tracing"]["joins"], f"as the table says of {LINE}"
+    assert (picks[0].trace == trace) == RELEASES[LINE]["tracing"]["joins"], f"as the table of releases states for {LINE}"
 
 
 def test_a_request_that_its_client_leaves_out_is_not_traced(stack: Traced) -> None:
@@ -51,11 +51,11 @@ def test_a_collector_that_does_not_answer_costs_no_request(stack: Traced, way: s
     before = restarts(stack)
     with getattr(stack, way)():
         begun, without = time.monotonic(), []
-        while time.monotonic() < begun + 25:  # longer than senders wait for an answer, ten seconds, and try again
+        while time.monotonic() < begun + 25:  # longer than the ten seconds after which senders time out and retry
             without.append(stack.ask_traced(secrets.token_hex(16))[1])
     print(f"seconds of a request: {statistics.median(usual):.3f} with the collector")
     print(f"without: {statistics.median(without):.3f}, at most {max(without):.3f}, {len(without)} requests")
-    assert len(without) > 5, "all were answered, or ask_traced had raised"
+    assert len(without) > 5, "all were answered, otherwise ask_traced would have raised"
     assert restarts(stack) == before
 
     def traced_again() -> bool:
@@ -71,6 +71,6 @@ def test_a_collector_that_does_not_answer_costs_no_request(stack: Traced, way: s
 
 
 def restarts(stack: Traced) -> dict[str, int]:
-    """How often each pod of the stack was started anew."""
+    """{pod: number of restarts} of the stack."""
     pods = stack.core.list_namespaced_pod(NAMESPACE, label_selector=f"llm-d.ai/model-service={SERVICE}").items
     return {pod.metadata.name: sum(status.restart_count for status in pod.status.container_statuses or []) for pod in pods}

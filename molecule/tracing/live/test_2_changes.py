@@ -1,4 +1,4 @@
-"""A collector that is not there by its name costs no request, what is switched off sends nothing, and what is switched on again is traced."""
+"""A collector whose name does not resolve costs no request; tracing can be disabled and enabled again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = plays.ROOT / "inventories/local-vllm/group_vars/all/vllm.yml"
 
 
 def deploy(stack: Traced, artifacts: Path, env: t.Mapping[str, str] | None = None, **given: t.Any) -> str:
-    """The output of a run with another file, with one server, once the gateway asks its endpoint picker. env: of the endpoint picker."""
+    """Run site.yml with one server and other variables until the gateway calls the endpoint picker; returns the output. env: of the endpoint picker."""
     (service,) = yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"]
     services = [{**service, "replicas": 1, "scheduler": {**service["scheduler"], "env": env or {}}}]
     output = plays.well(INVENTORY, "site.yml", artifacts, "--skip-tags", "validation", llm_d_model_services=services, **given)
@@ -26,14 +26,14 @@ def deploy(stack: Traced, artifacts: Path, env: t.Mapping[str, str] | None = Non
 
 @pytest.fixture(scope="module", autouse=True)
 def as_it_was(stack: Traced, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[None]:
-    """The file of the inventory afterwards."""
+    """Restore the stack of the inventory at the end."""
     yield
     plays.well(INVENTORY, "site.yml", tmp_path_factory.mktemp("after"), "--skip-tags", "validation")
 
 
 def test_a_collector_without_a_name_costs_no_request(stack: Traced, tmp_path: Path) -> None:
-    said = deploy(stack, tmp_path, llm_d_tracing={"endpoint": "no-collector.tracing:4317", "sampling": 1})
-    assert "Service tracing/no-collector, port 4317" in " ".join(said.split()), "the preflight warns; long lines are folded"
+    output = deploy(stack, tmp_path, llm_d_tracing={"endpoint": "no-collector.tracing:4317", "sampling": 1})
+    assert "Service tracing/no-collector, port 4317" in " ".join(output.split()), "the preflight warns; long lines are folded"
     for _number in range(10):
         stack.ask_traced(secrets.token_hex(16))
 
@@ -41,12 +41,12 @@ def test_a_collector_without_a_name_costs_no_request(stack: Traced, tmp_path: Pa
 def test_what_is_switched_off_sends_nothing(stack: Traced, tmp_path: Path) -> None:
     """Endpoint pickers of the scheduler lines would send a tenth of their spans."""
     deploy(stack, tmp_path, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel-collector.tracing:4317"}, llm_d_tracing={})
-    time.sleep(SENT / 4)  # what was under way before has been sent
+    time.sleep(SENT / 4)  # earlier spans have been sent
     begun = time.time()
-    for _number in range(60):  # of which a tenth is none in two runs of a thousand
+    for _number in range(60):  # a sampling of a tenth takes none of them in two of a thousand runs
         stack.ask_traced(secrets.token_hex(16))
     time.sleep(SENT / 4)
-    names = (GATEWAY, "llm-d-inference-scheduler", SERVER)  # that of the endpoint picker is its own where it is given none
+    names = (GATEWAY, "llm-d-inference-scheduler", SERVER)  # the second is the default name of the endpoint picker
     assert {name: stack.spans_of(name, begun) for name in names} == dict.fromkeys(names, [])
 
 

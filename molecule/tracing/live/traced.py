@@ -1,4 +1,4 @@
-"""The stack of this scenario: one gateway with the service `chat` of real vLLM servers, and a collector."""
+"""The stack of this scenario: one gateway with the model service `chat` of real vLLM servers, and a collector."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INVENTORY = "molecule/tracing/inventory"
 SERVICE, MODEL = "chat", "smollm2-135m-instruct"
 COLLECTOR = "tracing"
 GATEWAY, PICKER, SERVER = f"llm-d-gateway.{NAMESPACE}", f"{SERVICE}-epp", f"{SERVICE}-decode"
-# Seconds until every sender has sent what it has: they do so every five.
+# Seconds until every sender has sent its spans, which it does every five seconds.
 SENT = 60.0
 
 
@@ -51,7 +51,7 @@ class Traced(Stack):
         return pod
 
     def ask_traced(self, trace: str, sampled: bool = True) -> tuple[str, float]:
-        """(the client's span id, seconds) of one chat through the gateway that belongs to a trace."""
+        """Send one chat of a trace through the gateway: (the client's span id, seconds)."""
         span = secrets.token_hex(8)
         body = {"model": MODEL, "messages": [{"role": "user", "content": "Name an animal."}], "max_tokens": 4, "temperature": 0}
         headers = {"Content-Type": "application/json", "traceparent": f"00-{trace}-{span}-{'01' if sampled else '00'}"}
@@ -62,21 +62,21 @@ class Traced(Stack):
         return span, time.monotonic() - begun
 
     def ask(self, service: str, prompt: str, tokens: int = 1) -> str:
-        """No pod: vLLM does not say which one answers."""
+        """Send a chat; returns no pod, since vLLM does not report which one answers."""
         self.ask_traced(secrets.token_hex(16), sampled=False)
         return ""
 
     def spans(self, trace: str) -> list[Span]:
-        """What the collector has of a trace; nothing where it knows none of that id."""
+        """The collector's spans of a trace; none where it has no trace of that id."""
         status, _headers, content = call(f"{self._query}/api/v3/traces/{trace}")
         assert status in (200, 404), content
         return _spans(content) if status == 200 else []
 
     def spans_of(self, service: str, since: float) -> list[Span]:
-        """Spans of one service, in any trace, that began since a time."""
+        """Spans of one service, of all traces, that began since a time."""
         moment = datetime.datetime.fromtimestamp(since, datetime.UTC).isoformat()
-        asked = urllib.parse.urlencode({"query.service_name": service, "query.start_time_min": moment})
-        status, _headers, content = call(f"{self._query}/api/v3/traces?{asked}")
+        parameters = urllib.parse.urlencode({"query.service_name": service, "query.start_time_min": moment})
+        status, _headers, content = call(f"{self._query}/api/v3/traces?{parameters}")
         assert status == 200, content
         return _spans(content)
 
@@ -91,7 +91,7 @@ class Traced(Stack):
 
     @contextlib.contextmanager
     def gone(self) -> t.Iterator[None]:
-        """No collector: its Service has no endpoint."""
+        """Scale the collector to zero: its Service has no endpoint."""
         self._scale(0)
         try:
             yield
@@ -100,7 +100,7 @@ class Traced(Stack):
 
     @contextlib.contextmanager
     def hung(self) -> t.Iterator[None]:
-        """A collector that accepts connections and answers nothing."""
+        """Suspend the collector: it accepts connections and does not answer."""
         (process,) = self.processes(self.collector().metadata.name, "otel-collector", COLLECTOR)
         os.kill(process, signal.SIGSTOP)
         try:
@@ -115,11 +115,11 @@ class Traced(Stack):
 
 
 def _spans(content: bytes) -> list[Span]:
-    found = []
-    for of in json.loads(content)["result"].get("resourceSpans", []):
-        names = [item["value"]["stringValue"] for item in of["resource"].get("attributes", []) if item["key"] == "service.name"]
-        for scope in of["scopeSpans"]:
+    spans = []
+    for resource_spans in json.loads(content)["result"].get("resourceSpans", []):
+        names = [item["value"]["stringValue"] for item in resource_spans["resource"].get("attributes", []) if item["key"] == "service.name"]
+        for scope in resource_spans["scopeSpans"]:
             for span in scope["spans"]:
                 times = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
-                found.append(Span(names[0] if names else "", span["name"], span["traceId"], span["spanId"], span.get("parentSpanId", ""), *times))
-    return found
+                spans.append(Span(names[0] if names else "", span["name"], span["traceId"], span["spanId"], span.get("parentSpanId", ""), *times))
+    return spans

@@ -1,4 +1,4 @@
-"""What the live tests share."""
+"""Fixtures of the live tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stack of this scenario: one gateway with the service `chat`."""
+"""The stack of this scenario: one gateway with the model service `chat`."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ def of_this_scenario() -> Stack:
 
 
 def inventory_service() -> dict[str, t.Any]:
-    """The one model service of the inventory."""
+    """The only model service of the inventory."""
     (service,) = yaml.safe_load((plays.ROOT / INVENTORY / "group_vars/all/vllm.yml").read_text(encoding="utf-8"))["llm_d_model_services"]
     return t.cast("dict[str, t.Any]", service)
 
 
 def changed(**options: t.Any) -> list[dict[str, t.Any]]:
-    """The model services of the inventory, with other options of the one."""
+    """The model services of the inventory, the only one with changed options."""
     service = inventory_service()
     return [{**service, **options, "engine": {**service["engine"], **options.get("engine", {})}}]
 
 
 def deploy(artifacts: Path, **given: t.Any) -> None:
-    """site.yml without its validation, which would take the load for its own requests."""
+    """Run site.yml without the validation, which would count the load as its own requests."""
     plays.well(INVENTORY, "site.yml", artifacts, "--skip-tags", "validation", **given)
 
 
-def asked(stack: Stack, question: str, **more: t.Any) -> dict[str, t.Any]:
-    """The answer of the gateway to one question. Tokens are drawn as the server does it unless it is told otherwise."""
-    body = {"model": MODEL, "messages": [{"role": "user", "content": question}], "max_tokens": 64, **more}
+def chat(stack: Stack, question: str, **options: t.Any) -> dict[str, t.Any]:
+    """Send one question through the gateway; returns the response. Tokens are sampled by the server's defaults, unless the options differ."""
+    body = {"model": MODEL, "messages": [{"role": "user", "content": question}], "max_tokens": 64, **options}
     status, _headers, content = call(f"{stack.url('chat')}/v1/chat/completions", body, timeout=120)
     assert status == 200, content
     return t.cast("dict[str, t.Any]", json.loads(content))
 
 
 def counted(stack: Stack, metric: str) -> dict[str, float]:
-    """A counter of each server, by pod."""
+    """{pod: value of a counter} of the servers."""
     pages = {pod: call(f"http://{address}:8000/metrics")[2].decode() for pod, address in stack.servers("chat").items()}
     return {pod: prometheus_text.total(prometheus_text.parse(page), metric) or 0.0 for pod, page in pages.items()}

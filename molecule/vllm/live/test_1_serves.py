@@ -1,4 +1,4 @@
-"""Real servers behind the gateway answer in sentences, keep prefixes, and hold every claim."""
+"""Real servers behind the gateway answer in sentences and cache prefixes, and all claims pass."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import plays
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import MANIFESTS
 from live_stack import NAMESPACE, Stack, call
-from real import INVENTORY, asked, counted
+from real import INVENTORY, chat, counted
 
-# In docs/local-cluster.md a request, and on the line below it what it prints.
+# A request in docs/local-cluster.md, and its output on the line below it.
 SHOWN = re.compile(r"/v1/chat/completions .*\n +-d '(\{.*\})' \| jq -r \.choices\[0\]\.message\.content\n(.+)\n")
 
 
@@ -28,7 +28,7 @@ def test_the_question_of_the_guide_is_answered_as_it_shows(stack: Stack) -> None
 
 
 def test_two_servers_within_their_memory_and_their_disk(stack: Stack) -> None:
-    """4 GiB each, for want of which none was ended; 10 GB for all images together, packed in the registry, whose files the node links, and unpacked in it."""
+    """4 GiB for each server, and none was killed for lack of memory; 10 GB for all images, packed in the registry, whose files the node links, and unpacked."""
     pods = [pod for pod in stack.core.list_namespaced_pod(NAMESPACE).items if pod.metadata.name in stack.servers("chat")]
     assert [each.resources.limits["memory"] for pod in pods for each in pod.spec.containers] == ["4Gi"] * 2
     ended = [entry.last_state.terminated for pod in pods for entry in pod.status.container_statuses if entry.last_state.terminated]
@@ -39,7 +39,7 @@ def test_two_servers_within_their_memory_and_their_disk(stack: Stack) -> None:
 
 
 def images() -> tuple[int, int]:
-    """Bytes of all layers of the images of the extra `vllm`, packed and unpacked."""
+    """(packed, unpacked) bytes of all layers of the images of the extra `vllm`."""
     variables = yaml.safe_load((plays.ROOT / "roles/local_cluster/vars/main.yml").read_text(encoding="utf-8"))
     layers = set()
     for image in variables["__local_cluster_extra"]["vllm"]["packages"]["images"]:
@@ -53,14 +53,14 @@ def images() -> tuple[int, int]:
 
 
 def test_many_answers_that_are_drawn(stack: Stack) -> None:
-    said = {asked(stack, "Name an animal.", max_tokens=12, temperature=1.0)["choices"][0]["message"]["content"] for _number in range(4)}
-    assert len(said) > 1, "the servers draw tokens"
+    answers = {chat(stack, "Name an animal.", max_tokens=12, temperature=1.0)["choices"][0]["message"]["content"] for _number in range(4)}
+    assert len(answers) > 1, "the servers sample tokens"
 
 
 def test_a_prefix_stays_on_one_server_which_counts_its_hits(stack: Stack) -> None:
     story = "Once upon a time there was a scheduler that knew the queue and the cache of each of its servers. " * 12
     before = counted(stack, "vllm:prefix_cache_hits_total")
-    answers = [asked(stack, f"{story} Question {number}: what did it know?", max_tokens=4) for number in range(5)]
+    answers = [chat(stack, f"{story} Question {number}: what did it know?", max_tokens=4) for number in range(5)]
     after = counted(stack, "vllm:prefix_cache_hits_total")
     gained = {pod: after[pod] - before[pod] for pod in after if after[pod] > before[pod]}
     tokens = answers[0]["usage"]["prompt_tokens"]
@@ -73,12 +73,12 @@ def test_every_claim_holds(stack: Stack, tmp_path: Path) -> None:
     verdict = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
     claims = {claim["id"]: claim["ok"] for claim in verdict["claims"]}
     assert claims and all(claims.values()), claims
-    assert {"chat/sticky", "chat/cached", "chat/spread"} <= set(claims), "what only traffic proves is among them"
+    assert {"chat/sticky", "chat/cached", "chat/spread"} <= set(claims), "claims that only requests prove are among them"
     assert f"{len(claims)} of {len(claims)} claims" in (plays.ROOT / "docs/local-cluster.md").read_text(encoding="utf-8")
 
 
 def test_a_measurement_through_the_gateway(stack: Stack, tmp_path: Path) -> None:
-    # Prompts so long that what the client, which shares the processors with the servers, is late by is little of what it measures.
+    # Long prompts, so that the lag of the client, which shares the processors with the servers, is small compared to the measured times.
     load = {"workload": {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 4, "system_prompt_len": 480, "question_len": 20, "output_len": 8}}
     plays.well(INVENTORY, "playbooks/benchmark.yml", tmp_path, llm_d_benchmark={**load, "rates": [0.5], "seconds": 24})
     (result,) = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("result.json")]

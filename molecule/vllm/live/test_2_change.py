@@ -1,4 +1,4 @@
-"""Servers are changed and counted anew under load, and no request is lost."""
+"""Changes of the servers and of their number under load lose no request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_other_arguments_under_load_lose_nothing(stack: Stack, tmp_path: Path) -
         deploy(tmp_path, llm_d_model_services=changed(engine={"max_num_seqs": 32}))
     print(load.report)
     assert not load.report.lost, str(load.report)
-    assert len(stack.servers("chat")) == 2 and not before & set(stack.servers("chat")), "every server is a new one"
+    assert len(stack.servers("chat")) == 2 and not before & set(stack.servers("chat")), "all servers are replaced"
 
 
 def test_one_server_less_and_one_more_lose_nothing(stack: Stack, tmp_path: Path) -> None:

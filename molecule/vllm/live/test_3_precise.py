@@ -1,7 +1,7 @@
 """Precise prefix matching with the KV events of real servers, and the tokenizer of the real model.
 
-vLLM 0.24 changed how it encodes its events, and of the endpoint pickers that read them none can be built here. So the plan refuses the two together, and the
-servers encode their events as before where they are told to (roles/local_cluster/files/vllm/earlier_events.py).
+vLLM 0.24 changed the encoding of its events, and no endpoint picker that reads the new one can be built here. So the plan refuses the two together, and the
+servers use the earlier encoding if an environment variable requests it (roles/local_cluster/files/vllm/earlier_events.py).
 """
 
 from __future__ import annotations
@@ -35,4 +35,4 @@ def test_requests_follow_the_events_of_the_servers(stack: Stack, tmp_path: Path)
     verdict = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
     claims = {claim["id"]: claim["ok"] for claim in verdict["claims"]}
     assert all(claims.values()), claims
-    assert claims["chat/follow"], "requests go where the servers' own events say that the prefix is"
+    assert claims["chat/follow"], "requests go to the server whose events report the prefix"

@@ -1,4 +1,4 @@
-"""LoRA adapters of real servers: loaded, listed, answered with, and followed by the endpoint picker."""
+"""LoRA adapters of real servers are loaded, listed and used, and the endpoint picker follows them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import typing as t
 
 import pytest
 from live_stack import Stack, call, until
-from real import asked, changed, counted, deploy, inventory_service
+from real import changed, chat, counted, deploy, inventory_service
 
 ONE, TWO = "adapter-one", "adapter-two"
-# A server holds one adapter at a time, so that another one has to go elsewhere.
+# A server holds one adapter at a time, so that another one must be on another server.
 ARGUMENTS = ["--enable-lora", "--max-loras=1", "--max-lora-rank=8", "--lora-modules", *(f"{name}=/models/{name}" for name in (ONE, TWO))]
 
 
 @pytest.fixture(scope="module", name="adapters")
 def _adapters(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Stack]:
-    """The stack with adapters, and a scheduler that looks at nothing else."""
+    """The stack with adapters and a scheduler that scores nothing else."""
     service = inventory_service()
     scheduler = {"scorers": {"lora_affinity": 1}, "resources": service["scheduler"]["resources"]}
     deploy(tmp_path_factory.mktemp("adapters"), llm_d_model_services=changed(engine={"args": service["engine"]["args"] + ARGUMENTS}, scheduler=scheduler))
@@ -25,10 +25,10 @@ def _adapters(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> t.Itera
 
 
 def last_computed(address: str) -> str:
-    """The adapter that a server computed with last. Series without one are no news to the endpoint picker: it goes on with the one before."""
+    """The adapter that a server used last. The endpoint picker ignores series without an adapter and keeps the one before."""
     rows = [line.rsplit(" ", 1) for line in call(f"http://{address}:8000/metrics")[2].decode().splitlines() if line.startswith("vllm:lora_requests_info{")]
-    said = [(float(value), labels.partition('running_lora_adapters="')[2].partition('"')[0]) for labels, value in rows]
-    return max([(when, name) for when, name in said if name], default=(0.0, ""))[1]
+    computed = [(float(value), labels.partition('running_lora_adapters="')[2].partition('"')[0]) for labels, value in rows]
+    return max([(when, name) for when, name in computed if name], default=(0.0, ""))[1]
 
 
 def test_each_server_has_them_and_they_answer(adapters: Stack) -> None:
@@ -36,23 +36,23 @@ def test_each_server_has_them_and_they_answer(adapters: Stack) -> None:
         models = json.loads(call(f"http://{address}:8000/v1/models")[2])["data"]
         assert {ONE, TWO} <= {model["id"] for model in models}
     for name in (ONE, TWO):
-        assert asked(adapters, "What is the capital of France?", model=name, temperature=0, max_tokens=8)["model"] == name
+        assert chat(adapters, "What is the capital of France?", model=name, temperature=0, max_tokens=8)["model"] == name
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_requests_follow_their_adapter(adapters: Stack, turned: bool) -> None:
-    """Each server computes with one of the two; then the other way round, so that nothing but the adapter explains where requests go."""
+    """Each server uses one of the two, then the other one, so that only the adapter explains the choice of the endpoint picker."""
     names = [TWO, ONE] if turned else [ONE, TWO]
     homes = dict(zip(sorted(adapters.servers("chat")), names, strict=True))
     for pod, name in homes.items():
         address = adapters.servers("chat")[pod]
-        # A server names an adapter between two steps of a request, so not with one token.
+        # A server reports an adapter between two steps of a request, so one token is not enough.
         body = {"model": name, "prompt": "Hello", "max_tokens": 16, "ignore_eos": True}
         assert call(f"http://{address}:8000/v1/completions", body, timeout=60)[0] == 200
-        until(lambda address=address, name=name: last_computed(address) == name, 30, "the server says which adapter it computed with")
+        until(lambda address=address, name=name: last_computed(address) == name, 30, "the server reports the adapter that it used")
     for name in names:
         before = counted(adapters, "vllm:request_success_total")
         for _number in range(5):
-            asked(adapters, "Name an animal.", model=name, max_tokens=1)
+            chat(adapters, "Name an animal.", model=name, max_tokens=1)
         after = counted(adapters, "vllm:request_success_total")
         assert {pod: after[pod] - before[pod] for pod in homes} == {pod: 5.0 if home == name else 0.0 for pod, home in homes.items()}, homes

@@ -1,4 +1,4 @@
-"""A model whose licence nobody has accepted: the real engine's failure is told with its cause, by the run and by the diagnosis."""
+"""A model whose licence is not accepted: the run and the diagnosis report the real engine's failure with its cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REFUSAL = f"Access to model {REPOSITORY} is restricted. You must have access to 
 
 
 class GatedHub(http.server.BaseHTTPRequestHandler):
-    """Refuses every file as huggingface.co refuses those of a gated repository."""
+    """Refuses every file as huggingface.co refuses files of a gated repository."""
 
     def do_GET(self) -> None:
         body = json.dumps({"error": REFUSAL}).encode()
@@ -35,12 +35,12 @@ class GatedHub(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, *_arguments: t.Any) -> None:
-        """Nothing."""
+        """Suppress request logging."""
 
 
 @contextlib.contextmanager
 def hub() -> t.Iterator[str]:
-    """The URL at which pods reach it: on the node's address, on which the API server listens as well."""
+    """The URL at which pods reach the hub: on the node's address, on which the API server listens too."""
     host = client.Configuration.get_default_copy().host.split("//")[1].split(":")[0]
     server = http.server.ThreadingHTTPServer((host, 0), GatedHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -65,14 +65,14 @@ def test_a_gated_model_is_named(stack: Stack, tmp_path: Path) -> None:
         given = {"llm_d_artifacts_dir": str(tmp_path), "llm_d_model_services": [chat, gated], "llm_d_wait_timeout": 120}
         try:
             done = plays.run("-i", INVENTORY, "site.yml", "-e", json.dumps(given))
-            found = plays.run("-i", INVENTORY, "playbooks/diagnose.yml", "-e", json.dumps(given))
+            diagnosis = plays.run("-i", INVENTORY, "playbooks/diagnose.yml", "-e", json.dumps(given))
         finally:
             deploy(tmp_path)
-    said = done.stdout[-4000:]
-    assert done.returncode != 0 and "licence was accepted" in said and "gated-decode" in said, said
-    assert found.returncode == 0, found.stdout[-4000:]
+    output = done.stdout[-4000:]
+    assert done.returncode != 0 and "licence was accepted" in output and "gated-decode" in output, output
+    assert diagnosis.returncode == 0, diagnosis.stdout[-4000:]
     findings = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))["findings"]
     first = findings[0]
     assert first["code"] == "F16" and "gated-decode" in first["where"], findings
-    assert REPOSITORY in json.dumps(first["evidence"]), "the evidence is the engine's own line"
-    assert len(stack.servers("chat")) == 2, "the service beside it is left alone"
+    assert REPOSITORY in json.dumps(first["evidence"]), "the evidence is the engine's line"
+    assert len(stack.servers("chat")) == 2, "the other model service is unchanged"

@@ -1,4 +1,4 @@
-"""playbooks/calibrate.yml against a real vLLM: one that dies in the middle is one error, and the next run finds what the server itself shows."""
+"""playbooks/calibrate.yml against a real vLLM: a server that dies during the run is one error, and the next run's options match measurements of the server."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ansible_collections.llm_d.inference.plugins.module_utils.common import prom
 from live_stack import Stack, call, until
 from real import INVENTORY, MODEL
 
-# Fewer and shorter than by default: what is looked at here is not how near the simulator comes, which tests/benchmarks/calibrate measures.
+# Fewer and shorter than by default: tests/benchmarks/calibrate measures the accuracy of the simulator, not these tests.
 SHORT = {"requests": 10, "seconds": 20}
 
 
 @pytest.fixture(name="interrupted")
 def _interrupted(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
-    """The output of a calibration whose server died while it was sent requests at rates."""
+    """The output of a calibration whose servers are killed during the stages with request rates."""
 
     def end() -> None:
         for pod in stack.servers("chat"):
@@ -43,7 +43,7 @@ def _interrupted(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
 def test_a_vllm_that_dies_in_the_middle_is_one_clear_error(stack: Stack, interrupted: str, tmp_path: Path) -> None:
     assert len(re.findall(r"^\[ERROR\]", interrupted, re.MULTILINE)) == 1, interrupted
     assert "the run is failed" in interrupted and "error_rate" in interrupted and "Traceback" not in interrupted, interrupted
-    assert calibrations.imitations(stack) == [] and not (tmp_path / "calibrate/chat/engine.yml").exists(), "no options of half a measurement"
+    assert calibrations.imitations(stack) == [] and not (tmp_path / "calibrate/chat/engine.yml").exists(), "no options of an incomplete measurement"
 
 
 def milliseconds(address: str, words: int, tokens: int) -> float:
@@ -64,13 +64,13 @@ def test_what_is_found_is_what_the_server_shows(stack: Stack, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     folder = tmp_path / "calibrate/chat"
     engine = yaml.safe_load((folder / "engine.yml").read_text(encoding="utf-8"))["engine"]
-    found = {name: float(engine["simulator"][name].removesuffix("us")) / 1000 for name in ("prefill_overhead", "prefill_time_per_token", "inter_token_latency")}
+    times = {name: float(engine["simulator"][name].removesuffix("us")) / 1000 for name in ("prefill_overhead", "prefill_time_per_token", "inter_token_latency")}
     address = next(iter(stack.servers("chat").values()))
-    short, long, more = milliseconds(address, 16, 1), milliseconds(address, 1016, 1), milliseconds(address, 16, 33)
-    seen = {"prefill_time_per_token": (long - short) / 1000, "inter_token_latency": (more - short) / 32}
-    print(f"found {found}, seen {seen}\n{(folder / 'table.md').read_text(encoding='utf-8')}")
-    for name, value in seen.items():
-        assert value / 2.5 < found[name] < value * 2.5, (name, found, seen)
+    short, long, many_tokens = milliseconds(address, 16, 1), milliseconds(address, 1016, 1), milliseconds(address, 16, 33)
+    measured = {"prefill_time_per_token": (long - short) / 1000, "inter_token_latency": (many_tokens - short) / 32}
+    print(f"calibrated {times}, measured {measured}\n{(folder / 'table.md').read_text(encoding='utf-8')}")
+    for name, value in measured.items():
+        assert value / 2.5 < times[name] < value * 2.5, (name, times, measured)
     (cache,) = [sample for sample in prometheus_text.parse(call(f"http://{address}:8000/metrics")[2].decode()) if sample.name == "vllm:cache_config_info"]
     assert engine["simulator"]["kv_cache_size"] == int(cache.labels["num_gpu_blocks"]) and engine["block_size"] == int(cache.labels["block_size"])
     written = json.loads((folder / "results.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A key that the real engine asks for: every claim holds behind it, a benchmark sends it, and nothing shows it."""
+"""A real engine with an API key: every claim passes with it, a benchmark sends it, and no output contains it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTION = {"model": MODEL, "prompt": "Once", "max_tokens": 2}
 
 @pytest.fixture(name="keyed", scope="module", autouse=True)
 def ask_for_a_key(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[list[dict[str, t.Any]]]:
-    """The model services, whose servers ask for the key of a Secret."""
+    """The model services, whose servers require the key of a Secret."""
     secret: t.Any = {"metadata": {"name": "clients"}, "data": {"ours": base64.b64encode(KEY.encode()).decode()}}
     stack.core.create_namespaced_secret(NAMESPACE, secret)
     artifacts = tmp_path_factory.mktemp("artifacts")

@@ -272,18 +272,18 @@ REQUIRED_BY = {"baseline_max_ratio": ["baseline"], **tls.REQUIRED_BY}
 
 def complete(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The options with every default, as the module gets them. Raises ValueError with all problems."""
-    found = ArgumentSpecValidator(
+    validation = ArgumentSpecValidator(
         module_options.argument_spec(OPTIONS), mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY
     ).validate(dict(options))
-    if found.error_messages:
-        raise ValueError("; ".join(found.error_messages))
-    params: dict[str, t.Any] = found.validated_parameters
+    if validation.error_messages:
+        raise ValueError("; ".join(validation.error_messages))
+    params: dict[str, t.Any] = validation.validated_parameters
     numbers(params)
     return params
 
 
 def numbers(params: dict[str, t.Any]) -> None:
-    """Make numbers of the values of `slo` and `goodput` in place where they are texts, as values from templates are. All else stays."""
+    """Convert values of `slo` and `goodput` that are text, as templates return them, to numbers in place. Other values stay."""
     for name in ("slo", "goodput"):
         for key, value in params[name].items():
             if not isinstance(value, str):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packs a program of ours into one file, which Python 3.11 or newer runs without Ansible, such as `python perf.pyz OPTIONS.json`."""
+"""Packs a program of this collection into one file, which Python 3.11 or newer runs without Ansible, such as `python perf.pyz OPTIONS.json`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MAIN = "import sys\nfrom {} import main\nraise SystemExit(main(sys.argv[1:]))\n
 
 def names(folder: pathlib.Path, first: str = FIRST) -> list[str]:
     """The modules of the program, such as `benchmark/cli`, the main module first, found by their relative imports. `folder` holds the packages."""
-    found, waiting = [], [first]
+    modules, waiting = [], [first]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in modules:
             continue
-        found.append(name)
+        modules.append(name)
         for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level:
                 package = [*name.split("/")[: -node.level], *(node.module or "").split(".")]
                 path = "/".join(part for part in package if part)
                 waiting += [path] if (folder / f"{path}.py").is_file() else [f"{path}/{alias.name}" for alias in node.names]
-    return found
+    return modules
 
 
 def bundle(folder: pathlib.Path | None = None, first: str = FIRST) -> bytes:

@@ -26,22 +26,22 @@ from ..report import text
 
 METRICS = ("ttft_ms", "tpot_ms")
 PERCENTILES = (50, 90)
-# What a search for better options changes, and the factors by which it does, the widest first: growth alone, since requests that were sent one at a time have
-# told the others, and a wrong overhead can make up for a wrong growth; then all of them a little.
+# The options that a search for better values changes, and its factors, the largest first: growth alone, since requests that were sent one at a time
+# determine the others, and a wrong overhead can compensate for a wrong growth; then all of them by a little.
 SEARCH = ((("growth",), (1.5, 1.2, 1.08, 1.03, 1.005)), (("growth", "overhead", "per_token", "inter_token"), (1.08, 1.03)))
-# Pairs of requests with different lengths: fewer tell nothing of the time per token.
+# The least number of pairs of requests with different lengths that determines the time per token.
 LEAST = 20
-# Rates at which servers are compared, as shares of what one serves with several requests in flight all the time. Nearer to 1, chance decides who waits.
+# Rates at which servers are compared, as shares of the rate with several requests in flight all the time. Closer to 1, chance decides which requests wait.
 SHARES = (0.3, 0.5, 0.7)
 # Words of a prompt for each token that a server takes, since some are several tokens.
 WORDS = 0.75
-# Where the search for `growth` begins: none cannot be found by factors.
+# Values at which the search for `growth` begins: factors do not reach 0.
 GROWTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Simulated:
-    """What the simulator is told, in milliseconds; `growth` is by how much each further request in flight slows all of them, as a share.
+    """Options of the simulator, in milliseconds; `growth` is the share by which each further request in flight slows all of them.
 
     places: how many requests are in flight at once.
     """
@@ -69,14 +69,14 @@ class Request(t.NamedTuple):
 
 def requests(rows: c.Iterable[c.Mapping[str, str]]) -> dict[str, list[Request]]:
     """The answered requests by stage, from the rows of requests.csv."""
-    found: dict[str, list[Request]] = {}
+    by_stage: dict[str, list[Request]] = {}
     for row in rows:
-        kept = found.setdefault(row["stage"], [])
+        kept = by_stage.setdefault(row["stage"], [])
         if not row["error"] and row["ttft_ms"]:
             prompt = int(row["prompt_tokens"] or 0) - int(row["cached_tokens"] or 0)
             tpot = float(row["tpot_ms"]) if row["tpot_ms"] else None
             kept.append(Request(float(row["sent_s"]), max(0, prompt), int(row["output_tokens"] or 1), float(row["ttft_ms"]), tpot))
-    return found
+    return by_stage
 
 
 def read(rows: str) -> dict[str, list[Request]]:
@@ -84,10 +84,10 @@ def read(rows: str) -> dict[str, list[Request]]:
     return requests(csv.DictReader(io.StringIO(rows)))
 
 
-def simulated(server: Simulated, asked: c.Iterable[Request]) -> list[Request]:
+def simulated(server: Simulated, sent: c.Iterable[Request]) -> list[Request]:
     """The requests as the simulator would answer them, in the order in which they are sent."""
     order = itertools.count()
-    waiting = [(request.sent * 1000, next(order), request, 0, 0.0) for request in asked]
+    waiting = [(request.sent * 1000, next(order), request, 0, 0.0) for request in sent]
     heapq.heapify(waiting)
     running, done = 0, {}
     queue: collections.deque[tuple[int, Request]] = collections.deque()
@@ -110,36 +110,42 @@ def simulated(server: Simulated, asked: c.Iterable[Request]) -> list[Request]:
     return [done[number] for number in sorted(done)]
 
 
-def percentiles(asked: c.Sequence[Request]) -> dict[str, float]:
-    """{ttft_p50, ttft_p90, tpot_p50, tpot_p90} in milliseconds, of those that are known."""
-    found = {}
+def percentiles(answered: c.Sequence[Request]) -> dict[str, float]:
+    """{ttft_p50, ttft_p90, tpot_p50, tpot_p90} in milliseconds, without those that are unknown."""
+    figures = {}
     for metric in METRICS:
-        values = sorted(value for request in asked if (value := getattr(request, metric)) is not None)
+        values = sorted(value for request in answered if (value := getattr(request, metric)) is not None)
         if values:
             for percent in PERCENTILES:
-                found[f"{metric.removesuffix('_ms')}_p{percent}"] = values[min(len(values) - 1, math.ceil(len(values) * percent / 100) - 1)]
-    return found
+                figures[f"{metric.removesuffix('_ms')}_p{percent}"] = values[min(len(values) - 1, math.ceil(len(values) * percent / 100) - 1)]
+    return figures
 
 
 def errors(real: c.Sequence[Request], imitated: c.Sequence[Request]) -> dict[str, float]:
     """By how much each percentile differs, as a share of the real one."""
-    ours, theirs = percentiles(imitated), percentiles(real)
-    return {name: ours[name] / theirs[name] - 1 for name in theirs if name in ours and theirs[name] > 0}
+    simulated_values, real_values = percentiles(imitated), percentiles(real)
+    return {name: simulated_values[name] / real_values[name] - 1 for name in real_values if name in simulated_values and real_values[name] > 0}
 
 
 def report(real: c.Mapping[str, c.Sequence[Request]], imitated: c.Mapping[str, c.Sequence[Request]]) -> Facts:
     """{stages, largest, summary, lines, table}: percentiles of both and differences, by stage; the largest; tables for a terminal and as Markdown."""
     stages = [
-        {"stage": name, "real": percentiles(asked), "imitated": percentiles(imitated[name]), "errors": errors(asked, imitated[name])}
-        for name, asked in real.items()
+        {"stage": name, "real": percentiles(answered), "imitated": percentiles(imitated[name]), "errors": errors(answered, imitated[name])}
+        for name, answered in real.items()
         if name in imitated
     ]
     largest = max((abs(error) for stage in stages for error in t.cast("dict[str, float]", stage["errors"]).values()), default=None)
     names = [f"{metric.removesuffix('_ms')}_p{percent}" for metric in METRICS for percent in PERCENTILES]
     rows = [["load", *(name.upper().replace("_P", " p") for name in names)]]
     rows += [[str(stage["stage"]), *(_cell(stage, name) for name in names)] for stage in stages]
-    said = "no stage has enough requests to compare" if largest is None else f"the simulator differs by {largest:.0%} at most"
-    return {"stages": stages, "largest": largest, "summary": said, "lines": text.aligned(rows, left=0), "table": "\n".join([*text.markdown(rows, left=0), ""])}
+    summary = "no stage has enough requests to compare" if largest is None else f"the simulator differs by {largest:.0%} at most"
+    return {
+        "stages": stages,
+        "largest": largest,
+        "summary": summary,
+        "lines": text.aligned(rows, left=0),
+        "table": "\n".join([*text.markdown(rows, left=0), ""]),
+    }
 
 
 def _cell(stage: Facts, name: str) -> str:
@@ -153,15 +159,17 @@ def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]], pla
 
     places: the server's own limit of requests in flight, behind which the others wait.
 
-    Raises ValueError where the requests do not tell.
+    Raises ValueError where the requests do not determine the options.
     """
     between = [request.tpot_ms for request in alone if request.tpot_ms]
     # Medians of the slopes between any two requests and of what is left: one stall of the host does not move them.
     slopes = [(one.ttft_ms - other.ttft_ms) / (one.prompt - other.prompt) for one, other in itertools.combinations(alone, 2) if one.prompt != other.prompt]
     if len(slopes) < LEAST:
-        raise ValueError(f"{len(alone)} answered requests with prompts of {len({request.prompt for request in alone})} lengths do not tell the time per token")
+        raise ValueError(
+            f"{len(alone)} answered requests with prompts of {len({request.prompt for request in alone})} lengths do not determine the time per token"
+        )
     if not between:
-        raise ValueError("no answer came in more than one piece, so nobody saw the time between tokens")
+        raise ValueError("no answer came in more than one piece, so the time between tokens is unknown")
     slope = max(0.0, statistics.median(slopes))
     rest = statistics.median(request.ttft_ms - request.prompt * slope for request in alone)
     return _nearer(Simulated(max(rest, 0.1), slope, statistics.median(between), places=places), [stage for stage in loaded if stage])
@@ -170,7 +178,7 @@ def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]], pla
 def longest(workload: c.Mapping[str, t.Any], words: int, taken: c.Sequence[int]) -> Facts:
     """The workload of prompts of this number of words, or of as many as fit. taken: tokens that each model of the server takes.
 
-    A word is a token or a little more. Where the server does not say what it takes, it takes what it is sent otherwise.
+    A word is a token or a little more. Where the server reports no limit, prompts are no longer than those of `workload`.
     """
     sent = int(workload.get("input_len_max") or workload.get("input_len") or 1)
     fits = max(1, int(min(taken) * WORDS)) if taken else sent
@@ -180,7 +188,7 @@ def longest(workload: c.Mapping[str, t.Any], words: int, taken: c.Sequence[int])
 def prefill(alone: c.Iterable[Request]) -> Facts | None:
     """{peak_prefill_throughput, prompt_tokens}: the medians of tokens per second and of tokens, of requests that were sent one at a time. None without one.
 
-    As llm-d's own calibration divides them: all that passes until the first token counts, as it does for those who wait behind the prompt.
+    As in llm-d's own calibration, the whole time to the first token counts, since requests behind the prompt wait for all of it.
     """
     cold = [request for request in alone if request.prompt and request.ttft_ms > 0]
     if not cold:
@@ -197,19 +205,19 @@ def rates(together: c.Sequence[Request]) -> list[float]:
 
 
 def _nearer(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> Simulated:
-    """The options changed one after the other as long as the loaded stages come nearer."""
+    """The options after they are changed one at a time, as long as the simulated percentiles of the loaded stages come nearer."""
     if not stages:
         return server
-    best = min((dataclasses.replace(server, growth=growth) for growth in GROWTHS), key=lambda tried: _distance(tried, stages))
+    best = min((dataclasses.replace(server, growth=growth) for growth in GROWTHS), key=lambda candidate: _distance(candidate, stages))
     distance = _distance(best, stages)
     for names, step in ((names, step) for names, steps in SEARCH for step in steps):
         better = True
         while better:
             better = False
             for name, factor in itertools.product(names, (step, 1 / step)):
-                tried = dataclasses.replace(best, **{name: getattr(best, name) * factor})
-                if (found := _distance(tried, stages)) < distance - 1e-9:
-                    best, distance, better = tried, found, True
+                candidate = dataclasses.replace(best, **{name: getattr(best, name) * factor})
+                if (candidate_distance := _distance(candidate, stages)) < distance - 1e-9:
+                    best, distance, better = candidate, candidate_distance, True
     return best
 
 

@@ -17,7 +17,7 @@ import typing as t
 from ..common.objects import Facts
 
 PERCENTILES = (50, 90, 95, 99)
-COMPARED = (50, 90, 99)  # percentiles of time to first token that tell whether presets differ
+COMPARED = (50, 90, 99)  # percentiles of time to first token by which presets are compared
 WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
 # Columns of requests.csv, which are also the names of the summaries of a stage.
 LATENCIES = ("ttft_ms", "ttft_from_schedule_ms", "e2e_ms", "e2e_from_schedule_ms", "tpot_ms", "ntpot_ms")
@@ -36,7 +36,7 @@ def options(workload: c.Mapping[str, t.Any], stages: c.Iterable[c.Mapping[str, t
 def _counted(stage: c.Mapping[str, t.Any]) -> Facts:
     """A stage of a rate and seconds as one of as many requests, so that the order of prompts goes on at the same place under each seed.
 
-    Any other stage stays as it is: vllm_perf says what is wrong with it.
+    Any other stage stays as it is: vllm_perf reports its mistakes.
     """
     try:
         count = float(stage["rate"]) * float(stage["seconds"])
@@ -65,18 +65,18 @@ def run(preset: str, whole: c.Mapping[str, t.Any], requests: str) -> Facts:
     }
 
 
-def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) -> Facts:
-    """A stage of result.json with what only requests tell."""
+def _stage(entry: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) -> Facts:
+    """A stage of result.json with the figures that are computed from its requests."""
     good = [row for row in rows if not row["error"]]
-    kept = {name: value for name, value in found.items() if name not in ("percentiles", "deviations", "intervals", "series", "cdf", "slo")}
-    busiest = max(found["servers"].values(), default=0)
+    kept = {name: value for name, value in entry.items() if name not in ("percentiles", "deviations", "intervals", "series", "cdf", "slo")}
+    busiest = max(entry["servers"].values(), default=0)
     return {
         **kept,
         **{name: summary(_values(good, name), len(rows) - len(good)) for name in LATENCIES},
         "send_lag_ms": summary(_values(rows, "send_lag_ms")),
-        **{name: value for percent in COMPARED for name, value in _interval(found["intervals"], percent).items()},
-        "ttft_cdf": found["cdf"]["ttft_from_schedule"],
-        "largest_share": round(busiest / sum(found["servers"].values()), 4) if busiest else None,
+        **{name: value for percent in COMPARED for name, value in _interval(entry["intervals"], percent).items()},
+        "ttft_cdf": entry["cdf"]["ttft_from_schedule"],
+        "largest_share": round(busiest / sum(entry["servers"].values()), 4) if busiest else None,
     }
 
 
@@ -92,18 +92,18 @@ def _values(rows: c.Iterable[c.Mapping[str, str]], name: str) -> list[float]:
 
 
 def summary(values: c.Sequence[float], lost: int = 0) -> dict[str, float | int | None]:
-    """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values. `lost` more values count as infinite in percentiles, of which one that
-    reaches them is None."""
+    """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values. `lost` further values count as infinite in percentiles; a percentile
+    that is one of them is None."""
     if not values:
         return {"n": 0, "mean": None, "min": None, **{f"p{percent}": None for percent in PERCENTILES}, "max": None}
     ranked = [*sorted(values), *[math.inf] * lost]
     cuts = {f"p{percent}": _percentile(ranked, percent) for percent in PERCENTILES}
-    found = {"mean": statistics.fmean(values), "min": min(values), **cuts, "max": max(values)}
-    return {"n": len(values), **{name: round(value, 3) if math.isfinite(value) else None for name, value in found.items()}}
+    figures = {"mean": statistics.fmean(values), "min": min(values), **cuts, "max": max(values)}
+    return {"n": len(values), **{name: round(value, 3) if math.isfinite(value) else None for name, value in figures.items()}}
 
 
 def _percentile(ranked: c.Sequence[float], percent: float) -> float:
-    """Between the two nearest of some values in their order."""
+    """A percentile of sorted values, interpolated between the two nearest."""
     place, between = divmod((len(ranked) - 1) * percent / 100, 1)
     low = ranked[int(place)]
     return low + (ranked[int(place) + 1] - low) * between if between else low
@@ -111,14 +111,14 @@ def _percentile(ranked: c.Sequence[float], percent: float) -> float:
 
 def together(stages: c.Sequence[c.Mapping[str, t.Any]]) -> Facts:
     """The stages of one run as one: {requests, ok, failed, hit_ratio, servers, valid}."""
-    told = [stage for stage in stages if stage["hit_ratio"] is not None]
-    prompt = sum(stage["prompt_tokens"] for stage in told)
+    counted = [stage for stage in stages if stage["hit_ratio"] is not None]
+    prompt = sum(stage["prompt_tokens"] for stage in counted)
     servers: collections.Counter[str] = collections.Counter()
     for stage in stages:
         servers.update(stage["servers"])
     return {
         **{name: sum(stage[name] for stage in stages) for name in ("requests", "ok", "failed")},
-        "hit_ratio": round(sum(stage["cached_tokens"] for stage in told) / prompt, 4) if prompt else None,
+        "hit_ratio": round(sum(stage["cached_tokens"] for stage in counted) / prompt, 4) if prompt else None,
         "servers": dict(sorted(servers.items())),
         "valid": all(stage["valid"] for stage in stages),
     }

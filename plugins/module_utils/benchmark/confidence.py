@@ -4,8 +4,8 @@
 """Intervals of 95 % confidence, and how many requests they take. Pure.
 
 A percentile lies between two values of a sample by the binomial distribution alone, whatever the values are. In a small sample no value may lie above the
-percentile: then its interval has no upper end, and nothing can be said. That takes independent values. Those that come one after the other from one server
-are not: behind a queue they are slow together, and say as much as fewer that are independent.
+percentile: then its interval has no upper end, and is unknown. This holds for independent values. Consecutive values of one server are not independent:
+behind a queue they are slow together, and carry as much information as fewer independent ones.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def needed(percent: float) -> int:
 
 
 def variance_of_sum(values: c.Sequence[float]) -> tuple[float, float]:
-    """(the variance of the sum of values that come one after the other, how many of them say as much as one that depends on none before it, from 1 on).
+    """(the variance of the sum of consecutive values, how many of them carry as much information as one independent value, at least 1).
 
-    By Geyer's initial monotone sequence: the correlations of neighbours count in pairs, further and further apart, until a pair has none.
+    By Geyer's initial monotone sequence: correlations are added in pairs, at growing distance, until a pair has none.
     """
     count = len(values)
     mean = math.fsum(values) / count
@@ -70,8 +70,8 @@ def below(count: int, share: float) -> int:
     while total > MISS:
         rank -= 1
         total -= _exactly(count, share, rank)
-    while (more := total + _exactly(count, share, rank)) <= MISS:
-        rank, total = rank + 1, more
+    while (next_total := total + _exactly(count, share, rank)) <= MISS:
+        rank, total = rank + 1, next_total
     return rank
 
 

@@ -33,14 +33,14 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str)
     """Send everything, write the files, and return the whole result. Raises Unusable, and ValueError where the files cannot be written."""
     with contextlib.ExitStack() as stack:
         rows = _rows(stack, params["artifacts"]) if params.get("artifacts") else None
-        found = measure(plan, params, nonce, rows)
-    return settle(found, params, files)
+        whole = measure(plan, params, nonce, rows)
+    return settle(whole, params, files)
 
 
 def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextIO | None = None) -> Facts:
     """Send everything and return the whole result. `rows` gets a line of CSV for each request. Raises Unusable, and ValueError for TLS files."""
     started, begin, cpu = datetime.datetime.now(datetime.UTC), time.monotonic(), time.process_time()
-    row, say = CsvRows(rows) if rows else None, teller(params.get("progress_path"))
+    row, say = CsvRows(rows) if rows else None, progress_writer(params.get("progress_path"))
     worker.allow_connections()
     runner = WorkerPool(plan, params, nonce, tls.context(params), row, say, PROGRESS)
     asyncio.run(runner.run())
@@ -58,7 +58,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
         "seconds": round(seconds, 3),
         "nonce": nonce,
         "client": {
-            "cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3),
+            "cpu": round((time.process_time() - cpu + runner.worker_cpu) / seconds, 3),
             "memory_mib": round(worker.memory() + runner.memory, 1),
             "python": platform.python_version(),
             "cores": os.cpu_count(),
@@ -71,51 +71,51 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
 
 def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str | None = None) -> Facts:
     """Compare a whole result with the baseline, write the files, and return it. `rows`: the CSV of requests where it is not written yet."""
-    found, stages = dict(whole), whole["stages"]
+    settled, stages = dict(whole), whole["stages"]
     if files.baseline is not None:
         before, here = files.baseline.get("about"), whole["about"]
-        found["comparison"] = result.compare(files.baseline["stages"], stages, result.differing(before, here, result.SAME_LOAD))
-        noted = result.differing(before, here, result.NOTED) if before else "it does not say what it has measured"
+        settled["comparison"] = result.compare(files.baseline["stages"], stages, result.differing(before, here, result.SAME_LOAD))
+        noted = result.differing(before, here, result.NOTED) if before else "it does not record what was measured"
         if noted:
-            found["baseline_differs"] = f"the baseline differs in more than its time: {noted}"
-        worse = result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
-        if worse and found["verdict"] != "invalid":
-            found |= {"verdict": "failed", "why": found["why"] + worse}
-        elif params.get("baseline_max_ratio") and found["verdict"] == "passed" and all(row["why"] for row in found["comparison"]):
+            settled["baseline_differs"] = f"the baseline differs in more than its time: {noted}"
+        worse = result.worse_than(settled["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
+        if worse and settled["verdict"] != "invalid":
+            settled |= {"verdict": "failed", "why": settled["why"] + worse}
+        elif params.get("baseline_max_ratio") and settled["verdict"] == "passed" and all(row["why"] for row in settled["comparison"]):
             none = ["no stage has the load of a stage of the baseline, so that nothing was compared"]
-            found |= {"verdict": "inconclusive", "why": result.uncompared(found["comparison"]) or none}
+            settled |= {"verdict": "inconclusive", "why": result.uncompared(settled["comparison"]) or none}
     if folder := params.get("artifacts"):
         if rows is not None:
             _write(folder, {ROWS: rows})
-        written = contents(found)
+        written = contents(settled)
         _remove_others(folder, written)
         _write(folder, written)
         reports = [os.path.join(folder, name) for name in written if name.startswith("benchmark_report_")]
-        found["artifacts"] = {
+        settled["artifacts"] = {
             "result": os.path.join(folder, "result.json"),
             "requests": os.path.join(folder, ROWS),
             "page": os.path.join(folder, "report.html"),
             "reports": reports,
         }
-    return found
+    return settled
 
 
-def brief(found: Facts) -> tuple[Facts, list[str]]:
+def brief(whole: Facts) -> tuple[Facts, list[str]]:
     """(result, warnings) of the module, from a whole result."""
-    warnings = [f"{stage['label']}: {why}" for stage in found["stages"] if (why := stage["why_invalid"] or stage["late"])]
+    warnings = [f"{stage['label']}: {why}" for stage in whole["stages"] if (why := stage["why_invalid"] or stage["late"])]
     warnings += [
         f"{stage['label']}: up to {stage['client_share']:.0%} of the time to first token may be this client's own doing"
-        for stage in found["stages"]
-        if stage["valid"] and not stage["late"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
+        for stage in whole["stages"]
+        if stage["valid"] and not stage["late"] and stage["client_share"] > (whole["about"]["max_lag_share"] or 1)
     ]
-    if (warmed := found.get("warmup")) and warmed["failed"]:
+    if (warmed := whole.get("warmup")) and warmed["failed"]:
         warnings.append(
             f"warm-up: {warmed['failed']} of {warmed['requests']} requests failed, so that it may not have warmed anything: {warmed['error_example']}"
         )
-    warnings += [found["baseline_differs"]] if found.get("baseline_differs") else []
-    unknown = result.uncompared(found.get("comparison", ()))
-    warnings += [*unknown, *(line for line in found["why"] if line not in unknown and found["verdict"] == "inconclusive")]
-    return {**{key: value for key, value in found.items() if key != "about"}, "stages": [result.brief(stage) for stage in found["stages"]]}, warnings
+    warnings += [whole["baseline_differs"]] if whole.get("baseline_differs") else []
+    unknown = result.uncompared(whole.get("comparison", ()))
+    warnings += [*unknown, *(line for line in whole["why"] if line not in unknown and whole["verdict"] == "inconclusive")]
+    return {**{key: value for key, value in whole.items() if key != "about"}, "stages": [result.brief(stage) for stage in whole["stages"]]}, warnings
 
 
 def _warmup(totals: Totals | None) -> Facts | None:
@@ -124,7 +124,7 @@ def _warmup(totals: Totals | None) -> Facts | None:
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
-    """What was measured, without secrets: of headers and what else is sent with each request their digests. A key that is sent says nothing of the load."""
+    """What was measured, without secrets: digests of headers and of other fields of each request. The API key is left out: it does not affect the load."""
     kept = ("api", "stream", "ignore_eos", "temperature", "host_header", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
     used = {name: value for name, value in {**params["workload"], "content": plan.content}.items() if value is not None}
     mix = options.models(params)
@@ -188,12 +188,12 @@ def _json(value: t.Any) -> str:
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def teller(path: str | None) -> c.Callable[[str], None] | None:
+def progress_writer(path: str | None) -> c.Callable[[str], None] | None:
     """A function that appends lines to a file, or to standard error for `-`; None without a path."""
     if not path:
         return None
 
-    def say(line: str) -> None:
+    def write(line: str) -> None:
         if path == "-":
             sys.stderr.write(line + "\n")
             sys.stderr.flush()
@@ -201,4 +201,4 @@ def teller(path: str | None) -> c.Callable[[str], None] | None:
         with open(path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
-    return say
+    return write

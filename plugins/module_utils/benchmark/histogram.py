@@ -64,34 +64,34 @@ class Hist:
 
     def at_rank(self, rank: int) -> float:
         """The value at a rank, counted from 0."""
-        seen, value = 0, self.high
+        count, value = 0, self.high
         for index in sorted(self.counts):
-            seen += self.counts[index]
-            if seen > rank:
+            count += self.counts[index]
+            if count > rank:
                 value = SMALLEST * self.growth ** (index - 0.5) if index else 0.0
                 break
         return min(max(value, self.low), self.high)
 
     def percentile(self, percent: float, lost: int = 0) -> float | None:
-        """The value below which `percent` of the values lie. `lost` more values count as infinite. None without values."""
+        """The value below which `percent` of the values lie. `lost` further values count as infinite. None without values."""
         count = self.n + lost
         if not count:
             return None
         return self._or_lost(max(0, math.ceil(count * percent / 100) - 1))
 
     def interval(self, percent: float, requests: int | None = None, lost: int = 0) -> tuple[float, float] | None:
-        """The interval of 95 % confidence of a percentile; None with too few values. `requests`: the number of independent values where it is not that of
-        all: values of one request hang together. `lost` more values count as infinite, and so do the ends of an interval that reaches them."""
+        """The interval of 95 % confidence of a percentile; None with too few values. `requests`: the number of independent values where not all
+        are: values of one request depend on each other. `lost` further values count as infinite, and so do ends of the interval that reach them."""
         whole = self.n + lost
         count = whole if requests is None else min(requests, whole)
-        found = confidence.ranks(count, percent)
-        if found is None:
+        bounds = confidence.ranks(count, percent)
+        if bounds is None:
             return None
-        low, high = ((found[0] - 1) * whole // count), math.ceil(found[1] * whole / count) - 1
+        low, high = ((bounds[0] - 1) * whole // count), math.ceil(bounds[1] * whole / count) - 1
         return self._or_lost(low), self._or_lost(high)
 
     def least(self, percent: float, requests: int, lost: int = 0) -> float | None:
-        """The lower end of that interval, also where values are too few for the upper one; None with too few for either."""
+        """The lower end of `interval`, also where values are too few for the upper one; None with too few for either."""
         rank = confidence.below(requests, percent / 100)
         return self._or_lost((rank - 1) * (self.n + lost) // requests) if rank else None
 
@@ -107,24 +107,24 @@ class Hist:
 
     def summary(self) -> dict[str, float | int | None]:
         """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values."""
-        found: dict[str, float | None] = {"mean": self.mean, "min": self.low if self.n else None}
-        found |= {f"p{percent}": self.percentile(percent) for percent in PERCENTILES}
-        found["max"] = self.high if self.n else None
-        return {"n": self.n, **{name: None if value is None else round(value, 3) for name, value in found.items()}}
+        figures: dict[str, float | None] = {"mean": self.mean, "min": self.low if self.n else None}
+        figures |= {f"p{percent}": self.percentile(percent) for percent in PERCENTILES}
+        figures["max"] = self.high if self.n else None
+        return {"n": self.n, **{name: None if value is None else round(value, 3) for name, value in figures.items()}}
 
     def cdf(self, points: int = 100) -> list[list[float]]:
         """At most `points` + 1 pairs [value, share of values not above it]."""
         if not self.n:
             return []
         ranks = sorted({round(index * (self.n - 1) / points) for index in range(points + 1)})
-        found, seen, place = [], 0, 0
+        pairs, count, place = [], 0, 0
         for index in sorted(self.counts):
-            seen += self.counts[index]
+            count += self.counts[index]
             value = SMALLEST * self.growth ** (index - 0.5) if index else 0.0
-            while place < len(ranks) and ranks[place] < seen:
-                found.append([round(min(max(value, self.low), self.high), 3), round((ranks[place] + 1) / self.n, 5)])
+            while place < len(ranks) and ranks[place] < count:
+                pairs.append([round(min(max(value, self.low), self.high), 3), round((ranks[place] + 1) / self.n, 5)])
                 place += 1
-        return found
+        return pairs
 
 
 class Coarse(Hist):

@@ -41,26 +41,26 @@ def read(params: c.Mapping[str, t.Any]) -> Files:
 
 
 def _stage_problems(stage: t.Any) -> list[str]:
-    """What a stage of a baseline lacks, each to be written behind its path."""
+    """Problems of a stage of a baseline, each to be appended to its path."""
     if not isinstance(stage, dict):
         return [f": {excerpt(repr(stage))} is no stage"]
-    found = [
-        f".{name}: {excerpt(repr(stage[name])) if name in stage else 'missing'}; {said} is needed"
-        for name, kind, said in (("label", str, "a text"), ("valid", bool, "true or false"), ("intervals", dict, "a map of figures"))
+    problems = [
+        f".{name}: {excerpt(repr(stage[name])) if name in stage else 'missing'}; {expected} is needed"
+        for name, kind, expected in (("label", str, "a text"), ("valid", bool, "true or false"), ("intervals", dict, "a map of figures"))
         if not isinstance(stage.get(name), kind)
     ]
-    if not found:
-        found = [
+    if not problems:
+        problems = [
             f".intervals.{name}: {excerpt(repr(figure))} is no figure with its interval"
             for name, figure in stage["intervals"].items()
             if not _is_figure(figure)
         ]
-    return found
+    return problems
 
 
 def _is_figure(value: t.Any) -> bool:
-    def number(found: t.Any) -> bool:
-        return isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found) and found >= 0
+    def number(part: t.Any) -> bool:
+        return isinstance(part, (int, float)) and not isinstance(part, bool) and math.isfinite(part) and part >= 0
 
     if not isinstance(value, dict) or not (number(value.get("value")) or value.get("value") is None):
         return False

@@ -20,7 +20,7 @@ from .runner import Say, Unusable
 POLL = 1.0
 WRITTEN = 10.0  # seconds for the end of a log: a node that is busy writes it after the container has ended
 GONE = 60.0  # seconds that the pod may take to terminate
-SEEN_LINES, SEEN_BYTES = 5, 1 << 16
+TAIL_LINES, TAIL_BYTES = 5, 1 << 16
 
 
 class JobRun:
@@ -30,9 +30,9 @@ class JobRun:
     def __init__(self, cluster: t.Any, job: Facts, others: list[Facts], start_timeout: float, say: Say | None = None) -> None:
         self._cluster, self._job, self._others, self._start_timeout, self._say = cluster, job, others, start_timeout, say
         self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-        self._told: list[str] = []
+        self._reported: list[str] = []
 
-    def run(self) -> output.Told:
+    def run(self) -> output.ParsedLog:
         """The result and the requests. No object is left afterwards, also on SIGINT and SIGTERM. Raises Unusable and ClusterError."""
         with signals() as guard:
             try:
@@ -64,10 +64,10 @@ class JobRun:
                 self._follow(pod)
                 late = self._cluster.clock.now() + self._start_timeout
             else:
-                self._complain(pod, phase, self._cluster.clock.now() > late)
+                self._check_pod(pod, phase, self._cluster.clock.now() > late)
             self._cluster.clock.sleep(POLL)
 
-    def _complain(self, pod: Facts | None, phase: str, late: bool) -> None:
+    def _check_pod(self, pod: Facts | None, phase: str, late: bool) -> None:
         """Raise Unusable where the pod is late or will never run."""
         trouble = pod_failure(pod) if pod else None
         if trouble and (trouble.terminal or late):
@@ -92,36 +92,36 @@ class JobRun:
 
     def _follow(self, pod: Facts) -> None:
         with contextlib.suppress(ClusterError):  # its container is about to start
-            self._tell(self._log(pod, {"tailLines": SEEN_LINES, "limitBytes": SEEN_BYTES}))
+            self._report(self._log(pod, {"tailLines": TAIL_LINES, "limitBytes": TAIL_BYTES}))
 
-    def _tell(self, log: str) -> None:
+    def _report(self, log: str) -> None:
         """Pass on the new ones of the last lines that are not JSON."""
-        lines = [line for line in log.splitlines() if line and not line.startswith("{")][-SEEN_LINES:]
+        lines = [line for line in log.splitlines() if line and not line.startswith("{")][-TAIL_LINES:]
         for line in lines:
-            if self._say is not None and line not in self._told:
+            if self._say is not None and line not in self._reported:
                 self._say(line)
-        self._told = lines or self._told
+        self._reported = lines or self._reported
 
-    def _read(self, pod: Facts) -> output.Told:
+    def _read(self, pod: Facts) -> output.ParsedLog:
         ended = next((mapping(get_path(entry, "state", "terminated")) for entry in dicts(get_path(pod, "status", "containerStatuses"))), {})
         until = self._cluster.clock.now() + (WRITTEN if ended.get("exitCode") == 0 else 0)
         while True:
             log = self._log(pod, {})
             try:
-                told = output.read(log)
+                parsed = output.read(log)
             except ValueError as error:
                 if self._cluster.clock.now() < until:
                     self._cluster.clock.sleep(POLL)
                     continue
-                self._tell(log)
+                self._report(log)
                 raise self._unusable(pod, ended, error) from None
-            self._tell(log)
-            return told
+            self._report(log)
+            return parsed
 
     def _unusable(self, pod: Facts, ended: Facts, error: ValueError) -> Unusable:
         """Explain why a finished pod produced no result."""
         trouble = pod_failure(pod)
-        if ended.get("exitCode") == 2:  # the program says itself why it measured nothing
+        if ended.get("exitCode") == 2:  # the program reports why it measured nothing
             return Unusable(str(error))
         return Unusable(f"the Job produced no result ({trouble.what if trouble else text(ended.get('reason'))}). Last line of its log: {error}")
 
@@ -130,8 +130,8 @@ class JobRun:
         return log
 
     def _pod(self) -> Facts | None:
-        found = self._cluster.get(self._path("Pod"), {"labelSelector": f"{LABEL}={self._name}"})
-        return next(iter(dicts(found.get("items"))), None)
+        pods = self._cluster.get(self._path("Pod"), {"labelSelector": f"{LABEL}={self._name}"})
+        return next(iter(dicts(pods.get("items"))), None)
 
     def _remove(self) -> None:
         """Delete the Job, its pod and the objects that it needed, and wait until the pod is gone."""

@@ -57,32 +57,32 @@ OWN = (
 )
 
 
-def report(found: c.Mapping[str, t.Any], index: int) -> Facts:
+def report(result: c.Mapping[str, t.Any], index: int) -> Facts:
     """The report of the stage with this index of a result."""
-    stage = found["stages"][index]
+    stage = result["stages"][index]
     return {
         "version": VERSION,
-        "run": _run(found, stage, index),
+        "run": _run(result, stage, index),
         "scenario": {
-            "load": {"metadata": {"description": stage["label"]}, "standardized": _load(found["about"], stage, index), "native": {"config": found["about"]}}
+            "load": {"metadata": {"description": stage["label"]}, "standardized": _load(result["about"], stage, index), "native": {"config": result["about"]}}
         },
         "results": {
             "request_performance": {
                 "aggregate": {"requests": _requests(stage), "latency": _latency(stage), "throughput": _throughput(stage)},
-                **_series(found, stage),
+                **_series(result, stage),
             },
-            "observability": {"llm_d_inference": {"verdict": found["verdict"], "why": found["why"], **{name: stage[name] for name in OWN}}},
+            "observability": {"llm_d_inference": {"verdict": result["verdict"], "why": result["why"], **{name: stage[name] for name in OWN}}},
         },
     }
 
 
-def _run(found: c.Mapping[str, t.Any], stage: Facts, index: int) -> Facts:
-    start = datetime.datetime.fromisoformat(found["started"])
-    uid = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found['url']} {found['started']} {found['nonce']} {index}"))
+def _run(result: c.Mapping[str, t.Any], stage: Facts, index: int) -> Facts:
+    start = datetime.datetime.fromisoformat(result["started"])
+    uid = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{result['url']} {result['started']} {result['nonce']} {index}"))
     return {
         "uid": uid,
-        "eid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found['url']} {found['started']} {found['nonce']}")),
-        "time": {"start": found["started"], "end": (start + datetime.timedelta(seconds=found["seconds"])).isoformat(), "duration": f"PT{stage['seconds']}S"},
+        "eid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{result['url']} {result['started']} {result['nonce']}")),
+        "time": {"start": result["started"], "end": (start + datetime.timedelta(seconds=result["seconds"])).isoformat(), "duration": f"PT{stage['seconds']}S"},
     }
 
 
@@ -153,8 +153,8 @@ def _throughput(stage: Facts) -> Facts:
     return {key: {"units": units, "mean": stage[name]} for key, name, units in RATES if stage[name] is not None}
 
 
-def _series(found: c.Mapping[str, t.Any], stage: Facts) -> Facts:
-    start = datetime.datetime.fromisoformat(found["started"])
+def _series(result: c.Mapping[str, t.Any], stage: Facts) -> Facts:
+    start = datetime.datetime.fromisoformat(result["started"])
 
     def points(name: str) -> list[Facts]:
         return [{"ts": (start + datetime.timedelta(seconds=row["second"])).isoformat(), "value": row[name]} for row in stage["series"] if row[name] is not None]

@@ -32,7 +32,7 @@ COUNTS = {
     "prompts": ("output_len",),
 }
 RANGES = ("input_len", "output_len", "turns")
-# What each kind of workload uses beside those: what decides nothing does not make another load. `content` is the digest of a file.
+# Further options that each kind of workload uses: an option without effect does not make another load. `content` is the digest of a file.
 USED = {
     "random": ("input_len_max", "output_len_max"),
     "shared_prefix": (),
@@ -59,25 +59,25 @@ def models(params: Options) -> list[dict[str, t.Any]]:
 
 
 def digest(value: t.Any) -> str:
-    """What tells one value from another without telling it."""
+    """A digest that distinguishes values without revealing them."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
     """The plan of these options. `text`: the content of the workload's file. Raises ValueError with all problems."""
-    found = problems(params)
+    mistakes = problems(params)
     try:
         steps = tuple(schedule.steps(params["stages"] or (), params["warmup"]))
     except ValueError as error:
         steps = ()
-        found.append(str(error))
+        mistakes.append(str(error))
     try:
         rules = tuple(slo.rules(params["slo"]))
     except ValueError as error:
         rules = ()
-        found.append(str(error))
-    if found:
-        raise ValueError("; ".join(found))
+        mistakes.append(str(error))
+    if mistakes:
+        raise ValueError("; ".join(mistakes))
     shape = Shape(params["api"], params["stream"], params["ignore_eos"], params["temperature"], tuple((params["extra_body"] or {}).items()))
     mix = models(params)
     try:
@@ -126,21 +126,23 @@ def ladder(params: Options) -> Ladder | None:
 
 def problems(params: Options) -> list[str]:
     """All mistakes in the options, but for those in stages and objectives."""
-    found = [
+    mistakes = [
         *_numbers(params, POSITIVE, lambda value: value > 0, "must be more than 0"),
         *_numbers(params, NOT_NEGATIVE, lambda value: value >= 0, "must be 0 or more"),
         *_numbers(params, SHARES, lambda value: value <= 1, "must be 1 or less, since it is a share; for 5 % write 0.05"),
         *_numbers(params, FROM_ONE, lambda value: value >= 1, "must be 1 or more, as many times as worse is allowed"),
     ]
     if path := params.get("path"):
-        found += [f"path: {path!r} must begin with '/'"] if not path.startswith("/") else [f"path: {path!r} {wrong}" for wrong in [not_a_path(path)] if wrong]
+        mistakes += (
+            [f"path: {path!r} must begin with '/'"] if not path.startswith("/") else [f"path: {path!r} {problem}" for problem in [not_a_path(path)] if problem]
+        )
     try:
         base_url(params["url"] or "")
     except ValueError as error:
-        found.append(f"url: {error}")
-    found += http_headers.problems(params["headers"] or {}, params["host_header"], params["api_key"])
-    found += [] if params["model"] or params["models"] else ["model: the name is missing; write the one under which the server serves its model"]
-    found += [
+        mistakes.append(f"url: {error}")
+    mistakes += http_headers.problems(params["headers"] or {}, params["host_header"], params["api_key"])
+    mistakes += [] if params["model"] or params["models"] else ["model: the name is missing; write the one under which the server serves its model"]
+    mistakes += [
         f"models[{index}].weight: {entry.get('weight')} must be more than 0"
         for index, entry in enumerate(params["models"] or ())
         if not _is(entry.get("weight"), lambda value: value > 0)
@@ -148,31 +150,31 @@ def problems(params: Options) -> list[str]:
     try:
         json.dumps(params["extra_body"] or {}, allow_nan=False)
     except (TypeError, ValueError) as error:
-        found.append(f"extra_body: {error}")
-    return found + _workload(params["workload"]) + slo.good_problems(params["goodput"]) + _load(params)
+        mistakes.append(f"extra_body: {error}")
+    return mistakes + _workload(params["workload"]) + slo.good_problems(params["goodput"]) + _load(params)
 
 
 def _workload(options: Options) -> list[str]:
     kind = options["kind"]
-    found = [f"workload.{name}: {options[name]} must be 1 or more" for name in COUNTS[kind] if options[name] < 1]
+    mistakes = [f"workload.{name}: {options[name]} must be 1 or more" for name in COUNTS[kind] if options[name] < 1]
     for name in RANGES:
         upper = options.get(f"{name}_max")
         if upper is not None and upper < options[name]:
-            found.append(f"workload.{name}_max: {upper} is less than {name}, {options[name]}")
+            mistakes.append(f"workload.{name}_max: {upper} is less than {name}, {options[name]}")
     if kind in ("trace", "prompts") and not options.get("path"):
-        found.append(f"workload.path: the file is missing; {kind} are read from one")
-    return found
+        mistakes.append(f"workload.path: the file is missing; {kind} are read from one")
+    return mistakes
 
 
 def _is(value: t.Any, kept: c.Callable[[float], bool]) -> bool:
-    """Whether a number is one at all, and keeps a bound."""
+    """Whether a value is a finite number that keeps a bound."""
     return value is not None and math.isfinite(value) and kept(value)
 
 
-def _numbers(params: Options, table: c.Mapping[str, c.Iterable[str]], kept: c.Callable[[float], bool], said: str) -> list[str]:
-    """The numbers of a table that do not keep a bound, those that are none (.nan, .inf) among them."""
+def _numbers(params: Options, table: c.Mapping[str, c.Iterable[str]], kept: c.Callable[[float], bool], requirement: str) -> list[str]:
+    """The numbers of a table that do not keep a bound, .nan and .inf among them, one line each."""
     return [
-        f"{group}{'.' if group else ''}{name}: {given[name]:g} {said}"
+        f"{group}{'.' if group else ''}{name}: {given[name]:g} {requirement}"
         for group, names in table.items()
         if (given := params if not group else params.get(group) or {})
         for name in names
@@ -186,13 +188,13 @@ def _load(params: Options) -> list[str]:
         return [f"{', '.join(given)}: give one of them"]
     if not given:
         return [] if params["workload"]["kind"] == "trace" else ["stages: give at least one, such as {concurrency: 64, seconds: 60}, or sweep, or search"]
-    found = []
+    mistakes = []
     if given[0] != "stages":
         options = params[given[0]]
         if not _is(options["factor"], lambda value: value > 1):
-            found.append(f"{given[0]}.factor: {options['factor']:g} must be more than 1")
+            mistakes.append(f"{given[0]}.factor: {options['factor']:g} must be more than 1")
         if options["rate_max"] is not None and 0 < options["rate_max"] < options["rate"]:
-            found.append(f"{given[0]}.rate_max: {options['rate_max']:g} is less than rate, {options['rate']:g}; write a rate that is allowed")
+            mistakes.append(f"{given[0]}.rate_max: {options['rate_max']:g} is less than rate, {options['rate']:g}; write a rate that is allowed")
     if given[0] == "search" and not params["slo"]:
-        found.append("slo: a search needs objectives to meet, such as {ttft_p90_ms: 500}")
-    return found
+        mistakes.append("slo: a search needs objectives to meet, such as {ttft_p90_ms: 500}")
+    return mistakes

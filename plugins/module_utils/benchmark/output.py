@@ -57,9 +57,9 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 3)
 
 
-def _text(said: str | None) -> str | None:
-    """A text of a server, which must not become a formula where the file is opened."""
-    return "'" + said if said and said[0] in "=+-@\t\r" else said
+def _text(text: str | None) -> str | None:
+    """A text of a server, quoted where a spreadsheet would take it for a formula."""
+    return "'" + text if text and text[0] in "=+-@\t\r" else text
 
 
 class OutputRows:
@@ -88,7 +88,7 @@ class OutputRows:
             yield json.dumps({"rows": "", "left_out": self._left_out})
 
 
-class Told(t.NamedTuple):
+class ParsedLog(t.NamedTuple):
     """The result, the text of requests.csv, and the number of its lines that are left out."""
 
     whole: Facts
@@ -96,18 +96,18 @@ class Told(t.NamedTuple):
     left_out: int
 
 
-def read(log: str) -> Told:
-    """The result and the requests in a whole log. Raises ValueError with the log's last words where it has no result.
+def read(log: str) -> ParsedLog:
+    """The result and the requests in a whole log. Raises ValueError with its last line that is not JSON where it has no result.
 
     Lines of progress may stand behind the result: a node copies the two outputs of a container side by side.
     """
     lines = [line for line in log.splitlines() if line.strip()]
-    whole = next((found for found in map(_result, reversed(lines)) if found), None)
+    whole = next((candidate for candidate in map(_result, reversed(lines)) if candidate), None)
     if whole is None:
-        raise ValueError(last_words(lines))
+        raise ValueError(last_line(lines))
     parts = [json.loads(line) for line in lines if line.startswith('{"rows":')]
     data = b"".join(base64.b64decode(part["rows"]) for part in parts)
-    return Told(whole, gzip.decompress(data).decode(), sum(part.get("left_out", 0) for part in parts))
+    return ParsedLog(whole, gzip.decompress(data).decode(), sum(part.get("left_out", 0) for part in parts))
 
 
 def _result(line: str) -> Facts | None:
@@ -115,12 +115,12 @@ def _result(line: str) -> Facts | None:
     if not line.startswith("{"):
         return None
     try:
-        found = json.loads(line)
+        data = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and {"about", "stages", "verdict"} <= set(found) else None
+    return data if isinstance(data, dict) and {"about", "stages", "verdict"} <= set(data) else None
 
 
-def last_words(lines: c.Iterable[str]) -> str:
+def last_line(lines: c.Iterable[str]) -> str:
     """The last line that is not JSON."""
     return next((line for line in reversed(list(lines)) if not line.startswith("{")), "its log is empty")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 SURE = 3.0  # standard errors of the growth that may be chance
-LEAST = 3  # answers through which a line says something
+LEAST = 3  # answers that a line takes at least
 KEPT = 0.95  # a server keeps up when answers end at no smaller share of the pace at which requests are due
 
 
@@ -41,7 +41,7 @@ class Pace:
 
     @property
     def share(self) -> float:
-        """The pace at which answers end as a share of the pace at which their requests are due, as far as it is no chance; 1 where they keep up."""
+        """The pace at which answers end as a share of the pace at which their requests are due, beyond chance; 1 where they keep up."""
         if self.n < LEAST:
             return 1.0
         spread = self.due_due - self.due * self.due / self.n

@@ -32,35 +32,37 @@ ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-a
 """
 
 
-def page(found: c.Mapping[str, t.Any]) -> str:
+def page(measurement: c.Mapping[str, t.Any]) -> str:
     """The page of a result, as result.json holds it."""
-    return html.document(f"Performance of {', '.join(found['about']['models'])}", html.of(found["about"]) + _body(found), style=STYLE)
+    return html.document(f"Performance of {', '.join(measurement['about']['models'])}", html.of(measurement["about"]) + _body(measurement), style=STYLE)
 
 
 def together(title: str, each: c.Sequence[tuple[str, c.Mapping[str, t.Any]]], about: c.Mapping[str, t.Any] | None = None) -> str:
     """One page of several results, each with its name. about: {instance, namespace, cluster, release}, where they are of a deployment."""
-    return html.document(title, html.of(about or {}) + "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each), style=STYLE)
+    return html.document(
+        title, html.of(about or {}) + "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(measurement)}' for name, measurement in each), style=STYLE
+    )
 
 
-def _body(found: c.Mapping[str, t.Any]) -> str:
-    stages = found["stages"]
+def _body(measurement: c.Mapping[str, t.Any]) -> str:
+    stages = measurement["stages"]
     shown = spread(stages)
     labels = [stage["label"] for stage in shown]
     charts = [*_ladder(stages), *(_cdf(shown, *each) for each in CDFS), *_over_time(shown), *_servers(shown)]
     return "".join(
         [
-            _head(found),
+            _head(measurement),
             html.legend(labels),
             f'<div class="charts">{"".join(charts)}</div>',
             _left_out(stages, shown),
             "<h2>All numbers</h2>",
             _numbers(stages),
             _objectives(stages),
-            _comparison(found.get("comparison"), found.get("baseline_differs")),
+            _comparison(measurement.get("comparison"), measurement.get("baseline_differs")),
             '<p class="soft">Latencies are those of requests that succeeded. TTFT and end to end count from when a request was due, so that waiting for a slow '
-            "server is seen. Percentiles are within 0.05 %. Objectives count a failed request as one that takes for ever.</p>",
+            "server counts. Percentiles are within 0.05 %. Objectives count a failed request as one that takes forever.</p>",
             "<h2>What was measured</h2>",
-            html.definitions({"started": found["started"], "seconds": found["seconds"], "client": found["client"], **found["about"]}),
+            html.definitions({"started": measurement["started"], "seconds": measurement["seconds"], "client": measurement["client"], **measurement["about"]}),
         ]
     )
 
@@ -72,16 +74,16 @@ def spread(stages: c.Sequence[Facts]) -> list[Facts]:
     return [stages[round(index * (len(stages) - 1) / (SHOWN - 1))] for index in range(SHOWN)]
 
 
-def _head(found: c.Mapping[str, t.Any]) -> str:
-    best = f" Highest rate that met every objective: {found['best_rate']:g} requests/s." if found["best_rate"] and _has_slo(found) else ""
-    limited = f" {html.escape(found['limited'])}." if found["limited"] else ""
-    why = "".join(f"<li>{html.escape(line)}</li>" for line in found["why"])
-    said = f'<p class="headline"><span class="verdict {found["verdict"]}">{found["verdict"]}</span>{best}{limited}</p>'
-    return said + (f'<ul class="why">{why}</ul>' if why else "")
+def _head(measurement: c.Mapping[str, t.Any]) -> str:
+    best = f" Highest rate that met every objective: {measurement['best_rate']:g} requests/s." if measurement["best_rate"] and _has_slo(measurement) else ""
+    limited = f" {html.escape(measurement['limited'])}." if measurement["limited"] else ""
+    why = "".join(f"<li>{html.escape(line)}</li>" for line in measurement["why"])
+    headline = f'<p class="headline"><span class="verdict {measurement["verdict"]}">{measurement["verdict"]}</span>{best}{limited}</p>'
+    return headline + (f'<ul class="why">{why}</ul>' if why else "")
 
 
-def _has_slo(found: c.Mapping[str, t.Any]) -> bool:
-    return any(stage["slo"] for stage in found["stages"])
+def _has_slo(measurement: c.Mapping[str, t.Any]) -> bool:
+    return any(stage["slo"] for stage in measurement["stages"])
 
 
 def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
@@ -90,7 +92,7 @@ def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
 
 def _ladder(stages: c.Sequence[Facts]) -> list[str]:
     """Throughput and latency by load, where several stages have the same kind of load."""
-    for name, label in (("rate", "requests per second, asked for"), ("concurrency", "requests in flight")):
+    for name, label in (("rate", "target requests per second"), ("concurrency", "requests in flight")):
         loads = sorted((stage for stage in stages if stage[name] is not None and stage["to_rate"] is None), key=lambda stage: stage[name])
         if len({stage[name] for stage in loads}) > 1:
             return [
@@ -198,7 +200,7 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
 
 
 def mark(stage: c.Mapping[str, t.Any]) -> str:
-    """What stands behind the name of a stage in which the client was late."""
+    """The mark behind the name of a stage in which the client was late; empty for other stages."""
     return f" {LATE}" if not stage["valid"] else f" {BOUNDS}" if stage["late"] else ""
 
 
@@ -208,7 +210,7 @@ def shown_time(value: float | None) -> str:
 
 
 def _objectives(stages: c.Sequence[Facts]) -> str:
-    rows = [[stage["label"], slo.said(judged)] for stage in stages for judged in stage["slo"]]
+    rows = [[stage["label"], slo.objective_line(judged)] for stage in stages for judged in stage["slo"]]
     return "" if not rows else "<h2>Objectives</h2>" + html.table([["load", "objective"], *rows])
 
 
@@ -239,6 +241,6 @@ def _numbers(stages: c.Sequence[Facts]) -> str:
 
 
 def marks(stages: c.Iterable[c.Mapping[str, t.Any]]) -> list[str]:
-    """What the marks behind names of stages mean, of those that are there."""
-    found = {mark(stage).strip() for stage in stages}
-    return [f"{each} {MARKS[each]}" for each in MARKS if each in found]
+    """The marks behind names of stages with their meaning, one line for each that occurs."""
+    present = {mark(stage).strip() for stage in stages}
+    return [f"{each} {MARKS[each]}" for each in MARKS if each in present]

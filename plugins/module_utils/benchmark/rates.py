@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What came of the load per second while it lasted, and not while it drained. Pure.
+"""Rates per second of a stage while its load lasts, and not while it drains. Pure.
 
-A closed loop is full from its first moment until its last request was sent. Each request counts by the share of its own time that lies in there, since the last
-ones, as many as are in flight, end behind it. An open loop that the server keeps up with has the rate at which its requests are due, however long and unequal
-their answers take. Behind a server that does not keep up a queue grows, and drains behind the last request: what ended behind the first answer, until the last
-request was sent, counts. Where answers take so long that hardly any ends in that time, all that ended behind the first one count: they come as fast as the
-server can.
+A closed loop is full from its start until its last request is sent. Each request counts by the share of its own time in that period, since the last requests,
+as many as are in flight, end after it. An open loop that the server keeps up with has the rate at which its requests are due, however long and unequal their
+answers take. Where the server does not keep up, a queue grows, and drains after the last request: answers count that end after the first one and before the
+last request is sent. Where answers take so long that hardly any ends in that period, all answers after the first one count: they come as fast as the server
+can answer.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import math
 
 from .pace import Pace
 
-LEAST = 10  # requests that have to succeed while an open loop lasts that the server does not keep up with
+LEAST = 10  # requests that must succeed while an open loop lasts that the server does not keep up with
 
 Counts = c.Mapping[str, float]
 
 
 class Span:
-    """Requests that ended: how many succeeded, when the last ended, failed ones too, and sums of what came of them. Of some only a share counts."""
+    """Requests that ended: how many succeeded, when the last one ended, failed ones included, and sums of their counts. Some count only by a share."""
 
     __slots__ = ("n", "last", "sums")
 
@@ -33,7 +33,7 @@ class Span:
         self.sums: collections.defaultdict[str, float] = collections.defaultdict(float)
 
     def add(self, end: float, counts: Counts, share: float = 1.0, n: float = 1.0) -> None:
-        """Add requests, of which `n` succeeded and the last ended at second `end`, and a share of what came of them."""
+        """Add a share of requests, of which `n` succeeded and the last ended at second `end`, and of their counts."""
         self.n += n * share
         self.last = max(self.last, end)
         for name, count in counts.items():
@@ -41,7 +41,7 @@ class Span:
 
 
 class Due:
-    """The requests that the schedule asked for: how many, and when the first and the last were due."""
+    """The requests of the schedule: how many, and when the first and the last were due."""
 
     __slots__ = ("n", "first", "last")
 
@@ -54,8 +54,8 @@ class Due:
 
 
 class Rates:
-    """Of one stage. open_loop: whether its requests are due at given times; pace: of its answers. `until`: when its last request was sent, None while it
-    lasts."""
+    """The rates of one stage. open_loop: whether its requests are due at given times; pace: of its answers. `until`: when its last request was sent, None
+    while it lasts."""
 
     __slots__ = ("open_loop", "until", "pace", "due", "first", "inside", "whole")
 
@@ -67,7 +67,7 @@ class Rates:
         self.inside, self.whole = Span(), Span()
 
     def add(self, sent: float, end: float, counts: Counts, due: float | None = None) -> None:
-        """Add a request that ended at second `end`. due: when the schedule asked for it; None for what follows another request."""
+        """Add a request that ended at second `end`. due: its time in the schedule; None for a request that follows another one."""
         good = counts.get("ok", 0.0)
         self.whole.add(end, counts, n=good)
         if share := self._inside(sent, end):
@@ -78,7 +78,7 @@ class Rates:
             self.first = (end, counts)
 
     def merge(self, other: Rates) -> None:
-        """Add those of another client of the same stage; the paces are added by whoever owns them."""
+        """Add the rates of another client of the same stage. The caller merges the paces."""
         until = max((each.until for each in (self, other) if each.until is not None), default=None)
         inside = Span()
         for each in (self, other):
@@ -106,16 +106,16 @@ class Rates:
     def per_second(self, *names: str) -> float:
         """The sums of these names per second; 0 where nothing ended."""
         begin, end = self.window()
-        asked = self._asked(*names)
+        due_rate = self._due_rate(*names)
         if self.as_due:
-            return asked * self.pace.share
+            return due_rate * self.pace.share
         span, before = self._span(), self.first[1] if self.first and self.open_loop else {}
-        if self.open_loop and (span.n < 2 or end <= begin):  # a single one: nothing ended behind the first
+        if self.open_loop and (span.n < 2 or end <= begin):  # a single one: nothing ended after the first
             span, before, begin, end = self.whole, {}, 0.0, self.whole.last
-        # a few that happen to end together came no faster than they were asked for
-        return min(asked, sum(span.sums[name] - before.get(name, 0) for name in names) / (end - begin)) if end > begin else 0.0
+        # a few answers that happen to end together are no faster than the schedule
+        return min(due_rate, sum(span.sums[name] - before.get(name, 0) for name in names) / (end - begin)) if end > begin else 0.0
 
-    def _asked(self, *names: str) -> float:
+    def _due_rate(self, *names: str) -> float:
         """The sums of these names per second in which their requests were due; infinite where these have no times, or a single one."""
         if not self.open_loop or self.due.last <= self.due.first:
             return math.inf

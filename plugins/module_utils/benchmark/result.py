@@ -23,7 +23,7 @@ from .totals import Totals
 COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 PERCENTS = (50, 90, 99)  # that have an interval
 DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
-# Of what was measured (`about` of a result): where one of these differs, figures cannot be compared; where one of those does, the reader has to know.
+# Parts of `about` of a result. Where one of SAME_LOAD differs, figures cannot be compared; where one of NOTED differs, the difference is reported.
 SAME_LOAD = ("workload", "api", "stream", "ignore_eos", "extra_body", "arrivals")
 NOTED = ("models", "weights", "url", "host_header", "headers", "temperature", "warmup")
 LEFT_OUT = ("input_len_max", "output_len_max", "turns_max", "requests")  # options of a workload that have no default
@@ -58,87 +58,89 @@ def stage(measured: Measured, plan: Plan) -> Facts:
     }
 
 
-def brief(found: c.Mapping[str, t.Any]) -> Facts:
+def brief(entry: c.Mapping[str, t.Any]) -> Facts:
     """A stage without the data that only plots and reports need."""
-    return {name: value for name, value in found.items() if name not in LARGE}
+    return {name: value for name, value in entry.items() if name not in LARGE}
 
 
 def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, list[str]]:
-    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives, whatever came
-    of the others; without objectives (`rules`) it is invalid as any other run is when the client was late."""
-    exhausted = any(CLIENT in found["errors"] for found in stages)
-    if not any(found["ok"] for found in stages) and not exhausted:
-        example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
-        return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
-    late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]
-    met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])] if ladder and rules else []
+    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives, whatever the
+    others do; without objectives (`rules`) it is invalid as any other run is when the client was late."""
+    exhausted = any(CLIENT in entry["errors"] for entry in stages)
+    if not any(entry["ok"] for entry in stages) and not exhausted:
+        example = next((entry["error_example"] for entry in stages if entry["error_example"]), "nothing was sent")
+        return "failed", [f"none of {sum(entry['requests'] for entry in stages)} requests succeeded: {example}"]
+    late = [f"{entry['label']}: {entry['why_invalid']}" for entry in stages if not entry["valid"]]
+    met = [entry for entry in stages if entry["valid"] and all(judged["met"] for judged in entry["slo"])] if ladder and rules else []
     if late and not met:
         # missed by more than the client was late is missed: in one stage, or in each of a ladder, of which one that meets them is enough
-        clear = [_missed([found], clear=True) for found in stages]
+        clear = [_missed([entry], clear=True) for entry in stages]
         if (all(clear) if ladder else any(clear)) and not exhausted:
             return "failed", [line for lines in clear[: 1 if ladder else None] for line in lines] + late
         return "invalid", late
     if not met and (missed := _missed(stages[:1] if ladder else stages)):
         return "failed", missed
-    # of a ladder, the best rate is the claim
+    # a ladder is judged by its best rate
     few = _too_few(met and [_best(met)] or stages)
     return ("inconclusive", few) if few else ("passed", [])
 
 
 def _too_few(stages: c.Iterable[Facts]) -> list[str]:
-    """The percentiles that too few requests tell, one line for each objective."""
-    found: dict[str, list[tuple[str, Facts]]] = {}
+    """The objectives with too few requests for their percentile, one line each."""
+    by_name: dict[str, list[tuple[str, Facts]]] = {}
     for each in stages:
         for judged in each["slo"]:
             if not judged["enough"]:
-                found.setdefault(judged["name"], []).append((each["label"], judged))
+                by_name.setdefault(judged["name"], []).append((each["label"], judged))
     return [
-        f"{of[0][0]}: {slo.said(of[0][1])}" if len(of) == 1 else f"{name}: too few requests for this percentile at {', '.join(label for label, _judged in of)}"
-        for name, of in found.items()
+        f"{of[0][0]}: {slo.objective_line(of[0][1])}"
+        if len(of) == 1
+        else f"{name}: too few requests for this percentile at {', '.join(label for label, _judged in of)}"
+        for name, of in by_name.items()
     ]
 
 
 def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
     """The objectives that were missed, and not by chance; with `clear` only those that were missed by more than the client was late."""
     return [
-        f"{found['label']}: {slo.said(judged)}{_errors(found) if judged['name'] == slo.ERRORS else ''}"
-        for found in stages
-        for judged in found["slo"]
+        f"{entry['label']}: {slo.objective_line(judged)}{_errors(entry) if judged['name'] == slo.ERRORS else ''}"
+        for entry in stages
+        for judged in entry["slo"]
         if not judged["met"] and judged["enough"] and (judged["clear"] or not clear)
     ]
 
 
-def _errors(found: Facts) -> str:
-    """Which errors a stage had, the most frequent first, and what one of them said."""
-    counts = sorted(found["errors"].items(), key=lambda item: -item[1])
-    return f" ({', '.join(f'{count} {kind}' for kind, count in counts)}; one of them: {found['error_example']})" if counts else ""
+def _errors(entry: Facts) -> str:
+    """The errors of a stage by kind, the most frequent first, and the text of one of them."""
+    counts = sorted(entry["errors"].items(), key=lambda item: -item[1])
+    return f" ({', '.join(f'{count} {kind}' for kind, count in counts)}; one of them: {entry['error_example']})" if counts else ""
 
 
 def best(stages: c.Sequence[Facts]) -> float | None:
     """The highest rate whose stage met every objective and whose client kept to its times; without objectives, at which the server kept up."""
     kept = [
-        found for found in stages if found["valid"] and found["ok"] and (all(judged["met"] for judged in found["slo"]) if found["slo"] else found["keeps_up"])
+        entry for entry in stages if entry["valid"] and entry["ok"] and (all(judged["met"] for judged in entry["slo"]) if entry["slo"] else entry["keeps_up"])
     ]
-    rates = [found for found in kept if found["rate"] and found["to_rate"] is None]
+    rates = [entry for entry in kept if entry["rate"] and entry["to_rate"] is None]
     return t.cast(float, _best(rates)["rate"]) if rates else None
 
 
 def _best(stages: c.Iterable[Facts]) -> Facts:
-    return max(stages, key=lambda found: found["rate"])
+    return max(stages, key=lambda entry: entry["rate"])
 
 
 def intervals(totals: Totals) -> Facts:
-    """{name: {value, low, high, few}}: a figure and its interval of 95 % confidence. Where nothing is known of it, `low` and `high` are None and `few` says
-    why. A request that failed counts as one that lasts for ever: a `value` or end that is one of them is None, without `few`.
+    """{name: {value, low, high, few}}: a figure and its interval of 95 % confidence. Where the interval is unknown, `low` and `high` are None and `few` is
+    the reason. Failed requests count as infinite: a `value` or end that is one of them is None, without `few`.
 
     A mean has none: answers that are rare and take thirty times as long decide it, and a sample may hold none of them.
     """
-    found: Facts = {}
+    figures: Facts = {}
     for name in COMPARED:
         hist, lost = totals.hist[name], totals.lost(name)
-        # the gaps of one answer hang together
+        # the gaps of one answer depend on each other
         count = min(totals.gap_answers, totals.hist["tpot"].n) if name == "itl" else hist.n
-        # where all failed, nobody knows whether there would have been any time between tokens
+        # where all failed, it is unknown whether there would have been any time between tokens
         if not count and (totals.ok or name in ("tpot", "itl")):
             continue
         count += min(lost, totals.failed)
@@ -148,18 +150,18 @@ def intervals(totals: Totals) -> Facts:
         for percent in PERCENTS:
             few = _few(totals, count, independent, needed(percent))
             ends = None if few else hist.interval(percent, independent, lost)
-            found[f"{name}_p{percent}_ms"] = _figure(hist.percentile(percent, lost), ends, few)
+            figures[f"{name}_p{percent}_ms"] = _figure(hist.percentile(percent, lost), ends, few)
     of, window = "due_" if totals.rates.as_due else "", totals.rates.window()
     for name, counted, sums in (("requests_per_s", "ok", "ok"), ("output_tokens_per_s", "tokens", "output")):
         spread, value = totals.series.spread(of + counted, *window), totals.rates.per_second(sums)
         if spread is not None and value > 0:
             ends = (value * (1 - spread), value * (1 + spread)) if spread < 1 else None
-            found[name] = _figure(value, ends, None if ends else "it varies too much; send for longer")
-    return found
+            figures[name] = _figure(value, ends, None if ends else "it varies too much; send for longer")
+    return figures
 
 
 def _independent(totals: Totals, name: str, count: int) -> int | None:
-    """How many independent requests say as much of the percentiles of a latency as `count` of a stage; None where nobody knows."""
+    """How many independent requests determine the percentiles of a latency as well as `count` of a stage; None where that is unknown."""
     hist, lost = totals.hist[name], totals.lost(name)
     bounds = [value for percent in PERCENTS if (value := hist.percentile(percent, lost)) is not None]
     worth = totals.series.worth(name, bounds)
@@ -167,14 +169,14 @@ def _independent(totals: Totals, name: str, count: int) -> int | None:
 
 
 def _few(totals: Totals, count: int, independent: int | None, least: int) -> str | None:
-    """Why requests do not tell the interval of a percentile that takes `least` independent ones; None where they do."""
+    """Why there are too few requests for the interval of a percentile, which takes `least` independent ones; None where there are enough."""
     if count < least:
         return f"{FEW} ({count} of {least} needed)"
     if independent is None:
         return f"{SHORT} ({totals.series.parts} of {LEAST} slices of {totals.series.width:g} s needed)"
     if independent < least:
         failed = f", {totals.failed} of them failed," if totals.failed else ""
-        return f"{FEW} ({count} hang together{failed} and say as much as {independent} of {least} needed)"
+        return f"{FEW} ({count} depend on each other{failed} and count as {independent} of {least} needed)"
     return None
 
 
@@ -184,8 +186,8 @@ def _figure(value: float | None, ends: tuple[float, float] | None, few: str | No
 
 
 def differing(baseline: t.Any, about: Facts, names: c.Iterable[str]) -> str:
-    """What of a baseline's `about` differs from this run's, in words; empty where nothing does. What a baseline does not say does not differ."""
-    found = []
+    """The differences between a baseline's `about` and this run's, as text; empty without any. What a baseline does not record does not differ."""
+    differences = []
     for name in names:
         if not isinstance(baseline, dict) or name not in baseline or name not in about:
             continue
@@ -196,14 +198,14 @@ def differing(baseline: t.Any, about: Facts, names: c.Iterable[str]) -> str:
                 # an option that did not exist then, unless it was left out
                 unknown = name == "workload" and key not in earlier and key not in LEFT_OUT
                 if there != mine.get(key) and not unknown and (name != "workload" or key == "kind" or earlier.get("kind") == mine["kind"]):
-                    found.append(f"{name}.{key} {excerpt(repr(there))} there and {excerpt(repr(mine.get(key)))} here")
+                    differences.append(f"{name}.{key} {excerpt(repr(there))} there and {excerpt(repr(mine.get(key)))} here")
         elif (sorted(map(str, earlier)) != sorted(mine)) if isinstance(earlier, list) and isinstance(mine, list) else earlier != mine:
-            found.append(f"{name} {excerpt(repr(earlier))} there and {excerpt(repr(mine))} here")
-    return ", ".join(found)
+            differences.append(f"{name} {excerpt(repr(earlier))} there and {excerpt(repr(mine))} here")
+    return ", ".join(differences)
 
 
 def _load(workload: t.Any) -> t.Any:
-    """What a workload says of the load: what its kind uses."""
+    """The options of a workload that determine the load: those that its kind uses."""
     if not isinstance(workload, dict) or workload.get("kind") not in COUNTS:
         return workload
     kind = workload["kind"]
@@ -212,22 +214,22 @@ def _load(workload: t.Any) -> t.Any:
 
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts], other: str = "") -> list[Facts]:
     """[{label, name, baseline, found, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
-    confidence of the ratio, of which failures may leave one end open (None); verdict: better, worse, or same where the interval holds 1; unknown where
-    nothing can be said, and `why` says the reason. A load that comes several times is compared with the same time of the baseline.
+    confidence of the ratio, of which failures may leave one end open (None); verdict: better, worse, or same where the interval holds 1; unknown
+    otherwise, and `why` is the reason. A load that occurs several times is compared with the same occurrence in the baseline.
 
-    other: how the load of the baseline differs from this run's, for which nothing can be compared.
+    other: how the load of the baseline differs from this run's; then nothing is compared.
     """
     before = dict(_numbered(baseline))
     rows = []
-    for key, found in _numbered(stages):
+    for key, current in _numbered(stages):
         earlier = before.get(key, {})
-        for name, mine in found["intervals"].items():
-            theirs = earlier.get("intervals", {}).get(name)
-            if theirs and theirs["value"] != 0 != mine["value"]:
-                why = f"another load: {other}" if other else _incomparable("baseline", earlier, theirs) or _incomparable("this run", found, mine)
-                row = {"label": found["label"], "name": name, **_row(name, theirs, mine, why), "why": why}
+        for name, figure in current["intervals"].items():
+            base_figure = earlier.get("intervals", {}).get(name)
+            if base_figure and base_figure["value"] != 0 != figure["value"]:
+                why = f"another load: {other}" if other else _incomparable("baseline", earlier, base_figure) or _incomparable("this run", current, figure)
+                row = {"label": current["label"], "name": name, **_row(name, base_figure, figure, why), "why": why}
                 if row["verdict"] == "unknown" and not why:
-                    row["why"] = "; ".join(_failures(run, entry) for run, entry in (("baseline", earlier), ("this run", found)) if entry.get("failed"))
+                    row["why"] = "; ".join(_failures(run, entry) for run, entry in (("baseline", earlier), ("this run", current)) if entry.get("failed"))
                 rows.append(row)
     return rows
 
@@ -255,20 +257,20 @@ def _failures(run: str, entry: c.Mapping[str, t.Any]) -> str:
 
 def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
     """The figures that are worse by more than the allowed ratio, as lines of text: the whole interval lies beyond it."""
-    found = []
+    lines = []
     for row in rows:
         if row["verdict"] != "worse":
             continue
         beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] is None or row["low"] > allowed
         if beyond:
-            found.append(f"{row['label']}: {row['name']} is {beside(row)} (95 %: {ends(row)}), {allowed:g} allowed")
-    return found
+            lines.append(f"{row['label']}: {row['name']} is {beside(row)} (95 %: {ends(row)}), {allowed:g} allowed")
+    return lines
 
 
 def beside(row: c.Mapping[str, t.Any]) -> str:
-    """A figure beside the baseline's as text; either may be that of a request that failed, which has none."""
-    mine, theirs = ("that of a request that failed" if row[run] is None else f"{row[run]:g}" for run in ("found", "baseline"))
-    return f"{mine}, {'against' if row['ratio'] is None else format(row['ratio'], 'g') + ' times'} the baseline's{',' * (row['baseline'] is None)} {theirs}"
+    """A figure and the baseline's as text; either may be that of a failed request, which has no value."""
+    current, base = ("that of a request that failed" if row[run] is None else f"{row[run]:g}" for run in ("found", "baseline"))
+    return f"{current}, {'against' if row['ratio'] is None else format(row['ratio'], 'g') + ' times'} the baseline's{',' * (row['baseline'] is None)} {base}"
 
 
 def ends(row: c.Mapping[str, t.Any]) -> str:
@@ -301,16 +303,16 @@ def _percentiles(names: c.Iterable[str]) -> str:
     return ", ".join(sorted({name.removesuffix("_ms").rpartition("_")[2] for name in names}))
 
 
-def _row(name: str, theirs: Facts, mine: Facts, why: str | None) -> Facts:
-    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER); with `why` nothing is known of it.
+def _row(name: str, base_figure: Facts, figure: Facts, why: str | None) -> Facts:
+    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER); with `why` it is unknown.
 
-    A part that is None lasts for ever: then the other end of the interval may tell all the same which is longer.
+    A part that is None is infinite: then the other end of the interval may still show which is longer.
     """
-    figures = {run: None if each["value"] is None else round(each["value"], 3) for run, each in (("baseline", theirs), ("found", mine))}
+    figures = {run: None if each["value"] is None else round(each["value"], 3) for run, each in (("baseline", base_figure), ("found", figure))}
     if why:
         return {**figures, "ratio": None, "low": None, "high": None, "verdict": "unknown"}
     (base, base_low, base_high), (value, low, high) = (
-        [math.inf if part[each] is None else math.log(part[each]) for each in ("value", "low", "high")] for part in (theirs, mine)
+        [math.inf if part[each] is None else math.log(part[each]) for each in ("value", "low", "high")] for part in (base_figure, figure)
     )
     both = math.isfinite(base) and math.isfinite(value)
     least = -math.inf if math.isinf(base_high) else value - base - math.hypot(value - low, base_high - base) if both else low - base_high

@@ -25,8 +25,8 @@ from . import slo
 from .plan import Ladder, Measured, Plan
 from .totals import Totals
 
-# Failures of the first request that a second one would meet too.
-HOPELESS = ("refused", "dns", "tls", "network", "not_http", "not_streamed", "not_json", "http_400", "http_401", "http_403", "http_404", "http_405", "http_422")
+# Failures of the first request that a second one would have too.
+PERMANENT = ("refused", "dns", "tls", "network", "not_http", "not_streamed", "not_json", "http_400", "http_401", "http_403", "http_404", "http_405", "http_422")
 
 Row = c.Callable[[Record, Step], None]
 Say = c.Callable[[str], None]
@@ -52,7 +52,7 @@ class Runner:
         self._begun = False
         self._first: asyncio.Future[Record] | None = None  # the answer to a request beforehand
         self.measured: list[Measured] = []
-        self.memory = self.elsewhere = 0.0  # MiB and processor seconds of other processes
+        self.memory = self.worker_cpu = 0.0  # MiB and processor seconds of worker processes
         self.processes = 1  # that sent at once, at most
         self.warmed: Totals | None = None  # of the warm-up
         self.limited: str | None = None  # why a sweep or search ended early
@@ -63,7 +63,7 @@ class Runner:
         gc.collect()
         gc.freeze()  # a collection does not go through what exists now while requests wait
         try:
-            with contextlib.closing(LoadClient(plan.destination, plan.limits, self._seen, self._tls)) as client:
+            with contextlib.closing(LoadClient(plan.destination, plan.limits, self._request_ended, self._tls)) as client:
                 await self._try_each_model(client)
                 self._begin_counting()
                 try:
@@ -85,32 +85,32 @@ class Runner:
         self._counter = TokenCounter(self._plan.destination, self._counted, self._tls)
 
     async def _try_each_model(self, client: LoadClient) -> None:
-        """Send one short request to each model, which is not measured: it finds a wrong address or model, and whether the server counts tokens."""
+        """Send one short request to each model, which is not measured: it shows a wrong address or model, and whether the server counts tokens."""
         for model in self._plan.models:
-            self._first = found = asyncio.get_running_loop().create_future()
+            self._first = reply = asyncio.get_running_loop().create_future()
             body = self._plan.shape.body(model, "Hello", 2)
             client.begin()
             client.send(Call(-1, 0, model, self._plan.shape.path, body, stream=self._plan.shape.stream), 0.0)
-            record = await found
+            record = await reply
             self._first = None
-            if record.error in HOPELESS:
+            if record.error in PERMANENT:
                 raise Unusable(f"{model}: {record.detail}")
             if not record.error and record.output_tokens is None:
                 self._keep_text = True
 
-    def _seen(self, record: Record, call: Call) -> None:
+    def _request_ended(self, record: Record, call: Call) -> None:
         """A request has ended."""
         if self._first is not None:
             self._first.set_result(record)
         elif not record.error and record.output_tokens is None:
             self._counter.put(record, call)
-            self._stage.seen(record, call)
+            self._stage.request_ended(record, call)
         else:
-            self._stage.seen(record, call)
+            self._stage.request_ended(record, call)
             self._counted(record, call)
 
     def _counted(self, record: Record, call: Call) -> None:
-        """The tokens of a request are known."""
+        """Add a request to the totals, once its tokens are counted."""
         self._totals.rates.until = self._stage.over
         self._totals.add(record)
         if self._row is not None and not self._step.warmup:
@@ -179,11 +179,11 @@ class Runner:
         rate = tried = ladder.start
         for _dummy in range(ladder.most):
             tried = rate
-            found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := slo.invalid(self._plan.rules, found.totals, self._plan.allowed)) is not None:
+            measured = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
+            if (why := slo.invalid(self._plan.rules, measured.totals, self._plan.allowed)) is not None:
                 self.limited = why
                 return
-            if found.totals.saturated:
+            if measured.totals.saturated:
                 if rate == ladder.start:
                     self.limited = f"the server was saturated at {rate:g} requests/s already, the first rate; begin with a lower one"
                 return
@@ -193,15 +193,15 @@ class Runner:
         self.limited = f"the server was not saturated at {tried:g} requests/s, the highest rate that was tried"
 
     async def _search(self, client: LoadClient, ladder: Ladder) -> None:
-        """Up until a rate misses the SLO, then between the highest that does not and the lowest that does, until they are close. A rate that sends too few
-        requests to know it is taken for one that does not: higher ones send more."""
+        """Multiply the rate until it misses the SLO, then halve the gap between the highest rate that does not and the lowest that does. A rate that sends too
+        few requests to know counts as one that does not: higher ones send more."""
         best, worst, rate, known = 0.0, float("inf"), min(ladder.start, ladder.highest), True
         for _dummy in range(ladder.most):
-            found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := slo.invalid(self._plan.rules, found.totals, self._plan.allowed)) is not None:
+            measured = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
+            if (why := slo.invalid(self._plan.rules, measured.totals, self._plan.allowed)) is not None:
                 self.limited = why
                 return
-            if missed := slo.missed(self._plan.rules, found.totals, self._plan.allowed):
+            if missed := slo.missed(self._plan.rules, measured.totals, self._plan.allowed):
                 worst = rate
             else:
                 best, known = rate, missed is not None

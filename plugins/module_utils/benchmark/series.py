@@ -14,14 +14,14 @@ from .confidence import student, variance_of_sum
 from .histogram import Coarse
 
 SLICES = 120  # at most; beyond that, pairs of slices are merged
-LEAST = 10  # slices, of which fewer do not tell how what comes one after the other hangs together
+LEAST = 10  # slices at least, to determine how much consecutive requests depend on each other
 CHANCE = 2.0  # standard errors of a variance that may be chance
-TIMES = ("ttft_from_schedule", "e2e_from_schedule", "tpot")  # latencies of which each slice knows the distribution
+TIMES = ("ttft_from_schedule", "e2e_from_schedule", "tpot")  # latencies whose distribution each slice has
 COUNTS = ("ok", "failed", "tokens", "due_ok", "due_failed", "due_tokens")
 
 
 class Slice:
-    """The requests that ended in one slice of time, and what came of those that were due in it."""
+    """The requests that ended in one slice of time, and the outcome of those that were due in it."""
 
     __slots__ = (*COUNTS, "times")
 
@@ -105,9 +105,10 @@ class Series:
         return student(max(4.0, len(counts) / tied)) * math.sqrt(variance) / sum(counts)
 
     def worth(self, name: str, bounds: c.Iterable[float]) -> float | None:
-        """How many requests say as much as one that depends on no other of how many take longer than a time, or fail; from 1 on. None with too few slices.
+        """How many requests carry as much information as one independent request on the share that takes longer than a bound, or fails; at least 1. None with
+        too few slices.
 
-        name: the latency; bounds: times in milliseconds, of which the one counts for which it is the most.
+        name: the latency; bounds: times in milliseconds, of which the one with the largest result counts.
         """
         slices = self.slices[: self.parts]
         if len(slices) < LEAST:
@@ -119,22 +120,22 @@ class Series:
             if 0 < share < 1:
                 rest = [long - share * each.due for long, each in zip(above, slices, strict=True)]
                 most = max(most, variance_of_sum(rest)[0] / (count * share * (1 - share)))
-        # so much is chance in independent requests
+        # a smaller excess is chance in independent requests
         return most if most > 1 + CHANCE * math.sqrt(2 / len(slices)) else 1.0
 
     @property
     def parts(self) -> int:
-        """The slices until the last one in which a request was due."""
+        """The number of slices until the last one in which a request was due."""
         return max((index for index, each in enumerate(self.slices, 1) if each.due), default=0)
 
     def _seconds(self) -> tuple[float, list[Slice]]:
-        """The width of slices of a second or more, and these: answers that come in waves fill some shorter ones and leave others empty."""
-        each, found = max(1, round(1 / self.width)), []
+        """(width, slices) with slices of a second or more: answers that come in waves fill some shorter slices and leave others empty."""
+        each, merged = max(1, round(1 / self.width)), []
         for index in range(0, len(self.slices), each):
-            found.append(Slice())
+            merged.append(Slice())
             for part in self.slices[index : index + each]:
-                found[-1].merge(part)
-        return self.width * each, found
+                merged[-1].merge(part)
+        return self.width * each, merged
 
     def _slice(self, moment: float) -> Slice:
         index = int(max(0.0, moment) / self.width)

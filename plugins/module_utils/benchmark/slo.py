@@ -23,13 +23,13 @@ _AT_ONCE = (
     "the tokens of each answer came in one piece, so that there is no time between them: stream is false, something on the way holds streams back, "
     "or answers have a single token"
 )
-_UNCOUNTED = "nobody counted the tokens"
+_UNCOUNTED = "the tokens were not counted"
 # Why successful requests may lack a latency.
-ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": _UNCOUNTED, "queue": "the server does not tell it (queue_time_ms)"}
+ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": _UNCOUNTED, "queue": "the server does not report it (queue_time_ms)"}
 ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
 
 
-_Milliseconds = c.Callable[[str, float], float]  # of lateness, by the latency and what was measured of it
+_Milliseconds = c.Callable[[str, float], float]  # of lateness, by the latency and its measured value
 
 
 class Rule(t.NamedTuple):
@@ -45,7 +45,7 @@ class Rule(t.NamedTuple):
 
 def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
     """Objectives such as {ttft_p90_ms: 500, output_tokens_per_s_min: 1000, error_rate_max: 0.01}. Raises ValueError with all problems."""
-    found, problems = [], []
+    parsed, problems = [], []
     for name, value in slo.items():
         rule = None
         try:
@@ -74,16 +74,16 @@ def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
                 f"p50, p99, p99_9), error_rate_max, or one of {', '.join(f'{rate}_min' for rate in _RATES)}"
             )
         else:
-            found.append(rule)
+            parsed.append(rule)
     if problems:
         raise ValueError("; ".join(problems))
-    return found
+    return parsed
 
 
 def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
     """Mistakes in the bounds of a good request, one line each."""
-    found = [f"goodput.{name}: no such bound; write {', '.join(GOOD)}" for name in good if name not in GOOD]
-    return found + [
+    problems = [f"goodput.{name}: no such bound; write {', '.join(GOOD)}" for name in good if name not in GOOD]
+    return problems + [
         f"goodput.{name}: {value!r} is no number above 0"
         for name, value in good.items()
         if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not (value > 0 and math.isfinite(value)))
@@ -91,7 +91,7 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
-    """[{name, wanted, found, met, enough, clear, late, in_doubt, why}]. `found` is None without a value and where it is infinite, `why` then says the reason;
+    """[{name, wanted, found, met, enough, clear, late, in_doubt, why}]. `found` is None without a value and where it is infinite, `why` is then the reason;
     `enough`: whether there were enough requests for the percentile, or for its miss; `clear`: whether `met` is the same with the lateness of this client
     counted in, added where it is met and taken off where it is missed; `late`: the milliseconds of it that are more than is allowed; `in_doubt`: whether
     these may decide `met`."""
@@ -100,16 +100,16 @@ def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[di
 
 
 def invalid(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> str | None:
-    """Why a stage says nothing about the server: this client could not send, or was so late that objectives, or figures without any, may be its own doing.
-    None where it does."""
+    """Why a stage is no measure of the server: this client could not send, or was so late that it may decide objectives, or figures where there are no
+    objectives. None for a valid stage."""
     if (why := totals.exhausted()) or not wanted:
         return why or totals.lateness(allowed)
-    doubts = [said(judged) for judged in judge(wanted, totals, allowed) if judged["in_doubt"]]
+    doubts = [objective_line(judged) for judged in judge(wanted, totals, allowed) if judged["in_doubt"]]
     return f"the client was too late to know whether objectives are met: {'; '.join(doubts)}" if doubts else None
 
 
 def missed(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> bool | None:
-    """Whether a stage misses any objective; None where only percentiles are missed for which it has too few requests, and of which that may be chance."""
+    """Whether a stage misses any objective; None where it misses only percentiles for which it has too few requests, which may be chance."""
     misses = [judged["enough"] for judged in judge(wanted, totals, allowed) if not judged["met"]]
     return False if not misses else True if any(misses) else None
 
@@ -123,17 +123,17 @@ def _beyond_chance(rule: Rule, totals: Totals) -> bool:
 
 
 def _values(rule: Rule, totals: Totals) -> int:
-    """Of how many requests a latency is known, failed ones included: one may have many values, or none."""
+    """The number of requests with a known latency, failed ones included: a request may have many values, or none."""
     return min(totals.requests, totals.hist[rule.metric].n + totals.failed)
 
 
 def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any], allowed: Allowed) -> dict[str, t.Any]:
-    found, enough = _value(rule, totals, summary), True
+    value, enough = _value(rule, totals, summary), True
     if rule.percent is not None:
         enough = _values(rule, totals) * (1 - rule.percent / 100) >= ABOVE - 1e-9
-    met = _holds(rule, found)
-    enough = enough or (not met and (found is None or _beyond_chance(rule, totals)))
-    known = None if found is None or math.isinf(found) else round(found, 5)
+    met = _holds(rule, value)
+    enough = enough or (not met and (value is None or _beyond_chance(rule, totals)))
+    known = None if value is None or math.isinf(value) else round(value, 5)
     why = _why(rule, totals) if known is None else None
     judged = {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": True, "late": 0.0, "in_doubt": False, "why": why}
     if known is None:
@@ -152,42 +152,42 @@ class _Late:
         self.unsent = totals.unsent() if self._stalled else 0.0  # share of the load that it may have left out
 
     def whole(self, metric: str, _measured: float = 0.0) -> float:
-        """What of a latency may be its own."""
+        """The part of a latency that may be the client's own."""
         if metric not in LATENCIES or metric == "send_lag" or not (self._stalled or metric in TIMED):
             return 0.0
-        # so late that what it was to send came in bursts: also a time that is counted from the actual send
+        # so late that its requests were sent in bursts: this affects also a time that is counted from the actual send
         return self.totals.late("ttft_from_schedule" if self._stalled else metric, self._percent)
 
     def beyond(self, metric: str, measured: float) -> float:
-        """The same where it is more than is allowed of what was measured; else 0."""
+        """As `whole`, where that is more than the allowed share of the measured value; else 0."""
         late, share = self.whole(metric), self._allowed.share
         return late if late > max(FLOOR, share * measured) and (share or self._stalled) else 0.0
 
 
-def _holds(rule: Rule, found: float | None) -> bool:
-    return found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
+def _holds(rule: Rule, value: float | None) -> bool:
+    return value is not None and (value <= rule.bound if rule.upper else value >= rule.bound)
 
 
-def _clear(rule: Rule, found: float, late: _Milliseconds, client: _Late, summary: c.Mapping[str, t.Any]) -> bool:
-    """Whether an objective is met, or missed, whatever so much lateness has done."""
-    met, totals, sent = _holds(rule, found), client.totals, 1 - client.unsent
+def _clear(rule: Rule, value: float, late: _Milliseconds, client: _Late, summary: c.Mapping[str, t.Any]) -> bool:
+    """Whether an objective is met, or missed, with and without this lateness."""
+    met, totals, sent = _holds(rule, value), client.totals, 1 - client.unsent
     if rule.metric.startswith("goodput"):
         of_one = 1 / totals.requests if rule.metric == "goodput_share" else summary["requests_per_s"] / max(1, totals.ok)
-        least, most = (count * (found / totals.good if totals.good else of_one) for count in _good(totals, late))
+        least, most = (count * (value / totals.good if totals.good else of_one) for count in _good(totals, late))
         return _holds(rule, least) and sent >= 1 - LIGHTER if met else not _holds(rule, most / sent)
-    if not rule.upper:  # a client that is in time makes it no lower
-        return met or not _holds(rule, found / sent)
-    more = late(rule.metric, found)
-    return _holds(rule, found + more) and sent >= 1 - LIGHTER if met else not _holds(rule, found - more)
+    if not rule.upper:  # the lateness of a client does not make it higher
+        return met or not _holds(rule, value / sent)
+    lateness = late(rule.metric, value)
+    return _holds(rule, value + lateness) and sent >= 1 - LIGHTER if met else not _holds(rule, value - lateness)
 
 
 def _good(totals: Totals, late: _Milliseconds) -> tuple[int, int]:
     """How many requests are good with the lateness of this client added to each latency, at least, and without it, at most."""
     least = most = totals.good
     for name, bound in totals.bounds.items():
-        above, more = totals.hist[GOOD[name]].above, late(GOOD[name], bound)
-        least -= above(bound - more) - above(bound)
-        most += above(bound) - above(bound + more)
+        above, lateness = totals.hist[GOOD[name]].above, late(GOOD[name], bound)
+        least -= above(bound - lateness) - above(bound)
+        most += above(bound) - above(bound + lateness)
     return max(0, least), min(totals.ok, most)
 
 
@@ -217,11 +217,11 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
     return hist.mean if rule.stat == "mean" else (hist.high if hist.n else None)
 
 
-def said(judged: c.Mapping[str, t.Any]) -> str:
+def objective_line(judged: c.Mapping[str, t.Any]) -> str:
     """One judged objective as a line of text."""
     upper = not judged["name"].endswith("_min")
-    found = f"no value ({judged['why']})" if judged["found"] is None else f"{judged['found']:g}"
+    value = f"no value ({judged['why']})" if judged["found"] is None else f"{judged['found']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"
     late = f"{judged['late']:.3g} ms by which the client was late" if judged["late"] else "a client that was late"
     own = f", but {late} may decide that" if judged["in_doubt"] else f", with the {late} counted in" if judged["late"] else ""
-    return f"{judged['name']}: {found} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}{own}"
+    return f"{judged['name']}: {value} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}{own}"

@@ -27,10 +27,10 @@ def address(params: c.Mapping[str, t.Any], cluster: t.Callable[[], t.Any]) -> st
         return f"{params['url']}{path}"
     if params["service"]:
         wanted = params["service"]
-        found = wait_for_service(cluster(), wanted, params["wait"])
-        if not found:
-            raise ValueError(f"Service {wanted['namespace']}/{wanted['name']} is not there or has no address: correct service, or give its address in url")
-        return f"{found}{path}"
+        url = wait_for_service(cluster(), wanted, params["wait"])
+        if not url:
+            raise ValueError(f"Service {wanted['namespace']}/{wanted['name']} does not exist or has no address: correct service, or give its address in url")
+        return f"{url}{path}"
     gateway = wait_for_gateway(cluster(), params["gateway"], params["wait"])
     if not gateway["url"]:
         raise ValueError(f"Gateway {gateway['name']} has no address to send to: {gateway['message']}; bring it up first (playbooks/site.yml)")

@@ -23,7 +23,7 @@ GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "nt
 FLOOR = 2.0  # milliseconds by which the timers of any host are late at times; no lateness up to it counts
 SATURATED = 0.85  # a stage is saturated when answers end at a smaller share of the pace at which requests are due
 LOST = 0.05  # a stage is saturated when a larger share of its requests failed
-LIGHTER = 0.1  # a late client that may have left out a larger share of the load has not sent what was asked for
+LIGHTER = 0.1  # a late client that may have left out a larger share of the load has not sent the requested load
 NAMES = 1000  # servers, models and kinds of errors that are counted by name; the rest is counted together
 
 
@@ -44,7 +44,7 @@ class Totals:
         self.client_lag = Hist()  # how late the event loop of the client ran
         self.input_len, self.output_len = Hist(), Hist()
         self.series = Series()
-        self.pace = Pace()  # of what the schedule asks for: first turns, of conversations
+        self.pace = Pace()  # of the requests of the schedule: of conversations, the first turns
         self.rates = Rates(open_loop, self.pace)
         self.errors: collections.Counter[str] = collections.Counter()
         self.servers: collections.Counter[str] = collections.Counter()
@@ -151,7 +151,7 @@ class Totals:
 
     @property
     def gap_answers(self) -> int:
-        """How many answers of one length say as much of the times between tokens as these, of which the long ones have the most."""
+        """How many answers of equal length carry as much information on the times between tokens as these, of which the long ones have the most."""
         return self.hist["itl"].n ** 2 // self.gap_squares if self.gap_squares else 0
 
     def lost(self, metric: str) -> int:
@@ -171,7 +171,7 @@ class Totals:
         return self.pace.kept and not self.saturated
 
     def lateness(self, allowed: Allowed) -> str | None:
-        """Why the figures may be the client's own doing: it was later than is allowed. None when it was not."""
+        """Why the client may decide the figures: it was later than is allowed. None when it was not."""
         return self.stalled(allowed) or self.blurred(allowed)
 
     def exhausted(self) -> str | None:
@@ -208,12 +208,12 @@ class Totals:
         A measured time includes the lateness of the client at sending and at reading. Equal percentiles are compared: a stall in 1 % of the time moves
         the highest 1 % of the values and leaves the median alone.
         """
-        found = [(0.0, 0, 0.0, 0.0)]
+        shares = [(0.0, 0, 0.0, 0.0)]
         for percent in PERCENTILES:
             late, measured = self.late(metric, percent), self.hist[metric].percentile(percent)
             if measured and late > FLOOR:
-                found.append((late / measured, percent, late, measured))
-        return max(found)
+                shares.append((late / measured, percent, late, measured))
+        return max(shares)
 
     def late(self, metric: str, percent: float) -> float:
         """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule also at sending."""
@@ -231,13 +231,13 @@ class Totals:
         return late / (due.last - due.first + late) if due.last > due.first else 0.0
 
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
-        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1. Rates of tokens that nobody counted are None."""
+        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1. Rates of tokens that were not counted are None."""
 
         counted = {"prompt": self.input_len.n, "output": self.output_len.n, "good_output": self.output_len.n}
 
         def per_second(*names: str) -> float | None:
             if self.ok and not all(counted.get(name, True) for name in names):
-                return None  # nobody counted them
+                return None  # they were not counted
             return round(self.rates.per_second(*names), 3)
 
         return {

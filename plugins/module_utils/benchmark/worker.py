@@ -63,7 +63,7 @@ class Worker(Runner):
 
     async def serve(self) -> None:
         """Perform orders until standard input ends; then the process ends at once, with its in-flight requests, since nobody reads the result."""
-        with contextlib.closing(LoadClient(self._plan.destination, self._plan.limits, self._seen, self._tls)) as client:
+        with contextlib.closing(LoadClient(self._plan.destination, self._plan.limits, self._request_ended, self._tls)) as client:
             self._begin_counting()
             _send({"ready": True})
             orders: asyncio.Queue[str] = asyncio.Queue()

@@ -19,7 +19,7 @@ BUSY = 0.5  # share of its core that a process may take; a busier one is late at
 # Processor seconds of one request, and of each streamed token, on an ordinary core. For the first stage; later ones use what was measured.
 REQUEST, TOKEN = 300e-6, 40e-6
 PACE = 100.0  # tokens per second of one answer, assumed for a first stage in a closed loop
-ENOUGH = 50  # requests from which a stage tells the cost of one
+ENOUGH = 50  # requests of a stage that determine the cost of one
 _GROUPS = pathlib.Path("/proc/self/cgroup")
 _MOUNTS = pathlib.Path("/sys/fs/cgroup")
 
@@ -72,21 +72,21 @@ def cores() -> int:
 
 def quota(groups: pathlib.Path = _GROUPS, mounts: pathlib.Path = _MOUNTS) -> float:
     """The CPU quota of this process's control groups, version 1 or 2, in cores; infinity without one."""
-    found = [math.inf]
+    quotas = [math.inf]
     for line in _text(groups).splitlines():
         kind, path = line.split(":", 2)[1:]
         if kind and "cpu" not in kind.split(","):
             continue
         # a container may see its own group as the root, while its path is that on the host
         for place in itertools.accumulate(["", *filter(None, path.split("/"))], os.path.join):
-            found.append(_allowed(mounts / kind / place, version_2=not kind))
-    return min(found)
+            quotas.append(_allowed(mounts / kind / place, version_2=not kind))
+    return min(quotas)
 
 
 def _allowed(folder: pathlib.Path, version_2: bool) -> float:
-    said = _text(folder / "cpu.max").split() if version_2 else [_text(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
+    values = _text(folder / "cpu.max").split() if version_2 else [_text(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
     # "max" and -1 mean no quota
-    return int(said[0]) / int(said[1]) if len(said) == 2 and all(each.isdigit() and int(each) for each in said) else math.inf
+    return int(values[0]) / int(values[1]) if len(values) == 2 and all(each.isdigit() and int(each) for each in values) else math.inf
 
 
 def _text(path: pathlib.Path) -> str:

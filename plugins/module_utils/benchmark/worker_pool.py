@@ -81,7 +81,7 @@ class WorkerPool(Runner):
         for answer in answers:
             whole.merge(pickle.loads(base64.b64decode(answer["totals"])))
         self._next += count * max(answer["sent"] for answer in answers)
-        self.elsewhere += whole.cpu
+        self.worker_cpu += whole.cpu
         self.memory = max(self.memory, sum(answer["memory_mib"] for answer in answers))
         if self._say is not None:
             self._say(_progress_line(step, [[whole.wall, whole.requests, whole.ok, whole.failed, 0, whole.hist["ttft_from_schedule"].percentile(90)]]))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The clock of what waits, as an argument: a test passes one that moves only when it is asked to sleep."""
+"""The clock of code that waits, passed as an argument: tests pass one that only moves when it sleeps."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ SYSTEM: Clock = _System()
 
 
 def retry_after(header: str) -> float:
-    """Seconds that a server asks to wait by this header; 0 for a date and for anything else."""
+    """The seconds to wait by the value of a Retry-After header; 0 for a date and for anything else."""
     return float(header) if re.fullmatch(r"[0-9]{1,9}", header) else 0.0

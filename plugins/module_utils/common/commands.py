@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks as this user starts them. Texts name them as in a checkout; whoever has installed the collection has neither its folder nor its Makefile."""
+"""Commands of playbooks as this user runs them. Texts name them as in a checkout; an installed collection has neither that folder nor the Makefile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 _PLAYBOOK = "llm_d.inference."
 # From a command of make, or the path of a playbook, to the name of the playbook.
 _NAMES: tuple[tuple[re.Pattern[str], str | t.Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"\bmake (?:site|validate) INVENTORY=[^\s,]+, or: "), ""),  # what follows says the same
+    (re.compile(r"\bmake (?:site|validate) INVENTORY=[^\s,]+, or: "), ""),  # the second command does the same
     (re.compile(r"\bmake (site|validate) INVENTORY=([^\s,;)]+)"), rf"ansible-playbook -i \2 {_PLAYBOOK}\1"),
     (re.compile(r"\bmake inventory NAME=([^\s,;)]+)"), rf"ansible-playbook {_PLAYBOOK}inventory -e inventory_name=\1"),
     (re.compile(r"\bmake down\b"), f"ansible-playbook {_PLAYBOOK}local_cluster -e local_cluster_state=absent"),

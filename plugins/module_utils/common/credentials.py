@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which names of headers, variables and entries of nested data mean a credential, and the texts of theirs to hide. Pure."""
+"""Which headers, variables and entries of nested data hold a credential, by their names, and the texts to hide. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PART = re.compile(
     r"|(?:auth|authentication|token|key|cookie|jwt|bearer|signature|assertion|private)[0-9]*\Z"
 )
 _WHOLE = re.compile(SECRET_KEY)  # of what has a plural: api-tokens, where max-tokens counts them
-# What a key is of, or what of a credential a name tells, without being one: cache-key, x-token-count.
+# Parts of names that are no credentials: what a key identifies (cache-key), and properties of a credential (x-token-count).
 _OF = frozenset({"cache", "idempotency", "partition", "routing", "shard", "sort"})
 _ABOUT = frozenset({"budget", "count", "file", "length", "limit", "name", "ttl", "type", "version"})
 _PATHS = frozenset({"client-key"})  # of a kubeconfig, which has the key itself as client-key-data
 _SCHEMES = frozenset({"apikey", "basic", "bearer", "digest", "key", "negotiate", "token"})
-_SHORTEST = 4  # characters of what is hidden: less stands in any text by chance
+_SHORTEST = 4  # characters of a hidden text: shorter ones occur in any text by chance
 _SHORTEST_OF_COOKIE = 8  # of the value of one cookie: theme=dark
 
 
@@ -42,23 +42,23 @@ def carries(name: str, value: str) -> bool:
 
 
 def nested(data: t.Any) -> set[str]:
-    """What to hide of nested data such as a kubeconfig: texts whose key names a credential, also as `{name: KEY, value: TEXT}`, or that look like one."""
+    """The texts to hide of nested data such as a kubeconfig: texts whose key names a credential, also as `{name: KEY, value: TEXT}`, or that look like one."""
     if isinstance(data, (list, tuple)):
         return {text for item in data for text in nested(item)}
     if not isinstance(data, dict):
         return set()
-    found = {text for item in data.values() for text in nested(item)}
+    inner = {text for item in data.values() for text in nested(item)}
     named = [(data["name"], data["value"])] if {"name", "value"} <= data.keys() else []
     own = [(str(key), value) for key, value in (*data.items(), *named) if isinstance(value, str) and len(value) >= _SHORTEST and key not in _PATHS]
-    return found | {value for key, value in own if carries(key, value)}
+    return inner | {value for key, value in own if carries(key, value)}
 
 
 def texts(headers: c.Mapping[t.Any, t.Any]) -> set[str]:
-    """What to hide in every text of the values of headers that carry credentials: the whole value, and a key in it without its scheme."""
-    found: set[str] = set()
+    """The texts to hide of the values of headers that carry credentials: the whole value, and a key in it without its scheme."""
+    hidden: set[str] = set()
     for name, value in headers.items():
         if carries(str(name), str(value)):
             words = [word.strip(",;\"'") for word in str(value).split()]
             cookies = [word.partition("=")[2] for word in words if len(word.partition("=")[2]) >= _SHORTEST_OF_COOKIE]
-            found |= {text for text in (str(value), *words, *cookies) if len(text) >= _SHORTEST and text.lower() not in _SCHEMES}
-    return found
+            hidden |= {text for text in (str(value), *words, *cookies) if len(text) >= _SHORTEST and text.lower() not in _SCHEMES}
+    return hidden

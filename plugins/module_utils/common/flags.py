@@ -16,13 +16,13 @@ def flags_of(arguments: t.Any) -> dict[str, str | None]:
         text = str(argument)
         two_in_one = text.startswith("-") and "=" not in text.split(" ", maxsplit=1)[0]
         words += re.split(r"\s+", text.strip(), maxsplit=1) if two_in_one else [text]
-    found: dict[str, str | None] = {}
+    flags: dict[str, str | None] = {}
     for index, word in enumerate(words):
         if word.startswith("-"):
             name, given, value = word.lstrip("-").partition("=")
             after = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("-") else None
-            found[name] = value if given else after
-    return found
+            flags[name] = value if given else after
+    return flags
 
 
 def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
@@ -34,10 +34,10 @@ def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
 
 
 def whole_names(arguments: t.Sequence[str], known: t.Collection[str]) -> list[str]:
-    """The arguments with whole names: argparse takes the beginning of a name for the option, where it is that of no other. known: names without dashes."""
-    found = []
+    """The arguments with abbreviated names written out: argparse accepts an unambiguous prefix of a name. known: names without dashes."""
+    expanded = []
     for argument in arguments:
         name, given, rest = re.match(r"([^= ]*)([= ]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
         full = [word for word in known if name.startswith("--") and word.startswith(name[2:])] if name[2:] not in known else []
-        found.append(f"--{full[0]}{given}{rest}" if len(full) == 1 else argument)
-    return found
+        expanded.append(f"--{full[0]}{given}{rest}" if len(full) == 1 else argument)
+    return expanded

@@ -13,25 +13,25 @@ import typing as t
 
 
 class Interrupted(BaseException):
-    """SIGINT or SIGTERM came."""
+    """SIGINT or SIGTERM was received."""
 
 
 @contextlib.contextmanager
 def signals() -> c.Iterator[dict[str, bool]]:
     """Turn SIGINT and SIGTERM into an exception, and give them their usual effect afterwards. Once `closing` is set, none is raised."""
-    guard, came = {"closing": False}, []
+    guard, received = {"closing": False}, []
 
-    def hear(number: int, _frame: t.Any) -> None:
-        came.append(number)
+    def handle(number: int, _frame: t.Any) -> None:
+        received.append(number)
         if not guard["closing"]:
             guard["closing"] = True
             raise Interrupted
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield guard
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if came:
-            os.kill(os.getpid(), came[0])
+        if received:
+            os.kill(os.getpid(), received[0])

@@ -27,8 +27,8 @@ GROUP_REVISION = f"{GROUP_LABELS}/template-revision-hash"
 
 def has_labels(obj: Facts, labels: dict[str, str]) -> bool:
     """Whether an object has all the labels with these values."""
-    found = mapping(get_path(obj, "metadata", "labels"))
-    return all(found.get(name) == value for name, value in labels.items())
+    actual = mapping(get_path(obj, "metadata", "labels"))
+    return all(actual.get(name) == value for name, value in labels.items())
 
 
 def label_selector(labels: c.Mapping[str, t.Any]) -> str:
@@ -37,13 +37,13 @@ def label_selector(labels: c.Mapping[str, t.Any]) -> str:
 
 
 def is_of(obj: Facts, definition: Facts, labels: dict[str, str]) -> bool:
-    """Whether an object is the one of a definition, and not of another file: it has the labels, and the home of the definition."""
+    """Whether an object belongs to the file of a definition: it has the labels, and the home of the definition."""
     return has_labels(obj, labels) and _home(obj) == _home(definition)
 
 
 def is_ours(obj: Facts, labels: dict[str, str], home: str) -> bool:
-    """Whether an object has the labels of an instance and is of the file with this namespace. One without a namespace has the labels only; so has any, where
-    `home` is empty. Without labels nothing is ours."""
+    """Whether an object has the labels of an instance and belongs to the file with this namespace. Only the labels count for an object without a namespace,
+    and for any object where `home` is empty. Without labels, no object is ours."""
     place = _home(obj) or text(get_path(obj, "metadata", "namespace"))
     return bool(labels) and has_labels(obj, labels) and (not home or place in ("", home))
 

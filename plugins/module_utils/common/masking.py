@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hides texts in what Ansible shows: ansible-core 2.22 masks what is registered, in all later output of a play, and older ones what a module's result holds.
+"""Hides texts in Ansible's output: ansible-core 2.22 masks registered texts in all later output of a play, older versions only in the result of the module.
 
 An option that is no_log is hidden as a whole, every value in it: from 2.22 on in the output of all later tasks, too.
 """

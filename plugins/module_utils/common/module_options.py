@@ -14,17 +14,17 @@ _WORDS = {"description", "version_added"}  # what an argument spec does not have
 _RULES = {"no_log", "mutually_exclusive", "required_one_of", "required_together", "required_by"}  # what documentation does not have
 
 
-def option(kind: str, *description: str, **more: t.Any) -> dict[str, t.Any]:
-    """One option. description: its paragraphs. more: as in an argument spec, and `version_added`; `options` is a table of the same form."""
-    return {"description": list(description), "type": kind, **more}
+def option(kind: str, *description: str, **spec: t.Any) -> dict[str, t.Any]:
+    """One option. description: its paragraphs. spec: as in an argument spec, and `version_added`; `options` is a table of the same form."""
+    return {"description": list(description), "type": kind, **spec}
 
 
 PROGRESS = option("path", "File to which progress lines are appended. The action plugin sets it.")
 
 
-def named(kind: str, **more: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The options that name an object of this kind, and more."""
-    return {"namespace": option("str", f"Namespace of the {kind}.", required=True), "name": option("str", f"Name of the {kind}.", required=True), **more}
+def named(kind: str, **others: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The options that name an object of this kind, and others."""
+    return {"namespace": option("str", f"Namespace of the {kind}.", required=True), "name": option("str", f"Name of the {kind}.", required=True), **others}
 
 
 def argument_spec(options: Options) -> dict[str, t.Any]:

@@ -31,7 +31,7 @@ class Context:
     """Related data for a readiness check.
 
     pods: pods of the object's current revision; events: events of the object and of those pods;
-    restarts: restart counts at the start of the wait, by 'pod uid/container'; again: the error with which a container ended twice, by the same.
+    restarts: restart counts at the start of the wait, by 'pod uid/container'; again: the error of each container that ended twice with the same one, likewise.
     leaving: whether pods of an earlier revision are being deleted, which hold their devices and their share of a quota until they are gone.
     """
 
@@ -84,10 +84,10 @@ def text(value: object) -> str:
 def moment(value: object) -> datetime.datetime | None:
     """A time of the Kubernetes API (RFC 3339) with its time zone; None for anything else, also for a time without a zone."""
     try:
-        found = datetime.datetime.fromisoformat(text(value))
+        parsed = datetime.datetime.fromisoformat(text(value))
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return parsed if parsed.tzinfo else None
 
 
 def generation(obj: Facts) -> int:
@@ -105,8 +105,8 @@ def condition(holder: object, name: str) -> Facts:
 
 def stale(entry: Facts, current: int) -> bool:
     """Whether a condition was observed for an older generation than the current one."""
-    seen = entry.get("observedGeneration")
-    return isinstance(seen, int) and seen < current
+    observed = entry.get("observedGeneration")
+    return isinstance(observed, int) and observed < current
 
 
 def unmet(holder: object, names: tuple[str, ...], current: int) -> str:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search of texts that strangers write, such as logs, in time that grows with their length only. Pure."""
+"""Searches untrusted texts, such as logs, in time that is linear in their length. Pure."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class LinePattern:
     """
 
     def __init__(self, *alternatives: str, flags: int = 0) -> None:
-        self._ways = [[re.compile(part, flags) for part in way.split(GAP)] for way in alternatives]
+        self._alternatives = [[re.compile(part, flags) for part in alternative.split(GAP)] for alternative in alternatives]
 
     def find(self, text: str) -> str | None:
-        """The first line that has one of the alternatives; None where none has."""
+        """The first line that matches one of the alternatives; None where none does."""
         return next((line for line in lines(text) if self.matches(line)), None)
 
     def matches(self, line: str) -> bool:
-        """Whether a line has one of the alternatives."""
+        """Whether a line matches one of the alternatives."""
         return self.at(line) is not None
 
     def at(self, line: str) -> int | None:
-        """Where in a line one of the alternatives ends; None where it has none."""
-        return next((end for way in self._ways if (end := _end(way, line)) is not None), None)
+        """Where the match of an alternative in a line ends; None where none matches."""
+        return next((end for parts in self._alternatives if (end := _end(parts, line)) is not None), None)
 
 
 def lines(text: str) -> list[str]:
@@ -44,11 +44,11 @@ def lines(text: str) -> list[str]:
     return [line[:LINE] for line in printable(text).split("\n")]
 
 
-def _end(way: list[re.Pattern[str]], line: str) -> int | None:
+def _end(parts: list[re.Pattern[str]], line: str) -> int | None:
     at = 0
-    for part in way:
-        found = part.search(line, at)
-        if found is None:
+    for part in parts:
+        match = part.search(line, at)
+        if match is None:
             return None
-        at = found.end()
+        at = match.end()
     return at

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of this host, started in one place.
+"""Starts programs on this host, all in one place.
 
-A module's own `run_command` is not at hand below the modules, knows no limit of time and gives no output while a program runs; ansible-test asks for it
+A module's own `run_command` is not available below the modules, has no timeout and gives no output while a program runs; ansible-test requires it
 wherever `subprocess` is called.
 """
 
@@ -16,7 +16,7 @@ import typing as t
 def run(
     command: list[str], cwd: str | None = None, env: dict[str, str] | None = None, check: bool = False, timeout: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What a program did and wrote, as text. timeout: in seconds.
+    """The exit status and the output of a program, as text. timeout: in seconds.
 
     Raises OSError where it cannot be started, subprocess.TimeoutExpired, and with check subprocess.CalledProcessError where it fails.
     """

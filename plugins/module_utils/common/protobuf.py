@@ -34,13 +34,13 @@ def varint(value: int) -> bytes:
 
 def fields(data: bytes) -> Message:
     """The values of each field of a message, in their order. Raises ValueError for what is no message."""
-    found: Message = {}
+    message: Message = {}
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
         value, at = _value(key & 7, data, at)
-        found.setdefault(key >> 3, []).append(value)
-    return found
+        message.setdefault(key >> 3, []).append(value)
+    return message
 
 
 def _value(kind: int, data: bytes, at: int) -> tuple[Value, int]:
@@ -79,8 +79,8 @@ def messages(message: Message, number: int) -> c.Iterator[Message]:
 
 def message_of(message: Message, number: int) -> Message | None:
     """The message in a field, the last where there are several; None without one. Raises ValueError."""
-    found = list(messages(message, number))
-    return found[-1] if found else None
+    inner = list(messages(message, number))
+    return inner[-1] if inner else None
 
 
 def text_of(message: Message, number: int) -> str:
@@ -90,11 +90,11 @@ def text_of(message: Message, number: int) -> str:
 
 def bytes_of(message: Message, number: int) -> bytes:
     """The bytes of a field; empty without one."""
-    found = message.get(number, [b""])[-1]
-    return found if isinstance(found, bytes) else b""
+    value = message.get(number, [b""])[-1]
+    return value if isinstance(value, bytes) else b""
 
 
 def number_of(message: Message, number: int) -> int:
     """The integer of a field; 0 without one."""
-    found = message.get(number, [0])[-1]
-    return found if isinstance(found, int) else 0
+    value = message.get(number, [0])[-1]
+    return value if isinstance(value, int) else 0

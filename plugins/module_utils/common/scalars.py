@@ -27,7 +27,7 @@ def scalar(value: t.Any, kind: str) -> t.Any:
 
 
 def blank(value: t.Any) -> bool:
-    """Whether it is a text without anything in it, as a question of a survey that nobody has answered gives it."""
+    """Whether a value is a blank text, as a survey question without an answer gives it."""
     return isinstance(value, str) and not value.strip()
 
 

@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parser of server-sent events, the format of streamed OpenAI-compatible responses, and what says in one that the server failed. Pure; never raises on any
-bytes."""
+"""Parser of server-sent events, the format of streamed OpenAI-compatible responses, and of the errors in them. Pure; never raises on any bytes."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing as t
 
-ABORTED = ("abort", "error", "timeout", "cancelled")  # values of finish_reason of an answer that the server gave up, of any engine
+ABORTED = ("abort", "error", "timeout", "cancelled")  # values of finish_reason of a response that the server aborted, of any engine
 MAX_LINE = 1 << 20  # bytes; a longer line is dropped and counted in `SseParser.dropped`
 
 
@@ -92,7 +91,7 @@ def parse(body: bytes) -> list[Event]:
 
 
 def gave_up(reason: t.Any) -> bool:
-    """Whether a finish_reason, a text or a mapping with its type, is one of an answer that the server gave up."""
+    """Whether a finish_reason, a text or a mapping with its type, means that the server aborted the response."""
     kind = reason.get("type") if isinstance(reason, dict) else reason
     return isinstance(kind, str) and kind.lower() in ABORTED
 

@@ -10,7 +10,7 @@ import re
 import typing as t
 import unicodedata
 
-# What a terminal obeys, or what shows text in another order than it has: escape sequences (CSI, OSC and its kin, others of two characters), then single
+# What a terminal executes, or what changes the order in which text is shown: escape sequences (CSI, OSC and its kin, others of two characters), then single
 # characters of C0, but for tab and line feed, DEL, C1, and the controls of writing direction.
 _SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?|\x1b[ -/]*[0-~]")
 _CONTROLS = dict.fromkeys(
@@ -21,7 +21,7 @@ _BLANKS = "\u115f\u1160\u2800\u3164\uffa0\ufffd"
 
 
 def printable(value: str) -> str:
-    """The text without what a terminal or a browser obeys instead of showing it: sequences are removed, single control characters become spaces.
+    """The text without what a terminal or a browser executes instead of showing it: sequences are removed, single control characters become spaces.
 
     Tabs and line feeds stay, and so does the carriage return before a line feed.
     """
@@ -32,12 +32,12 @@ def printable(value: str) -> str:
 
 
 def legible(value: str) -> bool:
-    """Whether people see anything of it: more than blanks, control characters, marks without a letter, and U+FFFD, which stands for bytes that are no text."""
+    """Whether a text has anything visible: more than blanks, control characters, marks without a letter, and U+FFFD, which replaces bytes that are no text."""
     return any(unicodedata.category(char)[0] in "LNPS" and char not in _BLANKS for char in value)
 
 
 def all_printable(value: t.Any) -> t.Any:
-    """The same of every text in data, keys included: plain data, and dataclasses, which ansible-core has for the error of a module."""
+    """Data with every text made printable, keys included: plain data, and dataclasses, which ansible-core uses for the error of a module."""
     if isinstance(value, str):
         return value if value.isprintable() else printable(value)
     if isinstance(value, dict):
@@ -76,7 +76,7 @@ _ARGUMENT = r"(?:[^\s\"',;&}]|[,;&](?![\s\"'-]|\Z))"
 _OPEN = r"(?P<quote>(?P<escaped>\\+)?[\"'])"
 _INSIDE = r"(?:'(?:\\''|\"'\"'|')|(?!(?P=quote))(?:[^\n\\]|(?(escaped)\\+[\"']?|\\[^\n]?)))+"
 _DONE = rf"(?!\s|\$?(?:{_QUOTE})?(?:(?:bearer|basic) )?\(removed\))"
-# A key at the start of its line or of what is in quotes, looked at once; a path such as llm_d_benchmark.api_key is none.
+# A key at the start of its line or of what is in quotes, matched once; a path such as llm_d_benchmark.api_key is none.
 _KEY = rf"-{{0,2}}(?:[a-z0-9]+[-_])*(?:(?:{_KEYS})s?|{_TOKENS}|authorization)"
 _SECRETS = tuple(
     (re.compile(pattern, re.IGNORECASE), instead)
@@ -87,7 +87,7 @@ _SECRETS = tuple(
         (r"(?-i:\b(?:(?:gsk|npm|r8)_[A-Za-z0-9]{30,}|pypi-AgE[\w-]{30,}|hv[bs]\.[\w-]{20,}|dop_v1_[0-9a-f]{60,}))", "(removed)"),
         (r"(?-i:\b(?:ya29\.[\w-]{30,}|AIza[\w-]{35}|sha256~[\w-]{40,}|aGZf[A-Za-z0-9+/]{30,}={0,2}))", "(removed)"),
         (r"\bAKIA[A-Z0-9]{12,}", "(removed)"),
-        # A run of these characters is looked at once, from its start: else a text of many "-eyJ" takes the square of its length.
+        # A run of these characters is read once, from its start: else a text of many "-eyJ" takes quadratic time.
         (
             r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]{11,}\.[A-Za-z0-9_-]{8})([A-Za-z0-9_-]*?\b)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
             r"\1(removed)",
@@ -130,7 +130,7 @@ def one_line(text: object, limit: int = 400) -> str:
 
 
 def shorten(text: str, limit: int = 240) -> str:
-    """The same of text that may hold secrets, such as a line of a log: they are redacted first."""
+    """As one_line, for text that may hold secrets, such as a line of a log: they are redacted first."""
     return one_line(redact(text), limit)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Messages of Envoy's external processing, as far as gateways and endpoint pickers send them: requests are written, responses read. Pure."""
+"""Messages of Envoy's external processing that gateways and endpoint pickers send: writes requests, and reads responses. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Pairs = c.Sequence[tuple[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class HeaderChange:
-    """A header to set. keeps: the request's own value stays, beside it or instead of it."""
+    """A header to set. keeps: whether the request keeps its own value, beside this one or in its place."""
 
     name: str
     value: str
@@ -39,9 +39,9 @@ class HeaderChange:
 
 @dataclasses.dataclass(frozen=True)
 class ProcessingResponse:
-    """One response. kind: of which part of the exchange it speaks, or `immediate`.
+    """One response. kind: the part of the exchange that it is about, or `immediate`.
 
-    status: of an immediate response; destination: in the dynamic metadata; body: of a streamed response or a replaced body, None without one.
+    status: that of an immediate response; destination: that in the dynamic metadata; body: a piece of a streamed body or a replaced body, None without one.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class ProcessingResponse:
 
 
 def headers_message(kind: str, headers: Pairs, end: bool, metadata: bytes = b"") -> bytes:
-    """A ProcessingRequest with headers; the first message of a stream also says that bodies are streamed in both directions."""
+    """A ProcessingRequest with headers; the first message of a stream also requests that bodies are streamed in both directions."""
     entries = b"".join(field(1, field(1, name) + field(3, value)) for name, value in headers)
     message = field(_REQUEST[kind], field(1, entries) + field(3, end))
     if kind == "request_headers":
@@ -70,7 +70,7 @@ def body_message(kind: str, data: bytes, end: bool, metadata: bytes = b"") -> by
 
 
 def subset_metadata(endpoints: c.Sequence[str] | None) -> bytes:
-    """core.v3.Metadata with the endpoints of which one has to be picked; none for None."""
+    """core.v3.Metadata with the endpoints of which one must be picked; empty for None."""
     if endpoints is None:
         return b""
     values = b"".join(field(1, field(3, endpoint)) for endpoint in endpoints)
@@ -88,7 +88,7 @@ def _metadata(space: str, key: str, value: bytes) -> bytes:
 
 
 def read_response(data: bytes) -> ProcessingResponse:
-    """A ProcessingResponse. Raises ValueError for what is none."""
+    """A ProcessingResponse. Raises ValueError for invalid bytes."""
     message = fields(data)
     destination = _destination(message)
     if immediate := message_of(message, _IMMEDIATE):
@@ -109,9 +109,9 @@ def _headers(mutation: Message) -> tuple[tuple[HeaderChange, ...], tuple[str, ..
     changes = []
     for option in messages(mutation, 1):
         header = message_of(option, 1) or {}
-        given = message_of(option, 2)
-        # `append` is false where it is absent, unlike elsewhere in Envoy; the action counts where it says more.
-        appends = given is not None and bool(number_of(given, 1))
+        append = message_of(option, 2)
+        # `append` is false where it is absent, unlike elsewhere in Envoy; the action takes precedence.
+        appends = append is not None and bool(number_of(append, 1))
         keeps = appends or number_of(option, 3) == _ADD_IF_ABSENT
         value = bytes_of(header, 3) or bytes_of(header, 2)
         changes.append(HeaderChange(text_of(header, 1).lower(), value.decode("utf-8", "replace"), keeps))

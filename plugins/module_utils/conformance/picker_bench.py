@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A running endpoint picker and what the checks do with it: its streams, its pool in the cluster, Pods for probing, its health and metrics, its gateway."""
+"""A running endpoint picker as the checks use it: its streams, its pool in the cluster, Pods for probing, its health and metrics, its gateway."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .picker_checks import Failed, PickerReply, PickerRequest, Skipped
 POLL = 0.1  # seconds
 PLACED, MOVED = 60.0, 180.0  # seconds until a probe has its address or a condition, and until the endpoint picker is gone or back
 CONNECTED, ANSWER = 10.0, 60.0  # seconds until there is a connection, and for a request through the gateway
-MOST = 32 << 20  # bytes of a response
+MAX_BYTES = 32 << 20  # bytes of a response
 _PICKER_MISSING = "there is no ready Pod of the endpoint picker: deploy it, or give its address (conformance_picker_address)"
 
 
@@ -52,7 +52,7 @@ class PickerBench:
 
     @property
     def endpoints(self) -> list[str]:
-        """Those of the ready Pods of the pool, as the cluster shows them now."""
+        """The endpoints of the ready Pods of the pool at this moment."""
         with failing():
             return picker_pool.endpoints(self._pool, self._pods(inference_pools.selector(self._pool)))
 
@@ -84,7 +84,7 @@ class PickerBench:
         return self._picker().encrypted
 
     def close(self) -> None:
-        """End the connection."""
+        """Closes the connection."""
         if self._connection:
             self._connection.close()
         self._connection = None
@@ -120,10 +120,10 @@ class PickerBench:
         return inference_pools.reference(self._pool)
 
     def _service(self) -> Facts:
-        found: Facts | None = self._cluster.find(f"/api/v1/namespaces/{self._namespace}/services/{self._reference['name']}")
-        if found is None:
-            raise ClusterError(f"the InferencePool names the Service {self._namespace}/{self._reference['name']}, which is not there")
-        return found
+        service: Facts | None = self._cluster.find(f"/api/v1/namespaces/{self._namespace}/services/{self._reference['name']}")
+        if service is None:
+            raise ClusterError(f"the InferencePool names the Service {self._namespace}/{self._reference['name']}, which does not exist")
+        return service
 
     def _picker_pods(self) -> list[Facts]:
         labels = get_path(self._service(), "spec", "selector") or {}
@@ -151,14 +151,14 @@ class PickerBench:
         address = self._options["metrics_address"]
         try:
             transport: Transport = UrlTransport(f"http://{address}", use_proxy=False) if address else self._metrics_of_pod()
-            found = transport.request("GET", "/metrics")
+            response = transport.request("GET", "/metrics")
         except (ClusterError, ExchangeError) as error:
             raise Failed(str(error)) from error
-        if found.status in (401, 403):
-            raise Skipped(f"the page of metrics asks who reads it ({found.status})")
-        if found.status != 200:
-            raise Failed(f"{found.request} is answered with {found.status}")
-        return found.text
+        if response.status in (401, 403):
+            raise Skipped(f"the page of metrics requires authentication ({response.status})")
+        if response.status != 200:
+            raise Failed(f"{response.request} is answered with {response.status}")
+        return response.text
 
     def _metrics_of_pod(self) -> Transport:
         pod = self._picker_pod()
@@ -166,8 +166,8 @@ class PickerBench:
         return ForwardTransport(self._cluster, self._namespace, name, picker_pool.other_port(pod, "metrics"), name)
 
     @contextlib.contextmanager
-    def gone(self) -> c.Iterator[None]:
-        """See Bench. Its Deployment is scaled to 0, and then as it was."""
+    def stopped(self) -> c.Iterator[None]:
+        """See Bench. Its Deployment is scaled to 0, and back to its replicas afterwards."""
         if not self._options["stop"]:
             raise Skipped("not allowed: conformance_stop_picker=true lets the endpoint picker be stopped for some seconds")
         with failing():
@@ -214,24 +214,24 @@ class PickerBench:
                 self.remove_probes()
 
     def remove_probes(self) -> None:
-        """Delete the Pods for probing, also those of a run that was killed. Raises ClusterError."""
+        """Deletes the Pods for probing, also those of a run that was killed. Raises ClusterError."""
         for pod in self._pods({picker_pool.LABEL: text(self._pool["metadata"]["name"])[:63]}):
             self._cluster.delete(f"{self._pods_path}/{pod['metadata']['name']}", {"gracePeriodSeconds": "0"})
 
-    def until(self, true: c.Callable[[], bool]) -> float | None:
+    def until(self, holds: c.Callable[[], bool]) -> float | None:
         """See Bench."""
-        return self._took(true, self.bound)
+        return self._took(holds, self.bound)
 
-    def _wait(self, true: c.Callable[[], bool], seconds: float, what: str) -> None:
+    def _wait(self, holds: c.Callable[[], bool], seconds: float, what: str) -> None:
         self._cluster.be_patient(seconds)
-        if self._took(true, seconds) is None:
+        if self._took(holds, seconds) is None:
             raise Failed(f"{what} after {seconds:g} s")
 
-    def _took(self, true: c.Callable[[], bool], bound: float) -> float | None:
-        """The seconds until it was so; None where it was not within the bound."""
+    def _took(self, holds: c.Callable[[], bool], bound: float) -> float | None:
+        """The seconds until it holds; None where it does not within the bound."""
         clock: Clock = self._cluster.clock
         began = clock.now()
-        while not true():
+        while not holds():
             if clock.now() - began > bound:
                 return None
             clock.sleep(POLL)
@@ -266,14 +266,14 @@ class PickerBench:
         late, size = time.monotonic() + ANSWER, 0
         while piece := response.read1(1 << 16):
             size += len(piece)
-            if size > MOST or time.monotonic() > late:
-                raise Failed(f"the response does not end within {ANSWER:g} s and {MOST >> 20} MiB")
+            if size > MAX_BYTES or time.monotonic() > late:
+                raise Failed(f"the response does not end within {ANSWER:g} s and {MAX_BYTES >> 20} MiB")
             yield piece
 
 
 @contextlib.contextmanager
 def failing() -> c.Iterator[None]:
-    """What the API server refuses is why a check fails."""
+    """Turns an error of the API server into the failure of a check."""
     try:
         yield
     except ClusterError as error:
@@ -281,19 +281,19 @@ def failing() -> c.Iterator[None]:
 
 
 class PickerProbe:
-    """See picker_checks.Probe. path: that of its Pod in the API."""
+    """See picker_checks.Probe. path: the path of its Pod in the API."""
 
     def __init__(self, cluster: t.Any, path: str, wait: c.Callable[[c.Callable[[], bool], float, str], None]) -> None:
         self._cluster, self._path, self._wait = cluster, path, wait
         self.address = ""
 
     def place(self, port: int) -> None:
-        """Wait for its address."""
+        """Waits until it has an address."""
         self._wait(lambda: bool(get_path(self._pod(), "status", "podIP")), PLACED, "the Pod for probing has no address (is there an image, and room?)")
         self.address = picker_pool.endpoint(get_path(self._pod(), "status", "podIP"), port)
 
     def ready(self, ready: bool) -> None:
-        """See Probe. Returns when the Pod says so."""
+        """See Probe. Returns once the Pod has this condition."""
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         options = {"content_type": "application/strategic-merge-patch+json"}
         self._cluster.request("PATCH", f"{self._path}/status", body=picker_pool.gate(ready, now), **options)
@@ -304,7 +304,7 @@ class PickerProbe:
         """See Probe."""
         self._cluster.delete(self._path)
         if not get_path(self._pod(), "metadata", "deletionTimestamp"):
-            raise Skipped("a Pod that is deleted goes at once here, without time to drain")
+            raise Skipped("a deleted Pod ends at once here, without time to drain")
 
     def remove(self) -> None:
         """See Probe."""

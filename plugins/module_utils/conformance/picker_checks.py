@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an endpoint picker has to do, as checks of any that runs: what is asked, and what has to be answered. Pure.
+"""The requirements on an endpoint picker, as checks of any that runs: the requests, and the required answers. Pure.
 
-`section` of a check is the section of the Endpoint Picker Protocol that demands it (gateway-api-inference-extension, docs/proposals/004), or PROFILE for what
-this profile adds.
+`section` of a check is the section of the Endpoint Picker Protocol that demands it (gateway-api-inference-extension, docs/proposals/004), or PROFILE for the
+checks that this profile adds.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from .ext_proc import DESTINATION, SUBSET, HeaderChange, Pairs
 
 PROFILE, STREAMING, SUBSETS = "this profile", "streaming mode", "Endpoint Subset"
 DESTINATIONS, HEALTH = "Destination Endpoint", "Health Checking"
-NOBODY = "192.0.2.1:9"  # of the addresses for documentation: nobody has it
-TEST_HEADER = "test-epp-endpoint-selection"  # by which the tests of the inference extension choose an endpoint
+NOBODY = "192.0.2.1:9"  # an address for documentation: no host has it
+TEST_HEADER = "test-epp-endpoint-selection"  # the header by which the tests of the inference extension choose an endpoint
 SERVICES = ("liveness", "readiness", "envoy.service.ext_proc.v3.ExternalProcessor")
 SIGNALS = ("ready_endpoints", "pool_queue", "pool_kv_cache", "requests", "scheduler_duration")
-PICKS = 24  # requests of a check that looks for one wrong pick among many
+PICKS = 24  # requests of a check that searches for one wrong pick among many
 EACH, MOST = 6, 4  # requests with one subset, and the number of such subsets
 LARGE, PIECE, SMALL = 8 << 20, 16 << 10, 64  # bytes of a body, of a piece of it, and of a small piece
 PADDING = 512 << 10  # bytes of a body through the gateway, within the limits that gateways usually have
 EVENTS = 5  # pieces of a streamed response
 LONG, PIECES = 10, 3  # a streamed response of ten events comes in three pieces or more; a shorter one may come at once
-ANSWERS = 12  # until one is long: a model ends when it likes to
+ANSWERS = 12  # requests until an answer is long enough: the length of an answer varies
 
 
 class Failed(Exception):
-    """What is wrong, in one line."""
+    """A check that fails; the message is the problem, in one line."""
 
 
 class Skipped(Exception):
-    """Why a check cannot be made here."""
+    """A check that cannot run here; the message is the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PickerRequest:
-    """One HTTP request as a gateway tells it. subset: the endpoints of which one has to be picked, None for no such list; piece: bytes of one message."""
+    """One HTTP request as a gateway sends it. subset: the endpoints of which one must be picked, None for no such list; piece: bytes of one message."""
 
     body: bytes | None = None
     headers: Pairs = ()
@@ -56,9 +56,9 @@ class PickerRequest:
 
 @dataclasses.dataclass(frozen=True)
 class PickerReply:
-    """What the endpoint picker says of one request. changes: of the destination header; destination: in the dynamic metadata; status: of an immediate response.
+    """The answer of the endpoint picker to one request. changes: those of the destination header; destination: that in the dynamic metadata.
 
-    body: the body that it passes on, None where it says nothing of it; error: why there is no answer.
+    status: that of an immediate response; body: the body that it passes on, None where it sends none; error: the reason why there is no answer.
     """
 
     changes: tuple[HeaderChange, ...] = ()
@@ -69,7 +69,7 @@ class PickerReply:
 
     @property
     def endpoints(self) -> list[str]:
-        """The picked endpoints, the first of which is to be used."""
+        """The picked endpoints; the gateway uses the first."""
         return [each.strip() for change in self.changes for each in change.value.split(",")]
 
     def __str__(self) -> str:
@@ -86,19 +86,19 @@ class Probe(t.Protocol):
     address: str
 
     def ready(self, ready: bool) -> None:
-        """Make it ready, or not."""
+        """Makes it ready, or not ready."""
 
     def terminate(self) -> None:
-        """Delete it; it goes on to run, as one that drains."""
+        """Deletes it; it continues to run, as a Pod that drains."""
 
     def remove(self) -> None:
-        """Delete it at once."""
+        """Deletes it at once."""
 
 
 class Bench(t.Protocol):
-    """What checks use of a running endpoint picker. endpoints: those of the ready Pods of its pool, ip:port; bound: seconds until it has to know of a change.
+    """A running endpoint picker as checks use it. endpoints: those of the ready Pods of its pool, ip:port; bound: seconds until it must observe a change.
 
-    failure_mode: of the pool, empty where it says nothing.
+    failure_mode: that of the pool, empty where it has none.
     """
 
     endpoints: c.Sequence[str]
@@ -110,19 +110,19 @@ class Bench(t.Protocol):
         """The answers to requests that are sent together, over one connection."""
 
     def answer(self, request: PickerRequest, pieces: c.Sequence[bytes]) -> tuple[PickerReply, list[bytes | None]]:
-        """The answer to a request, and what becomes of each piece of a streamed response, None where nothing came before the next was due."""
+        """The answer to a request, and the result for each piece of a streamed response, None where nothing is passed on before the next piece is due."""
 
     def break_off(self, request: PickerRequest) -> PickerReply:
-        """Send half of a request, reset its stream, and send it again over the same connection: the answer to that."""
+        """Sends half of a request, resets its stream, and sends it again over the same connection; returns the second answer."""
 
     def probe(self) -> contextlib.AbstractContextManager[Probe]:
         """A new Pod of the pool, which is not ready. Raises Skipped."""
 
-    def until(self, true: c.Callable[[], bool]) -> float | None:
-        """Seconds until something is true; None where it is not within `bound`."""
+    def until(self, holds: c.Callable[[], bool]) -> float | None:
+        """Seconds until a condition holds; None where it does not within `bound`."""
 
     def health(self, service: str) -> str:
-        """What the health service says of a service."""
+        """The status of a service from the health service, such as SERVING."""
 
     def metrics(self) -> str:
         """The page of metrics. Raises Skipped."""
@@ -130,13 +130,13 @@ class Bench(t.Protocol):
     def send(self, request: PickerRequest) -> tuple[int, list[bytes]]:
         """(status, pieces of the body as they came) of a request to the gateway; a body is sent in chunks. Raises Skipped and Failed."""
 
-    def gone(self) -> contextlib.AbstractContextManager[None]:
-        """The endpoint picker is stopped meanwhile. Raises Skipped."""
+    def stopped(self) -> contextlib.AbstractContextManager[None]:
+        """Stops the endpoint picker for the duration of the context. Raises Skipped."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PickerCheck:
-    """One check. title: what has to be so; run: raises Failed or Skipped, and returns what is worth knowing besides."""
+    """One check. title: the requirement; run: raises Failed or Skipped, and returns details about a check that passes."""
 
     name: str
     section: str
@@ -149,7 +149,7 @@ CHECKS: list[PickerCheck] = []
 
 
 def _check(section: str, title: str) -> c.Callable[[Run], Run]:
-    """Put a function into CHECKS, under its name."""
+    """A decorator that adds a function to CHECKS, under its name."""
 
     def add(run: Run) -> Run:
         CHECKS.append(PickerCheck(run.__name__, section, title, lambda bench: run(bench) or ""))
@@ -160,8 +160,8 @@ def _check(section: str, title: str) -> c.Callable[[Run], Run]:
 
 def completion(model: str, words: str = "Hello", stream: bool = False) -> bytes:
     """The body of a request for a chat completion of one token."""
-    asked = {"model": model, "messages": [{"role": "user", "content": words}], "max_tokens": 1}
-    return json.dumps({**asked, "stream": True} if stream else asked).encode()
+    payload = {"model": model, "messages": [{"role": "user", "content": words}], "max_tokens": 1}
+    return json.dumps({**payload, "stream": True} if stream else payload).encode()
 
 
 def _post(bench: Bench, subset: c.Sequence[str] | None = None, headers: Pairs = ()) -> PickerRequest:
@@ -172,14 +172,14 @@ def _picked(reply: PickerReply, among: c.Collection[str], what: str = "the endpo
     """Raises Failed unless the header names endpoints of these, and nothing else."""
     if reply.error or reply.status or not reply.endpoints:
         raise Failed(str(reply))
-    wrong = [each for each in reply.endpoints if each not in among]
-    if wrong:
-        raise Failed(f"it picks {', '.join(wrong)}, which is none of {what} ({', '.join(list(among)[:MOST])}{', ...' if len(among) > MOST else ''})")
+    others = [each for each in reply.endpoints if each not in among]
+    if others:
+        raise Failed(f"it picks {', '.join(others)}, which is none of {what} ({', '.join(list(among)[:MOST])}{', ...' if len(among) > MOST else ''})")
 
 
-def _offered(bench: Bench, least: int = 1) -> c.Sequence[str]:
-    if len(bench.endpoints) < least:
-        raise Skipped(f"the pool has {pluralize(len(bench.endpoints), 'ready endpoint')}, and this takes {least}")
+def _offered(bench: Bench, minimum: int = 1) -> c.Sequence[str]:
+    if len(bench.endpoints) < minimum:
+        raise Skipped(f"the pool has {pluralize(len(bench.endpoints), 'ready endpoint')}, and this takes {minimum}")
     return bench.endpoints
 
 
@@ -254,10 +254,10 @@ def subset_ports(bench: Bench) -> str:
 
 def _by_host(endpoints: c.Sequence[str]) -> dict[str, list[str]]:
     """The endpoints of each address."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for each in endpoints:
-        found.setdefault(_host(each), []).append(each)
-    return found
+        groups.setdefault(_host(each), []).append(each)
+    return groups
 
 
 def _host(endpoint: str) -> str:
@@ -310,11 +310,11 @@ def not_ready(bench: Bench) -> None:
     with bench.probe() as probe:
         picked: list[str] = []
 
-        def wrong() -> bool:
+        def picks_it() -> bool:
             picked.extend(bench.ask([_post(bench, (probe.address,))])[0].endpoints)
             return bool(picked)
 
-        if bench.until(wrong) is not None:
+        if bench.until(picks_it) is not None:
             raise Failed(f"it picks {picked[0]}, whose Pod is not ready")
         for reply in bench.ask([_post(bench)] * PICKS if bench.endpoints else []):
             if probe.address in reply.endpoints:
@@ -346,14 +346,14 @@ def _left_out(bench: Bench, probe: Probe, change: c.Callable[[], None], what: st
         return probe.address in bench.ask([_post(bench, (probe.address,))])[0].endpoints
 
     probe.ready(True)
-    found = bench.until(picked)
-    if found is None:
+    included = bench.until(picked)
+    if included is None:
         raise Failed(f"{bench.bound:g} s after its Pod is ready, {probe.address} is not picked")
     change()
-    left = bench.until(lambda: not picked())
-    if left is None:
+    excluded = bench.until(lambda: not picked())
+    if excluded is None:
         raise Failed(f"{bench.bound:g} s after its Pod {what}, {probe.address} is still picked")
-    return f"picked {found:.1f} s after it was ready, left out after {left:.1f} s"
+    return f"picked {included:.1f} s after it was ready, left out after {excluded:.1f} s"
 
 
 @_check(STREAMING, "A body that comes in pieces is passed on, whole")
@@ -413,8 +413,8 @@ def broken_off(bench: Bench) -> None:
 @_check(DESTINATIONS, "A destination that the client names is replaced")
 def forged_destination(bench: Bench) -> None:
     among = _offered(bench)
-    asked = [_post(bench, headers=[(DESTINATION, NOBODY)]), PickerRequest(headers=[(DESTINATION, NOBODY)])]
-    for reply in bench.ask(asked * EACH):
+    requests = [_post(bench, headers=[(DESTINATION, NOBODY)]), PickerRequest(headers=[(DESTINATION, NOBODY)])]
+    for reply in bench.ask(requests * EACH):
         _picked(reply, among)
         if any(change.keeps for change in reply.changes):
             raise Failed("it adds its endpoint beside that of the client, which stays in the header")
@@ -432,9 +432,9 @@ def steered(bench: Bench) -> None:
 
 @_check(HEALTH, "The health service says SERVING of liveness, readiness and the external processor")
 def health(bench: Bench) -> None:
-    wrong = [f"{service}: {said}" for service in SERVICES if (said := bench.health(service)) != "SERVING"]
-    if wrong:
-        raise Failed("; ".join(wrong))
+    problems = [f"{service}: {status}" for service in SERVICES if (status := bench.health(service)) != "SERVING"]
+    if problems:
+        raise Failed("; ".join(problems))
 
 
 @_check(PROFILE, "The metrics that scrapers, autoscalers and dashboards read exist")
@@ -475,8 +475,8 @@ def gateway_body(bench: Bench) -> None:
 @_check(STREAMING, "Through the gateway: a streamed response comes whole, and not in one piece")
 def gateway_streamed_response(bench: Bench) -> str:
     for number in range(ANSWERS):
-        asked = {**json.loads(completion(bench.model, f"Write a long story about the number {number}.", stream=True)), "max_tokens": 64}
-        status, body = bench.send(PickerRequest(json.dumps(asked).encode()))
+        payload = {**json.loads(completion(bench.model, f"Write a long story about the number {number}.", stream=True)), "max_tokens": 64}
+        status, body = bench.send(PickerRequest(json.dumps(payload).encode()))
         whole = b"".join(body)
         if status != 200 or b"[DONE]" not in whole:
             raise Failed(f"it is answered with {status}, and the end is missing: {shorten(whole[-200:].decode('utf-8', 'replace'))}")
@@ -496,24 +496,24 @@ def gateway_failure_mode(bench: Bench) -> str:
     if (status := _status(bench)) != 200:
         raise Failed(f"with the endpoint picker a request is answered with {status}")
     opens = bench.failure_mode == "FailOpen"
-    with bench.gone():
-        seen: list[int] = []
+    with bench.stopped():
+        statuses: list[int] = []
 
         def passes() -> bool:
-            seen[:] = [_status(bench) for _index in range(EACH)]  # one alone may pass by chance
-            return all(status == 200 for status in seen) if opens else any(status < 500 for status in seen)
+            statuses[:] = [_status(bench) for _index in range(EACH)]  # one alone may pass by chance
+            return all(status == 200 for status in statuses) if opens else any(status < 500 for status in statuses)
 
         if (bench.until(passes) is not None) != opens:
-            raise Failed(f"{bench.failure_mode}, and requests without the endpoint picker are answered with {', '.join(map(str, sorted(set(seen))))}")
+            raise Failed(f"{bench.failure_mode}, and requests without the endpoint picker are answered with {', '.join(map(str, sorted(set(statuses))))}")
     back = bench.until(lambda: _status(bench) == 200)
     if back is None:
         raise Failed("with the endpoint picker back, requests are not answered within the bound")
-    return f"{bench.failure_mode}: {seen[-1]}; answered {back:.1f} s after it is back"
+    return f"{bench.failure_mode}: {statuses[-1]}; answered {back:.1f} s after it is back"
 
 
 def run(bench: Bench, checks: c.Sequence[PickerCheck], clock: c.Callable[[], float], say: c.Callable[[str], None]) -> list[dict[str, t.Any]]:
     """The outcome of each check: {name, result: passed, failed or skipped, seconds, why, section, title}. clock: seconds; say: called with each outcome."""
-    found = []
+    outcomes = []
     for check in checks:
         began = clock()
         try:
@@ -523,6 +523,6 @@ def run(bench: Bench, checks: c.Sequence[PickerCheck], clock: c.Callable[[], flo
         except Skipped as error:
             result, why = "skipped", str(error)
         seconds = round(clock() - began, 2)
-        found.append({"name": check.name, "result": result, "seconds": seconds, "why": shorten(why, 400), "section": check.section, "title": check.title})
+        outcomes.append({"name": check.name, "result": result, "seconds": seconds, "why": shorten(why, 400), "section": check.section, "title": check.title})
         say(f"{check.name}: {result} ({seconds:g} s)" + (f": {shorten(why)}" if result == "failed" else ""))
-    return found
+    return outcomes

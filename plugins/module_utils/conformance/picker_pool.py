@@ -17,26 +17,26 @@ _NOBODY = 65534
 
 
 def is_ready(pod: Facts) -> bool:
-    """Whether a Pod is ready and not about to go."""
+    """Whether a Pod is ready and not being deleted."""
     return not get_path(pod, "metadata", "deletionTimestamp") and condition(pod.get("status"), "Ready").get("status") == "True"
 
 
 def endpoints(pool: Facts, pods: list[Facts]) -> list[str]:
     """The endpoints that may be picked, ip:port: each port of each ready Pod."""
     ports = target_ports(pool)
-    found = {text(get_path(pod, "status", "podIP")) for pod in pods if is_ready(pod)} - {""}
-    return [endpoint(address, port) for address in sorted(found) for port in ports]
+    addresses = {text(get_path(pod, "status", "podIP")) for pod in pods if is_ready(pod)} - {""}
+    return [endpoint(address, port) for address in sorted(addresses) for port in ports]
 
 
 def endpoint(address: str, port: int) -> str:
-    """An address and a port as they are written together."""
+    """An address and a port as ip:port, with brackets around an IPv6 address."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def port_of(service: Facts, port: int, pod: Facts) -> int:
     """The port of a Pod behind a port of its Service."""
-    found = [each for each in dicts(get_path(service, "spec", "ports")) if each.get("port") == port]
-    target = found[0].get("targetPort", port) if found else port
+    ports = [each for each in dicts(get_path(service, "spec", "ports")) if each.get("port") == port]
+    target = ports[0].get("targetPort", port) if ports else port
     if isinstance(target, str):
         named = [item for item in _container_ports(pod) if item.get("name") == target]
         return number(named[0].get("containerPort")) if named else port
@@ -44,7 +44,7 @@ def port_of(service: Facts, port: int, pod: Facts) -> int:
 
 
 def other_port(pod: Facts, what: str) -> int:
-    """The port of an endpoint picker's Pod for `health` or `metrics`: as its probe or its port of that name says, else the usual one."""
+    """The port of an endpoint picker's Pod for `health` or `metrics`: that of its probe or of its port of that name, else the usual one."""
     for container in dicts(get_path(pod, "spec", "containers")):
         probed = number(get_path(container, "readinessProbe", "grpc", "port"))
         if what == "health" and probed:
@@ -58,13 +58,13 @@ def _container_ports(pod: Facts) -> list[Facts]:
 
 
 def owner(item: Facts) -> tuple[str, str]:
-    """(kind, name) of the controller of an object; two empty texts without one."""
-    found = [each for each in dicts(get_path(item, "metadata", "ownerReferences")) if each.get("controller")]
-    return (text(found[0].get("kind")), text(found[0].get("name"))) if found else ("", "")
+    """(kind, name) of the controller of an object; two empty strings without one."""
+    controllers = [each for each in dicts(get_path(item, "metadata", "ownerReferences")) if each.get("controller")]
+    return (text(controllers[0].get("kind")), text(controllers[0].get("name"))) if controllers else ("", "")
 
 
 def probe(pool: Facts, image: str, grace: int) -> Facts:
-    """A Pod that the pool selects, which only waits, and is ready when it is told to be. It belongs to the pool, so that no other controller adopts it."""
+    """A Pod that the pool selects. It only waits, and is ready once its gate is set. The pool owns it, so that no other controller adopts it."""
     meta: t.Any = pool["metadata"]
     owned = {"apiVersion": pool["apiVersion"], "kind": pool["kind"], "name": meta["name"], "uid": meta["uid"], "controller": True, "blockOwnerDeletion": False}
     container = {
@@ -90,5 +90,5 @@ def probe(pool: Facts, image: str, grace: int) -> Facts:
 
 
 def gate(ready: bool, now: str) -> Facts:
-    """A patch of the status of such a Pod that makes it ready, or not."""
+    """A patch of the status of such a Pod that makes it ready, or not ready."""
     return {"status": {"conditions": [{"type": GATE, "status": "True" if ready else "False", "lastTransitionTime": now}]}}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the conformance suite as a program, follow its output, and remove what it leaves behind."""
+"""Runs the conformance suite as a program, follows its output, and removes its namespaces."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ Say = c.Callable[[str], None]
 
 POLL = 0.5
 OUTPUT = 64 << 20  # bytes of output that are read
-GONE = 300.0  # seconds until the namespaces have to be gone
-# Runs the program, and kills its process group once we are killed, for then nobody else does: standard input is a pipe from us, which closes with us.
+GONE = 300.0  # seconds until the namespaces must be deleted
+# Runs the program, and kills its process group once this process is killed: standard input is a pipe from this process, which closes when it ends.
 GUARDED = 'exec 3<&0; (read -r line <&3; kill -KILL "-$$") & "$@" </dev/null 3<&-'
 _CLASSES, _CRDS = "/apis/gateway.networking.k8s.io/v1/gatewayclasses", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES = "/api/v1/namespaces"
@@ -50,37 +50,37 @@ _NAMESPACES = "/api/v1/namespaces"
 class Conformance:
     """One run. cluster: a k8s Cluster; command: the program with its arguments; log: the file for its output; say: called with lines of progress.
 
-    placeholder: image of a pod in the namespace of the Gateways, without which the suite does not begin; empty where proxies run there.
+    placeholder: image of a pod in the namespace of the Gateways, without which the suite does not start; empty where proxies run there.
     """
 
     def __init__(self, cluster: t.Any, command: c.Sequence[str], environment: c.Mapping[str, str], log: Path, say: Say, placeholder: str = "") -> None:
         self._cluster, self._command, self._environment, self._log, self._say = cluster, list(command), dict(environment), log, say
         self._placeholder, self._clock = placeholder, cluster.clock
 
-    def look(self, gateway_class: str) -> Facts:
-        """{lacking, controller, suite, crds, mismatches}: what the cluster lacks for the suite, the name of the class's controller, the versions of the suite
-        and of the pools' CRD, and how versions differ. Raises ClusterError and OSError.
+    def check(self, gateway_class: str) -> Facts:
+        """{lacking, controller, suite, crds, mismatches}: the unmet requirements of the suite, the name of the class's controller, the versions of the suite
+        and of the pools' CRD, and the differences between versions. Raises ClusterError and OSError.
         """
-        found = self._cluster.find(f"{_CLASSES}/{gateway_class}")
+        live = self._cluster.find(f"{_CLASSES}/{gateway_class}")
         crds = {name: self._cluster.find(f"{_CRDS}/{name}") for name in (*CRDS, *BESIDE)}
         suite, versions = _suite_of(self._command[0]), crd_versions(crds)
         return {
-            "lacking": lacking(gateway_class, found, crds, self._namespaces()),
-            "controller": text(get_path(found, "spec", "controllerName")),
+            "lacking": lacking(gateway_class, live, crds, self._namespaces()),
+            "controller": text(get_path(live, "spec", "controllerName")),
             "suite": suite,
             "crds": versions.get(POOLS, ""),
             "mismatches": mismatches(suite, versions),
         }
 
     def run(self, gateway_class: str, timeout: float, known: c.Mapping[str, Facts] | None = None) -> Facts:
-        """The summary. None of the suite's namespaces is left afterwards, also on SIGINT and SIGTERM, unless it holds what is not the suite's: `kept` says it.
+        """The summary. The suite's namespaces are deleted afterwards, also on SIGINT and SIGTERM, unless they hold objects of others: `kept` lists those.
 
         known: rows of tests that are known to fail, by their names. Raises ClusterError and OSError.
         """
         began = self._clock.now()
-        strangers = [line for place in self.remove(wait=True) if place.objects for line in place.lines]  # of a run that was killed
-        if strangers:
-            raise ClusterError("\n".join(["The suite cannot run here, since a namespace of its name holds what is not of the suite:", *strangers]))
+        foreign = [line for place in self.remove(wait=True) if place.objects for line in place.lines]  # of a run that was killed
+        if foreign:
+            raise ClusterError("\n".join(["The suite cannot run here, since a namespace of its name holds objects that are not the suite's:", *foreign]))
         with signals() as guard:
             interrupted = True
             try:
@@ -89,19 +89,19 @@ class Conformance:
             finally:
                 guard["closing"] = True
                 kept = self.remove(wait=not interrupted)
-        found = summary(results(self._lines()), ended, {"gateway_class": gateway_class}, self._clock.now() - began, known)
-        return {**found, "kept": [line for place in kept for line in place.lines]}
+        outcome = summary(results(self._lines()), ended, {"gateway_class": gateway_class}, self._clock.now() - began, known)
+        return {**outcome, "kept": [line for place in kept for line in place.lines]}
 
-    def remove(self, wait: bool, look: bool = False) -> list[Kept]:
-        """Delete the suite's namespaces, and wait until they are gone. Gives those that stay, since others have objects in them. Raises ClusterError.
+    def remove(self, wait: bool, dry_run: bool = False) -> list[Kept]:
+        """Deletes the suite's namespaces, and waits until they are gone. Returns those that stay, since they hold objects of others. Raises ClusterError.
 
-        look: whether nothing is deleted.
+        dry_run: delete nothing.
         """
         late = self._clock.now() + GONE
         self._cluster.be_patient(GONE)
-        there = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
-        kept = kept_namespaces(self._cluster, there, Ours(going=_objects_of(self._command[0]))) if there else []
-        ours = [name for name in there if not look and name not in [place.namespace for place in kept]]
+        existing = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
+        kept = kept_namespaces(self._cluster, existing, Ours(going=_objects_of(self._command[0]))) if existing else []
+        ours = [name for name in existing if not dry_run and name not in [place.namespace for place in kept]]
         for name in ours:
             self._cluster.delete(f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
         while wait and (left := [name for name in ours if self._cluster.find(f"{_NAMESPACES}/{name}")]):
@@ -114,9 +114,9 @@ class Conformance:
         return {name: self._cluster.find(f"{_NAMESPACES}/{name}") for name in NAMESPACES}
 
     def _follow(self, late: float) -> str:
-        """Run the program to its end; what is wrong with the run as a whole, empty where it ran to its end."""
+        """Runs the program to its end; returns why the run as a whole failed, empty where it completed."""
         with self._log.open("wb") as output:
-            # In a process group of its own: Ctrl-C reaches us, and we end it.
+            # In its own process group: Ctrl-C reaches only this process, which ends the program.
             program = programs.start(
                 ["/bin/sh", "-c", GUARDED, "sh", *self._command],
                 stdin=subprocess.PIPE,
@@ -142,10 +142,10 @@ class Conformance:
             program.communicate()
         if program.returncode in (0, 1) and results(self._lines()):
             return ""
-        return f"It ended with status {program.returncode} before its end; its output says why: {self._log}"
+        return f"It ended with status {program.returncode} before its end; its output has the reason: {self._log}"
 
     def _place(self) -> None:
-        """Create the placeholder once its namespace is there, without which there is nothing to create it in."""
+        """Creates the placeholder once its namespace exists."""
         if self._placeholder and self._cluster.find(f"{_NAMESPACES}/{NAMESPACES[0]}"):
             pod = {"metadata": {"name": PLACEHOLDER}, "spec": {"containers": [{"name": "placeholder", "image": self._placeholder}]}}
             self._cluster.request("POST", f"{_NAMESPACES}/{NAMESPACES[0]}/pods", body={"apiVersion": "v1", "kind": "Pod", **pod})
@@ -163,7 +163,7 @@ def _suite_of(program: str) -> str:
 
 
 def _objects_of(program: str) -> list[Facts]:
-    """References to the suite's objects; to none but ours where there is no such file."""
+    """References to the suite's objects; only to our placeholder where there is no such file."""
     try:
         with _content(program) as content:
             return suite_objects(content)

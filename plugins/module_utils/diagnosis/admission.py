@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings about admission webhooks of others: those that do not answer, and what they changed in our pods. Pure."""
+"""Findings about admission webhooks of others: those that do not answer, and their changes to our pods. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..common.labels import has_labels
 from ..common.objects import Facts, api_group, dicts, get_path, mapping, text
 from .finding import NOTE, REFUSED, SUSPECT, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of, selector_matches
-from .strangers import GATEWAY_API, failing, is_ours, pods_of, whose
+from .strangers import GATEWAY_API, failing, is_ours, origin, pods_of
 
 GROUP = "admissionregistration.k8s.io"
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-Webhook = tuple[Facts, Facts, list[str]]  # configuration, webhook of it, kinds of ours that it is called for
+Webhook = tuple[Facts, Facts, list[str]]  # configuration, one of its webhooks, our kinds that it is called for
 
 
 def _resources(snap: Snapshot) -> c.Iterator[tuple[str, str, str]]:
-    """(API group, resource, kind) of what a deployment consists of."""
+    """(API group, resource, kind) of the objects of a deployment."""
     yield from (("", "pods", "Pod"), ("", "services", "Service"), ("", "configmaps", "ConfigMap"))
     yield from (("apps", "deployments", "Deployment"), ("apps", "replicasets", "ReplicaSet"))
     yield from ((GATEWAY_API, "gateways", "Gateway"), (GATEWAY_API, "httproutes", "HTTPRoute"))
@@ -63,12 +63,12 @@ def _covers(rule: c.Mapping[str, t.Any], group: str, resource: str) -> bool:
 
 def _mine(snap: Snapshot, kind: str) -> list[Facts]:
     """Objects of ours of a kind, or one with the labels of the deployment where there is none."""
-    found = [obj for obj in snap.of(kind, snap.namespace) if has_labels(obj, snap.plan["labels"])]
-    return found or [{"metadata": {"labels": snap.plan["labels"]}}]
+    objects = [obj for obj in snap.of(kind, snap.namespace) if has_labels(obj, snap.plan["labels"])]
+    return objects or [{"metadata": {"labels": snap.plan["labels"]}}]
 
 
 def service_of(webhook: c.Mapping[str, t.Any]) -> tuple[str, str] | None:
-    """(namespace, name) of the Service behind a webhook whose silence refuses a request; None for others."""
+    """(namespace, name) of the Service of a webhook without whose answer requests are rejected; None for other webhooks."""
     ref = mapping(get_path(webhook, "clientConfig", "service"))
     strict = webhook.get("failurePolicy") in (None, "Fail")
     return (text(ref.get("namespace")), text(ref.get("name"))) if ref and strict else None
@@ -82,14 +82,14 @@ def silent(snap: Snapshot) -> c.Iterator[Finding]:
         if service is None or snap.endpoints.get("/".join(service)) != 0:
             continue
         lines = [f"webhook {text(webhook.get('name'))} is called for {', '.join(kinds)} of {snap.namespace}, with failurePolicy Fail"]
-        lines += [f"Service {'/'.join(service)} has no ready endpoint", whose(snap, configuration)]
+        lines += [f"Service {'/'.join(service)} has no ready endpoint", origin(snap, configuration)]
         lines += ["its matchConditions may leave ours out"] if webhook.get("matchConditions") else []
         weight = REFUSED + 1 if text(webhook.get("name")) in messages else SUSPECT + 4
         yield finding("F32", name_of(configuration), lines, weight, "an admission webhook does not answer, so objects cannot be created or changed")
 
 
 def injected(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pods of ours that differ from the template that they were made from: a webhook changed them."""
+    """Pods of ours that differ from the template that they were created from: a webhook changed them."""
     templates = {
         (text(get_path(obj, "metadata", "namespace")), text(get_path(obj, "metadata", "name"))): get_path(obj, "spec", "template", "spec")
         for obj in snap.of("ReplicaSet")
@@ -113,21 +113,21 @@ def injected(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def _differences(template: Facts, spec: Facts) -> list[str]:
-    """What was added to a pod, or changed in it. Values of environment variables are not shown."""
-    found = []
+    """A line for each container and field of a pod that was added or changed. Values of environment variables are not shown."""
+    lines = []
     for key in ("initContainers", "containers"):
         planned = {part.get("name"): part for part in dicts(template.get(key))}
         for part in dicts(spec.get(key)):
             before = planned.get(part.get("name"))
             if before is None:
-                found.append(f"container {text(part.get('name'))} was added, image {text(part.get('image'))}")
+                lines.append(f"container {text(part.get('name'))} was added, image {text(part.get('image'))}")
                 continue
-            found += [f"container {text(part.get('name'))} has another {field}" for field in ("command", "args") if part.get(field) != before.get(field)]
+            lines += [f"container {text(part.get('name'))} has another {field}" for field in ("command", "args") if part.get(field) != before.get(field)]
             if part.get("image") != before.get("image"):
-                found.append(f"container {text(part.get('name'))} has image {text(part.get('image'))}, the template {text(before.get('image'))}")
+                lines.append(f"container {text(part.get('name'))} has image {text(part.get('image'))}, the template {text(before.get('image'))}")
             added = {text(entry.get("name")) for entry in dicts(part.get("env"))} - {text(entry.get("name")) for entry in dicts(before.get("env"))}
-            found += [f"container {text(part.get('name'))} has more variables: {', '.join(sorted(added))}"] if added else []
-    return found
+            lines += [f"container {text(part.get('name'))} has more variables: {', '.join(sorted(added))}"] if added else []
+    return lines
 
 
 RULES = (silent, injected)

@@ -51,7 +51,7 @@ _ALL = (
         (
             "rights",
             "this account has no permission to read",
-            "403 for objects in the namespaces of the stack; elsewhere the last lines say what was not looked at",
+            "403 for objects in the namespaces of the stack; elsewhere the last lines list the objects that were not read",
             "grant it (playbooks/list_rights.yml writes what an administrator applies), or use an account that has it",
         ),
         ("namespace", "the namespace does not exist", "404 for the namespace of the plan", "run playbooks/site.yml, or correct llm_d_namespace"),
@@ -299,7 +299,7 @@ _ALL = (
             "busy",
             "the node's container runtime is slow",
             "FailedCreatePodSandBox, CreateContainerError: context deadline exceeded, name is reserved",
-            "look at the node's load and disk; restart its container runtime if it stays so",
+            "check the node's load and disk; restart its container runtime if it stays slow",
         ),
         (
             "pod_network",
@@ -562,7 +562,7 @@ _ALL = (
             "claim",
             "a claim of the validation does not hold",
             "playbooks/validate.yml names it; nothing else that the diagnosis inspects is wrong",
-            "read the claim in docs/claims.md, and report what was wrong, so that the diagnosis learns it",
+            "read the claim in docs/claims.md, and report the cause, so that the diagnosis can name it later",
         ),
         ("answer", "a request fails", "an error that is not listed here", "read the server's log"),
     ),

@@ -19,17 +19,17 @@ from .snapshot import Snapshot, is_ready, name_of
 from .strangers import is_ours, place
 from .wanted import releases
 
-# Of the device plugin of NVIDIA's operator. https://github.com/NVIDIA/gpu-operator/releases/tag/v26.7.0
+# A variable of the device plugin of NVIDIA's operator. https://github.com/NVIDIA/gpu-operator/releases/tag/v26.7.0
 STRATEGY = "DEVICE_LIST_STRATEGY"
 DNS_LABELS = ("kube-dns", "coredns")
-# Without these nothing can be said of a stack.
+# Without these kinds a stack cannot be diagnosed.
 BASIC = ("Pod", "Service", "Deployment", "ReplicaSet", "InferencePool", "HTTPRoute", "Gateway")
-# What a quota counts of every pod.
+# Names in a quota that count every pod.
 POD_QUOTAS = ("pods", "count/pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 
 
 def permissions(snap: Snapshot) -> c.Iterator[Finding]:
-    """What this account may not read where the stack is. What it may not read elsewhere is no finding: it says nothing about the stack."""
+    """Objects in the namespaces of the stack that this account has no permission to read. Elsewhere they are not a finding: they are not part of the stack."""
     gateway = snap.plan["gateway"]
     places = {*snap.homes, gateway["namespace"], gateway["routes_namespace"]}
     refused = [entry for entry in snap.unread if entry.get("status") == 403 and entry.get("place", snap.namespace) in places]
@@ -87,15 +87,15 @@ def crds(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def nodes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Nodes of our pods that are not ready, under pressure, or whose change of MIG slices failed; all nodes while a pod of ours has none."""
+    """Nodes of our pods that are not ready, under pressure, or whose change of MIG slices failed; all nodes while a pod of ours is not scheduled."""
     used = {text(get_path(pod, "spec", "nodeName")) for pod in ours.pods(snap)} or {""}
-    nodes_seen = snap.of("Node")
-    for node in nodes_seen:
+    all_nodes = snap.of("Node")
+    for node in all_nodes:
         if "" not in used and get_path(node, "metadata", "name") not in used:
             continue
         ready = condition(node.get("status"), "Ready")
         if ready and ready.get("status") != "True":
-            yield finding("node", name_of(node), [describe(ready)], CONTROLLER if len(nodes_seen) == 1 else UNREADY)
+            yield finding("node", name_of(node), [describe(ready)], CONTROLLER if len(all_nodes) == 1 else UNREADY)
         for pressure in ("DiskPressure", "MemoryPressure", "PIDPressure"):
             entry = condition(node.get("status"), pressure)
             if entry.get("status") == "True":
@@ -125,11 +125,11 @@ def operators(snap: Snapshot) -> c.Iterator[Finding]:
     for policy in snap.of("ClusterPolicy"):
         state = text(get_path(policy, "status", "state"))
         if state and state != "ready":
-            said = [describe(entry) for entry in dicts(get_path(policy, "status", "conditions")) if entry.get("reason") not in (None, "Reconciled", "Ready")]
+            lines = [describe(entry) for entry in dicts(get_path(policy, "status", "conditions")) if entry.get("reason") not in (None, "Reconciled", "Ready")]
             variables = [entry.get("name") for entry in dicts(get_path(policy, "spec", "devicePlugin", "env"))]
             if STRATEGY in variables and get_path(policy, "spec", "cdi", "enabled") is not False:
-                said.append(f"spec.devicePlugin.env has {STRATEGY}, which fails with CDI since GPU operator 26.7: take it out")
-            yield finding("F15", name_of(policy), [f"state {state}", *said], UNREADY)
+                lines.append(f"spec.devicePlugin.env has {STRATEGY}, which fails with CDI since GPU operator 26.7: take it out")
+            yield finding("F15", name_of(policy), [f"state {state}", *lines], UNREADY)
 
 
 def helm(snap: Snapshot) -> c.Iterator[Finding]:
@@ -137,8 +137,8 @@ def helm(snap: Snapshot) -> c.Iterator[Finding]:
     known = releases(snap.plan)
     for secret in snap.of("Secret"):
         labels = mapping(get_path(secret, "metadata", "labels"))
-        ours_too = (place(secret)[0], labels.get("name")) in known
-        if labels.get("owner") == "helm" and ours_too and text(labels.get("status")).startswith("pending"):
+        planned = (place(secret)[0], labels.get("name")) in known
+        if labels.get("owner") == "helm" and planned and text(labels.get("status")).startswith("pending"):
             yield finding("F44", name_of(secret), [f"release {text(labels.get('name'))} has the status {text(labels.get('status'))}"], SUSPECT)
 
 
@@ -147,10 +147,10 @@ def storage(snap: Snapshot) -> c.Iterator[Finding]:
     used = ours.claims(snap)
     for claim in [each for each in snap.of("PersistentVolumeClaim") if place(each) in used]:
         phase = text(get_path(claim, "status", "phase"))
-        said = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
-        bad = [event for event in said if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
-        if phase == "Lost" or (phase == "Pending" and bad):
-            lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(bad, key=event_time)[-2:]]
+        events = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
+        failures = [event for event in events if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
+        if phase == "Lost" or (phase == "Pending" and failures):
+            lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(failures, key=event_time)[-2:]]
             yield finding("F20", name_of(claim), [f"phase {phase}", *lines], CANNOT_RUN, "a volume claim is not bound")
 
 
@@ -168,11 +168,11 @@ def quotas(snap: Snapshot) -> c.Iterator[Finding]:
     for quota in [obj for home in snap.homes for obj in snap.of("ResourceQuota", home)]:
         counted = [spec for home, spec in specs if home == place(quota)[0] and _in_scope(quota, spec)]
         hard, used = mapping(get_path(quota, "status", "hard")), mapping(get_path(quota, "status", "used"))
-        asked = {*POD_QUOTAS, *(f"requests.{name}" for spec in counted for name in _requests(spec))}
+        counts = {*POD_QUOTAS, *(f"requests.{name}" for spec in counted for name in _requests(spec))}
         full = [
             f"{name}: {used[name]} of {limit} used"
             for name, limit in hard.items()
-            if name in asked and text(used.get(name)) == text(limit) and text(limit) != "0"
+            if name in counts and text(used.get(name)) == text(limit) and text(limit) != "0"
         ]
         if counted and full:
             yield finding("quota", name_of(quota), full, NOTE, "a quota is used up to its limit, so no more pods can be created")
@@ -180,17 +180,18 @@ def quotas(snap: Snapshot) -> c.Iterator[Finding]:
 
 def _in_scope(quota: Facts, spec: Facts) -> bool:
     """Whether a quota counts pods of this spec."""
-    asked = [{"scopeName": scope, "operator": "Exists"} for scope in get_path(quota, "spec", "scopes") or []]
-    return all(_matches(entry, spec) for entry in (*asked, *dicts(get_path(quota, "spec", "scopeSelector", "matchExpressions"))))
+    scopes = [{"scopeName": scope, "operator": "Exists"} for scope in get_path(quota, "spec", "scopes") or []]
+    return all(_matches(entry, spec) for entry in (*scopes, *dicts(get_path(quota, "spec", "scopeSelector", "matchExpressions"))))
 
 
 def _matches(entry: c.Mapping[str, t.Any], spec: Facts) -> bool:
-    ends, name, values = spec.get("activeDeadlineSeconds") is not None, spec.get("priorityClassName"), entry.get("values") or []
+    terminating, name, values = spec.get("activeDeadlineSeconds") is not None, spec.get("priorityClassName"), entry.get("values") or []
     if entry.get("scopeName") == "PriorityClass":
         held = {"In": name in values, "NotIn": name not in values, "Exists": bool(name), "DoesNotExist": not name}
         return held.get(text(entry.get("operator")), False)
-    modest = not _requests(spec)
-    return {"Terminating": ends, "NotTerminating": not ends, "BestEffort": modest, "NotBestEffort": not modest}.get(text(entry.get("scopeName")), False)
+    best_effort = not _requests(spec)
+    scopes = {"Terminating": terminating, "NotTerminating": not terminating, "BestEffort": best_effort, "NotBestEffort": not best_effort}
+    return scopes.get(text(entry.get("scopeName")), False)
 
 
 def _requests(spec: Facts) -> set[str]:

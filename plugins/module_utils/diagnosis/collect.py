@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fills the snapshot of a diagnosis from the API server and the servers of a stack. Read-only; what cannot be read is recorded as unread."""
+"""Fills the snapshot of a diagnosis from the API server and the servers of a stack. Read-only; objects that cannot be read are recorded as unread."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Collector:
     """Fills a snapshot. Raises ClusterError only when the API server cannot be reached at all."""
 
     def __init__(self, cluster: Cluster, plan: c.Mapping[str, t.Any], limits: c.Mapping[str, t.Any], definitions: c.Sequence[Facts] = ()) -> None:
-        """limits: {request_timeout, log_lines, requests}; definitions: what the roles render from the plan."""
+        """limits: {request_timeout, log_lines, requests}; definitions: the objects that the roles render from the plan."""
         self.cluster, self.snap, self.limits, self.definitions = cluster, Snapshot(plan), limits, definitions
         self.observer = Observer(cluster, [])
 
@@ -67,12 +67,12 @@ class Collector:
             self._each(self._answer, self.snap.services)
         return self.snap
 
-    def _each(self, look: c.Callable[[t.Any], None], items: c.Sequence[t.Any]) -> None:
+    def _each(self, read: c.Callable[[t.Any], None], items: c.Sequence[t.Any]) -> None:
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
-            list(pool.map(look, items))
+            list(pool.map(read, items))
 
     def _unread(self, kind: str, place: str, error: Exception, name: str = "") -> None:
-        """Notes what could not be read. place: its namespace."""
+        """Records objects of a kind, or the one with this name, as unread. place: their namespace."""
         what = f"{kind} {name}".rstrip() + (f" in {place}" if place else "")
         self.snap.unlisted.add((kind, place or name))
         self.snap.unread.append({"what": what, "kind": kind, "place": place, "message": str(error), "status": getattr(error, "status", None)})
@@ -83,32 +83,32 @@ class Collector:
         """(namespace, name) of the ConfigMap of each endpoint picker."""
         return [(self.snap.picker_namespace, service["scheduler"]["name"]) for service in self.snap.services]
 
-    def _list(self, asked: wanted.List) -> None:
-        api_version, kind, namespace, query, accept = asked
+    def _list(self, query: wanted.List) -> None:
+        api_version, kind, namespace, parameters, accept = query
         try:
             path = self.cluster.path(api_version, kind, namespace or None)
             if path is None:
                 self.snap.absent.append(kind)
                 return
-            found = self.cluster.find(path, query, timeout=20, **({"accept": accept} if accept else {}))
+            reply = self.cluster.find(path, parameters, timeout=20, **({"accept": accept} if accept else {}))
         except ClusterError as error:
             self._unread(kind, namespace, error)
             return
-        self._keep(api_version, kind, dicts(mapping(found).get("items")))
+        self._keep(api_version, kind, dicts(mapping(reply).get("items")))
 
-    def _object(self, asked: tuple[str, str, str, str]) -> None:
+    def _object(self, reference: tuple[str, str, str, str]) -> None:
         """Reads one object by its name."""
-        api_version, kind, namespace, name = asked
+        api_version, kind, namespace, name = reference
         try:
             path = self.cluster.path(api_version, kind, namespace or None, name)
             if path is None:
                 self.snap.absent.append(kind)
                 return
-            found = self.cluster.find(path, timeout=20)
+            obj = self.cluster.find(path, timeout=20)
         except ClusterError as error:
             self._unread(kind, namespace, error, name if kind != "Namespace" else "")
             return
-        self._keep(api_version, kind, [found] if found else [])
+        self._keep(api_version, kind, [obj] if obj else [])
 
     def _keep(self, api_version: str, kind: str, items: list[Facts]) -> None:
         for item in items:
@@ -120,11 +120,11 @@ class Collector:
 
     def _crd(self, name: str) -> None:
         try:
-            found = self.cluster.find(f"{CRDS}/{name}", timeout=20)
-            self.snap.crds[name] = found and {
-                "served": [text(entry.get("name")) for entry in dicts(get_path(found, "spec", "versions")) if entry.get("served")],
-                "deleting": bool(get_path(found, "metadata", "deletionTimestamp")),
-                "established": condition(found.get("status"), "Established").get("status") == "True",
+            definition = self.cluster.find(f"{CRDS}/{name}", timeout=20)
+            self.snap.crds[name] = definition and {
+                "served": [text(entry.get("name")) for entry in dicts(get_path(definition, "spec", "versions")) if entry.get("served")],
+                "deleting": bool(get_path(definition, "metadata", "deletionTimestamp")),
+                "established": condition(definition.get("status"), "Established").get("status") == "True",
             }
         except ClusterError as error:
             if getattr(error, "status", None) == 403:
@@ -133,7 +133,7 @@ class Collector:
                 self._unread("CustomResourceDefinition", "", error, name)
 
     def _served(self, name: str) -> Facts | None:
-        """What the API server says of a CRD to an account that may not read it: the versions that it serves; None for no such kind. Raises ClusterError."""
+        """The facts about a CRD that an account without permission to read it can get: the served versions; None for no such kind. Raises ClusterError."""
         plural, _dot, group = name.partition(".")
         known = next((entry for entry in dicts(self.cluster.get("/apis").get("groups")) if entry.get("name") == group), {})
         versions = [text(entry.get("groupVersion")) for entry in dicts(known.get("versions"))]
@@ -141,20 +141,20 @@ class Collector:
         return {"served": served, "deleting": False, "established": True} if served else None
 
     def _logs(self) -> None:
-        asked = []
+        chosen = []
         proxies = proxies_of(self.snap)
         for pod in ours.pods(self.snap):
             for entry in containers(pod):
                 if pod in proxies or (not is_ready(pod) and not entry.get("ready")):
-                    asked.append((pod, text(entry.get("name")), bool(entry.get("restartCount"))))
-        self._each(self._log, asked[:MAX_LOGS])
+                    chosen.append((pod, text(entry.get("name")), bool(entry.get("restartCount"))))
+        self._each(self._log, chosen[:MAX_LOGS])
 
-    def _log(self, asked: tuple[Facts, str, bool]) -> None:
-        pod, container, restarted = asked
+    def _log(self, chosen: tuple[Facts, str, bool]) -> None:
+        pod, container, restarted = chosen
         lines = self.limits["log_lines"]
-        said = self.observer.log(pod, container, lines, previous=True) if restarted else ""
-        said += self.observer.log(pod, container, lines)
-        self.snap.logs[f"{text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))}/{container}"] = said
+        log = self.observer.log(pod, container, lines, previous=True) if restarted else ""
+        log += self.observer.log(pod, container, lines)
+        self.snap.logs[f"{text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))}/{container}"] = log
 
     # responses
 
@@ -168,35 +168,35 @@ class Collector:
             return
         self.snap.metrics[service["name"]] = {"status": answer.status, "text": answer.text if answer.status == 200 else ""}
 
-    def _servers(self, asked: tuple[c.Mapping[str, t.Any], c.Mapping[str, t.Any]]) -> None:
-        service, server = asked
+    def _servers(self, pair: tuple[c.Mapping[str, t.Any], c.Mapping[str, t.Any]]) -> None:
+        service, server = pair
         replicas = {"namespace": self.snap.namespace, "label_selector": label_selector(server["selector"]), "port": server["port"], "scheme": "http"}
         replicas |= {"api_key_secret": server.get("api_key_secret")}
-        ask = health.Requirements(
+        required = health.Requirements(
             "metrics",
             service["model"]["served_name"],
             request_timeout=self.limits["request_timeout"],
             engine=service["engine"] if service.get("engine") in engines.ENGINES else "auto",
         )
         try:
-            found = [target for target in Targets({"replicas": replicas}, self.cluster).find() if is_ready(target.pod or {})][:MAX_SERVERS]
+            targets = [target for target in Targets({"replicas": replicas}, self.cluster).find() if is_ready(target.pod or {})][:MAX_SERVERS]
         except (ClusterError, ValueError) as error:
             self._unread(f"servers of {service['name']}", self.snap.namespace, error)
             return
-        view = report.check_servers(found, ask)
-        refused = next((seen.failed for _target, seen in view.servers if seen.failed and seen.failed.remedy.startswith(GRANT)), None)
-        if refused:
-            self._unread(f"servers of {service['name']}", self.snap.namespace, ClusterError(f"{refused.evidence}: {refused.remedy}"))
+        view = report.check_servers(targets, required)
+        denied = next((state.failed for _target, state in view.servers if state.failed and state.failed.remedy.startswith(GRANT)), None)
+        if denied:
+            self._unread(f"servers of {service['name']}", self.snap.namespace, ClusterError(f"{denied.evidence}: {denied.remedy}"))
             return
-        entries = [report.server_facts(target, seen) for target, seen in view.servers]
-        for (target, seen), entry in zip(view.servers, entries, strict=True):
-            if seen.failed and seen.failed.name != "metrics":
-                # the queue length tells a busy server from a hung one
-                quiet = dataclasses.replace(ask, completions=False)
-                entry["metrics"] = report.server_facts(target, health.check_once(target.client, quiet))["metrics"]
-                entry["progress"] = self._progress(target.client) if seen.failed.kind == "timeout" else None
+        entries = [report.server_facts(target, state) for target, state in view.servers]
+        for (target, state), entry in zip(view.servers, entries, strict=True):
+            if state.failed and state.failed.name != "metrics":
+                # the queue length distinguishes a busy server from a hung one
+                without_completions = dataclasses.replace(required, completions=False)
+                entry["metrics"] = report.server_facts(target, health.check_once(target.client, without_completions))["metrics"]
+                entry["progress"] = self._progress(target.client) if state.failed.kind == "timeout" else None
         self.snap.servers += [{**entry, "service": service["name"]} for entry in entries]
-        self.snap.differences += [{**found_one, "service": service["name"]} for found_one in view.findings]
+        self.snap.differences += [{**difference, "service": service["name"]} for difference in view.findings]
 
     def _progress(self, client: OpenAIClient) -> bool | None:
         """Whether a server's counters increase within two seconds; None where it has none."""
@@ -219,14 +219,14 @@ class Collector:
         proxy, path = service["scheduler"].get("proxy"), service["route"]["path"]
         payload = {"model": service["model"]["served_name"], "prompt": health.PROMPT, "max_tokens": 1, "temperature": 0}
         tried = []
-        for where, client in self._ways_alone(proxy, key) if proxy else self._ways(service["route"], key):
+        for where, client in self._standalone(proxy, key) if proxy else self._by_gateway(service["route"], key):
             prefix = "" if path == "/" else path.rstrip("/")
             try:
                 answer = client.post(prefix + PATHS["completions"], payload, self.limits["request_timeout"])
             except ExchangeError as trouble:
                 tried.append((where, trouble))
                 continue
-            self.snap.answers.append({**self._judged(service["name"], where, answer, key), "way": "proxy" if proxy else "route"})
+            self.snap.answers.append({**self._answer_row(service["name"], where, answer, key), "way": "proxy" if proxy else "route"})
             return
         if tried and tried[0][1].remedy.startswith(GRANT):
             self._unread(f"answer of {service['name']}", self.snap.namespace, tried[0][1])
@@ -251,7 +251,7 @@ class Collector:
         secret = service.get("api_key_secret")
         return api_keys.read(self.cluster, secret) if secret else None
 
-    def _ways_alone(self, proxy: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
+    def _standalone(self, proxy: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
         """(address, client) without a Gateway: the Service of the proxy in the picker's pod, then the same Service through the API server."""
         namespace = self.snap.picker_namespace
         obj = self.snap.get("Service", proxy["name"], namespace)
@@ -264,16 +264,16 @@ class Collector:
         yield from self._through_the_cluster(f"Service {namespace}/{proxy['name']}", {"service": options}, key)
 
     def _through_the_cluster(self, where: str, options: dict[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
-        """(address, client) by the API server, whose proxy does not forward a key."""
+        """(address, client) through the API server: by a forwarded port where there is a key, since its proxy does not pass on keys."""
         try:
-            found = Targets({**options, "api_key": key, "through": "port_forward" if key else "proxy"}, self.cluster).find()
+            targets = Targets({**options, "api_key": key, "through": "port_forward" if key else "proxy"}, self.cluster).find()
         except (ClusterError, ValueError) as error:
-            if key:  # for which there may be no other way
+            if key:  # there may be no other path for requests with a key
                 self._unread(where, self.snap.namespace, error)
             return
-        yield where, found[0].client
+        yield where, targets[0].client
 
-    def _ways(self, route: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
+    def _by_gateway(self, route: c.Mapping[str, t.Any], key: str | None) -> c.Iterator[tuple[str, OpenAIClient]]:
         """(address, client): the gateway's address, then its Service through the API server, where the address cannot be reached from here."""
         gateway = self.snap.plan["gateway"]
         obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
@@ -284,22 +284,22 @@ class Collector:
         headers = {each["name"]: each["value"] for each in route.get("headers") or []}
         address = text(next(iter(dicts(get_path(obj, "status", "addresses"))), {}).get("value"))
         url = listener_url(address, dict(gateway["listener"])) if address else ""
-        # Whoever is at the address may show any certificate: an API key goes by the API server alone, which knows the gateway's pods.
+        # Any host at the address may present any certificate: an API key is sent only through the API server, which knows the gateway's pods.
         if url and not (key and url.startswith("https:")):
             yield url, OpenAIClient(UrlTransport(url, validate_certs=False), key, {**headers, **({"Host": host} if host else {})})
         if key or (not headers and host is None):
             options = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
-            more = {"host_header": host, "headers": headers, "validate_certs": False} if key else {}
-            yield from self._through_the_cluster("the gateway's Service", {"gateway": options, **more}, key)
+            server = {"host_header": host, "headers": headers, "validate_certs": False} if key else {}
+            yield from self._through_the_cluster("the gateway's Service", {"gateway": options, **server}, key)
 
     @staticmethod
-    def _judged(service: str, where: str, answer: Answer, key: str | None) -> dict[str, t.Any]:
-        said = answer.text.replace(key, "***") if key else answer.text  # a server may repeat the key that it refuses
+    def _answer_row(service: str, where: str, answer: Answer, key: str | None) -> dict[str, t.Any]:
+        body = answer.text.replace(key, "***") if key else answer.text  # a server may repeat the key that it rejects
         entry = {
             "service": service,
             "url": where,
             "status": answer.status,
-            "body": said[:500],
+            "body": body[:500],
             "ok": True,
             "evidence": f"{answer.request}: {answer.status}",
             "remedy": "",

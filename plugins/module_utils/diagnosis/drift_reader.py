@@ -16,13 +16,13 @@ from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.drift import Drift, differences
 from ..k8s.errors import ApiError, ClusterError
 
-SHARED = ("Namespace", "GatewayClass")  # the roles leave those of others as they are
+SHARED = ("Namespace", "GatewayClass")  # the roles do not change those of others
 
 
 def read_drift(cluster: Cluster, definitions: c.Sequence[Facts], labels: dict[str, str]) -> list[Drift]:
-    """The objects that differ from their definitions, in the order of these. labels: of all that this deployment creates."""
-    found = cluster.parallel(lambda definition: _compared(cluster, definition, labels), definitions)
-    return [drift for drift in found if drift is not None]
+    """The objects that differ from their definitions, in the order of the definitions. labels: the labels of all objects of this deployment."""
+    drifts = cluster.parallel(lambda definition: _compared(cluster, definition, labels), definitions)
+    return [drift for drift in drifts if drift is not None]
 
 
 def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Drift | None:
@@ -38,21 +38,21 @@ def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Dr
     if definition.get("kind") in SHARED and not has_labels(live, labels):
         return None
     definition = definition if namespace else joined(definition, live)
-    wanted = _dry_run(lambda: cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20))
-    found = differences(definition, live, wanted, FIELD_MANAGER)
-    if any(difference.added for difference in found):
-        found = differences(definition, live, wanted, FIELD_MANAGER, new=_dry_run(lambda: _created(cluster, path, definition)))
-    return Drift(where, tuple(found)) if found else None
+    applied = _dry_run(lambda: cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20))
+    differing = differences(definition, live, applied, FIELD_MANAGER)
+    if any(difference.added for difference in differing):
+        differing = differences(definition, live, applied, FIELD_MANAGER, new=_dry_run(lambda: _created(cluster, path, definition)))
+    return Drift(where, tuple(differing)) if differing else None
 
 
 def _created(cluster: Cluster, path: str, definition: Facts) -> Facts:
-    """What the API server would create of a definition, under another name."""
+    """The object that the API server would create from a definition, under another name."""
     metadata = {**{key: value for key, value in definition["metadata"].items() if key != "name"}, "generateName": "drift-"}
     return cluster.request("POST", path.rpartition("/")[0], {"dryRun": "All"}, {**definition, "metadata": metadata}, timeout=20)
 
 
 def _dry_run(call: c.Callable[[], Facts]) -> Facts | None:
-    """The result of a dry run; None where the API server refuses it, or this account may not."""
+    """The result of a dry run; None where the API server rejects it, also for lack of permission."""
     try:
         return call()
     except ApiError:

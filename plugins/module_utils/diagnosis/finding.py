@@ -12,7 +12,7 @@ import typing as t
 from ..common.text import redact
 from .catalog import CATALOG
 
-# How likely a finding is the cause of what a user sees. What other parts depend on weighs more, and so does what is certain.
+# Weights: how likely a finding is the cause of what a user observes. Findings that other parts depend on, and certain findings, weigh more.
 ALONE = 100  # nothing else could be checked
 BASE = 95  # namespace, CRDs
 MISSING = 90  # an object of the plan is missing, or scaled to 0
@@ -21,16 +21,16 @@ REFUSED = 86  # quota, admission policy
 CANNOT_RUN = 85  # a pod that cannot run, for a known reason
 WIRING = 80  # objects that do not fit together
 SERVER = 75  # a ready server that does not serve
-DRIFT = 70  # an object is not as planned: behind what makes requests fail, before what follows from it
+DRIFT = 70  # an object is not as planned: below the causes of failed requests, above their effects
 UNREADY = 65  # not ready, for an unknown reason
 SUSPECT = 55  # may be harmless
 SYMPTOM = 40  # follows from another finding
-NOTE = 20  # odd, but breaks nothing by itself
+NOTE = 20  # unusual, but breaks nothing by itself
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong. `where`: the objects, the most relevant first; `evidence`: one line for each observation; `weight`: one of those above."""
+    """One problem. `where`: the objects, the most relevant first; `evidence`: one line for each observation; `weight`: one of the above."""
 
     code: str
     what: str

@@ -28,11 +28,11 @@ ROUTE_CODES = (
     (r"InvalidExtensionRef|EndpointPickerRefMissing", "absent"),
 )
 ISTIO_NETWORKING = "networking.istio.io"
-CONTEXT = Context()  # empty: the judges of gateways read the object alone
+CONTEXT = Context()  # empty: the verdicts on gateways depend on the object alone
 
 
 def gateways(snap: Snapshot) -> c.Iterator[Finding]:
-    """GatewayClass and Gateway of the plan; a plan where each model has an address of its own has none."""
+    """GatewayClass and Gateway of the plan; a plan without a Gateway, where each model has its own address, has none."""
     wanted = snap.plan["gateway"]
     if not wanted["gateway_api"]:
         return
@@ -70,7 +70,7 @@ def _judged(verdict: Verdict, code: str, obj: Facts, weight: int) -> c.Iterator[
 
 
 def routes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Routes of the plan that are missing, not accepted, or lead from another gateway or to another backend."""
+    """Routes of the plan that are missing, not accepted, attached to another gateway, or lead to another backend."""
     gateway = snap.plan["gateway"]
     for service in snap.services:
         wanted = service["route"]
@@ -146,8 +146,8 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
     for service in snap.services:
         name, epp = service["route"]["name"], service["scheduler"]
         if snap.read("EnvoyExtensionPolicy", home):
-            asking = _targeting(snap, "EnvoyExtensionPolicy", name)
-            if not asking:
+            extensions = _targeting(snap, "EnvoyExtensionPolicy", name)
+            if not extensions:
                 yield finding(
                     "F26",
                     f"EnvoyExtensionPolicy {home}/{epp['name']}",
@@ -155,14 +155,14 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
                     MISSING - 1,
                     f"the gateway does not query the endpoint picker of {service['name']}",
                 )
-            for obj in asking:
+            for obj in extensions:
                 yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
-                yield from _asked(obj, epp, snap)
+                yield from _queried_service(obj, epp, snap)
         if snap.read("BackendTrafficPolicy", home):
-            yield from _obeyed(snap, service, _targeting(snap, "BackendTrafficPolicy", name))
+            yield from _destination(snap, service, _targeting(snap, "BackendTrafficPolicy", name))
 
 
-def _asked(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator[Finding]:
+def _queried_service(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator[Finding]:
     refs = [(text(ref.get("name")), ref.get("port")) for part in dicts(get_path(obj, "spec", "extProc")) for ref in dicts(part.get("backendRefs"))]
     if refs and (epp["name"], epp["ports"]["grpc"]) not in refs:
         yield finding(
@@ -174,20 +174,20 @@ def _asked(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator
         )
 
 
-def _obeyed(snap: Snapshot, service: c.Mapping[str, t.Any], found_policies: list[Facts]) -> c.Iterator[Finding]:
+def _destination(snap: Snapshot, service: c.Mapping[str, t.Any], overrides: list[Facts]) -> c.Iterator[Finding]:
     header = snap.plan["gateway"]["ext_proc"]["destination_header"]
-    taken = [text(entry.get("header")) for obj in found_policies for entry in dicts(get_path(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
-    where = name_of(found_policies[0]) if found_policies else f"BackendTrafficPolicy {service['route']['namespace']}/{service['scheduler']['name']}"
+    taken = [text(entry.get("header")) for obj in overrides for entry in dicts(get_path(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
+    where = name_of(overrides[0]) if overrides else f"BackendTrafficPolicy {service['route']['namespace']}/{service['scheduler']['name']}"
     if header not in taken:
-        seen = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if found_policies else f"no policy targets HTTPRoute {service['route']['name']}"
+        observation = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if overrides else f"no policy targets HTTPRoute {service['route']['name']}"
         yield finding(
             "F26",
             where,
-            [f"{seen}; the picker answers in the header {header}"],
+            [f"{observation}; the picker answers in the header {header}"],
             WIRING + 2,
             f"the gateway queries the endpoint picker of {service['name']} but ignores its choice",
         )
-    for obj in found_policies:
+    for obj in overrides:
         yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
 
 
@@ -207,10 +207,10 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
             if re.search(r":[^/:]*\b(alpha|beta|rc)", image):
                 yield finding("F47", name_of(pod), [f"image {image}"], SUSPECT)
-            said = log_failure("\n".join(line for line in log.splitlines() if "ext_proc" in line))
+            failure = log_failure("\n".join(line for line in log.splitlines() if "ext_proc" in line))
             # the log may be about the past: it counts only while requests fail
-            if said and said.code == "F11" and any(not entry["ok"] for entry in snap.answers):
-                yield finding("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)
+            if failure and failure.code == "F11" and any(not entry["ok"] for entry in snap.answers):
+                yield finding("F11", name_of(pod), [failure.what], SUSPECT, remedy=failure.remedy)
 
 
 def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
@@ -224,8 +224,8 @@ def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
 def istio(snap: Snapshot) -> c.Iterator[Finding]:
     """DestinationRules for Services of ours without Istio, and those that contradict the picker's TLS."""
     names = {key[3] for key in targets(snap) if key[1] == "Service"}
-    found = [obj for home in snap.homes for obj in every(snap, ISTIO_NETWORKING, "DestinationRule") if place(obj)[0] == home]
-    rules = [obj for obj in found if text(get_path(obj, "spec", "host")).partition(".")[0] in names or labelled(snap, obj)]
+    listed = [obj for home in snap.homes for obj in every(snap, ISTIO_NETWORKING, "DestinationRule") if place(obj)[0] == home]
+    rules = [obj for obj in listed if text(get_path(obj, "spec", "host")).partition(".")[0] in names or labelled(snap, obj)]
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
         yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:

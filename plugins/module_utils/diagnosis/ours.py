@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which objects of a snapshot a stack makes or uses: by the plan, by its labels, by owner, selector or reference. Others are not judged. Pure."""
+"""The objects of a snapshot that a stack creates or uses: by its plan, by labels, owner, selector or reference. Objects of others are not checked. Pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def owner(pod: Facts) -> str:
 
 
 def owners(snap: Snapshot) -> list[Facts]:
-    """The Deployments and ReplicaSets of the plan, of its labels and of the gateway's controllers."""
+    """The Deployments and ReplicaSets that the plan names, that have its labels, or that are of the gateway's controllers."""
     named = {(wanted["kind"], wanted["namespace"], wanted["name"]) for wanted in workloads(snap)} | _controllers(snap)
     mine = [obj for obj in snap.of("Deployment") if ("Deployment", *place(obj)) in named or is_ours(snap, obj)]
     known = {("Deployment", *place(obj)) for obj in mine}
@@ -70,7 +70,7 @@ def owners(snap: Snapshot) -> list[Facts]:
 
 
 def pods(snap: Snapshot) -> list[Facts]:
-    """The pods that the stack consists of: of its workloads and labels, those that its pools and Services select, its proxies, and its controllers'."""
+    """The pods of the stack: those of its workloads, with its labels, that its pools and Services select, of its proxies, and of its controllers."""
     named = {(wanted["namespace"], wanted["name"]) for wanted in workloads(snap)}
     chosen, proxies = _selectors(snap), {id(pod) for pod in proxies_of(snap)}
     controllers = [
@@ -122,14 +122,14 @@ def _controllers(snap: Snapshot) -> set[Key]:
 
 
 def _selectors(snap: Snapshot) -> dict[tuple[str, str, object], list[c.Mapping[str, str]]]:
-    """The labels by which pools and Services of ours select pods, by (namespace, name, value) of one of them: there may be thousands."""
-    found: dict[tuple[str, str, object], list[c.Mapping[str, str]]] = {}
+    """The labels by which our pools and Services select pods, by (namespace, name, value) of one label: an index, since there may be thousands of pods."""
+    selectors: dict[tuple[str, str, object], list[c.Mapping[str, str]]] = {}
     for service in snap.services:
         here = [(snap.namespace, service["pool"]["selector"]), (snap.picker_namespace, service["scheduler"]["selector"])]
         for namespace, labels in [*here, *((snap.namespace, stage["selector"]) for stage in service["stages"])]:
             if labels:
-                found.setdefault((namespace, *max(labels.items(), key=lambda pair: len(pair[1]))), []).append(labels)
-    return found
+                selectors.setdefault((namespace, *max(labels.items(), key=lambda pair: len(pair[1]))), []).append(labels)
+    return selectors
 
 
 def _owned_by(obj: Facts) -> set[Key]:

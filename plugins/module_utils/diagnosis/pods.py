@@ -11,7 +11,7 @@ import re
 from ..common.objects import Facts, condition, describe, dicts, generation, get_path, mapping, number, text
 from ..common.text import shorten
 from ..k8s.last_words import last_words
-from ..k8s.node_failures import Failure, event_time, set_up_failure, telling
+from ..k8s.node_failures import Failure, event_time, set_up_event, set_up_failure
 from ..k8s.pod_failures import containers, creation_failure, last_line, log_failure, pod_activity, pod_failure
 from . import ours
 from .catalog import CATALOG
@@ -19,7 +19,7 @@ from .finding import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UN
 from .ours import owner, workloads
 from .snapshot import Snapshot, is_ready, name_of, selector_matches
 
-# Failures that say that a container ended, but not why; its log may.
+# Failures that state that a container ended, without the reason; its log may contain it.
 BARE = ("crash", "failed")
 ACCELERATOR = re.compile(r"^(nvidia\.com/|amd\.com/gpu|gpu\.intel\.com/|habana\.ai/|google\.com/tpu)")
 YOUNG = 60  # seconds; a younger pod that is starting is only a note
@@ -44,13 +44,13 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
             )
             continue
         have = number(get_path(obj, "spec", "replicas"), 1)
-        least = wanted["replicas"] if wanted["replicas"] is not None and wanted["name"] not in scaled_by else 1
-        if have < min(1, least) or have < least:
+        minimum = wanted["replicas"] if wanted["replicas"] is not None and wanted["name"] not in scaled_by else 1
+        if have < min(1, minimum) or have < minimum:
             weight = MISSING if have == 0 else SUSPECT
             yield finding(
                 "controller" if controller else "scaled",
                 where,
-                [f"spec.replicas is {have}, planned: {least}"],
+                [f"spec.replicas is {have}, planned: {minimum}"],
                 CONTROLLER + 1 if controller and not have else weight,
                 f"the {part}{of} {verb} scaled to {have}",
             )
@@ -68,9 +68,9 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects whose controller has not observed their current generation."""
     for obj in [*ours.owners(snap), *snap.of("LeaderWorkerSet", snap.namespace)]:
-        seen = get_path(obj, "status", "observedGeneration")
-        if isinstance(seen, int) and seen < generation(obj):
-            yield finding("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
+        observed = get_path(obj, "status", "observedGeneration")
+        if isinstance(observed, int) and observed < generation(obj):
+            yield finding("F43", name_of(obj), [f"observedGeneration {observed}, generation {generation(obj)}"], SUSPECT)
 
 
 def pods(snap: Snapshot) -> c.Iterator[Finding]:
@@ -82,9 +82,9 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
         if get_path(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
             continue
         failure, evidence = why(snap, pod)
-        # One finding for all replicas of a Deployment that fail alike, and one for all pods that fail on DNS.
-        alike = ("", "") if failure.code == "dns" else (owner(pod), _plain(failure.what))
-        groups.setdefault((failure.code, *alike), []).append((pod, failure, evidence))
+        # One finding for all replicas of a Deployment with the same failure, and one for all pods that fail on DNS.
+        group = ("", "") if failure.code == "dns" else (owner(pod), _plain(failure.what))
+        groups.setdefault((failure.code, *group), []).append((pod, failure, evidence))
     for (code, _owner, _what), entries in groups.items():
         pod, failure, evidence = entries[0]
         names = ", ".join(name_of(other) for other, _failure, _lines in entries)
@@ -93,7 +93,7 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
             weight = NOTE if all(snap.age(other) < YOUNG for other, _failure, _lines in entries) else SUSPECT - 5
         weight += 5 if code == "crash" else 0
         if code == "dns":
-            lines = [f"{name_of(other)}: {said.what}" for other, said, _lines in entries[:3]]
+            lines = [f"{name_of(other)}: {cause.what}" for other, cause, _lines in entries[:3]]
             yield finding(code, names, lines, weight, remedy=failure.remedy)
             continue
         yield finding(code, names, [failure.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOG[code].title, failure.remedy)
@@ -123,18 +123,18 @@ def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
     if failure is None or failure.code in BARE:
         for entry in containers(pod):
             log = snap.log(pod, text(entry.get("name")))
-            said = log_failure(log) if not entry.get("ready") else None
-            # A program that runs has survived an exception that nobody knows, or has not ended yet.
-            if said and (said.code != "exception" or _ended(entry)):
-                return said, [failure.what] if failure else []
+            logged = log_failure(log) if not entry.get("ready") else None
+            # A running program has survived an unknown exception, or has not ended yet.
+            if logged and (logged.code != "exception" or _ended(entry)):
+                return logged, [failure.what] if failure else []
         probed = _probe(events)
-        if probed and (failure is None or dig_exit(pod) in (137, 143)):
+        if probed and (failure is None or last_exit_code(pod) in (137, 143)):
             return probed, [failure.what] if failure else []
     if failure:
         logs = [snap.log(pod, text(entry.get("name"))) for entry in containers(pod) if not entry.get("ready") and failure.code in BARE]
         last = [(last_words(log), last_line(log)) for log in logs]
         return failure, [f"its last error: {words}" if words else f"last line of its log: {line}" for words, line in last if line]
-    unready = telling(events)
+    unready = set_up_event(events)
     if unready:
         return set_up_failure(text(unready.get("reason")), text(unready.get("message"))), []
     since = text(get_path(pod, "status", "startTime")) or "an unknown time"
@@ -148,7 +148,7 @@ def _ended(entry: Facts) -> bool:
     return any(get_path(entry, state, "terminated") for state in ("lastState", "state"))
 
 
-def dig_exit(pod: Facts) -> object:
+def last_exit_code(pod: Facts) -> object:
     """The exit code of the last run of the first container that ended."""
     codes = [get_path(entry, state, "terminated", "exitCode") for entry in containers(pod) for state in ("lastState", "state")]
     return next((code for code in codes if code is not None), None)
@@ -178,12 +178,12 @@ def accelerators(snap: Snapshot) -> c.Iterator[Finding]:
             if obj is None:
                 continue
             for part in dicts(get_path(obj, "spec", "template", "spec", "containers")):
-                asked = {name for key in ("requests", "limits") for name in mapping(get_path(part, "resources", key)) if ACCELERATOR.match(name)}
-                if asked:
+                requested = {name for key in ("requests", "limits") for name in mapping(get_path(part, "resources", key)) if ACCELERATOR.match(name)}
+                if requested:
                     yield finding(
                         "F48",
                         name_of(obj),
-                        [f"container {text(part.get('name'))} requests {', '.join(sorted(asked))}, the engine is the simulator"],
+                        [f"container {text(part.get('name'))} requests {', '.join(sorted(requested))}, the engine is the simulator"],
                         CANNOT_RUN + 1,
                     )
 
@@ -193,14 +193,14 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
     known = {wanted["name"] for wanted in workloads(snap)}
     for kind in ("HorizontalPodAutoscaler", "ScaledObject"):
         for obj in [each for each in snap.of(kind, snap.namespace) if get_path(each, "spec", "scaleTargetRef", "name") in known]:
-            bad = [
+            failed = [
                 entry
                 for entry in dicts(get_path(obj, "status", "conditions"))
                 if (entry.get("type") in ("ScalingActive", "AbleToScale", "Ready") and entry.get("status") == "False")
                 or (entry.get("type") == "Fallback" and entry.get("status") == "True")
             ]
-            if bad and not (len(bad) == 1 and bad[0].get("reason") == "ScalingDisabled"):
-                yield finding("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
+            if failed and not (len(failed) == 1 and failed[0].get("reason") == "ScalingDisabled"):
+                yield finding("F38", name_of(obj), [describe(entry) for entry in failed], SUSPECT)
             target = snap.get("Deployment", text(get_path(obj, "spec", "scaleTargetRef", "name")))
             owners = replica_owners(target) if target else []
             if len(owners) > 1:
@@ -214,7 +214,7 @@ def replica_owners(obj: Facts) -> list[str]:
 
 
 def controllers(snap: Snapshot) -> c.Iterator[Finding]:
-    """The gateway's controller, where it exists and has no ready replica."""
+    """Controllers of the gateway that exist and have no ready replica."""
     for wanted in workloads(snap):
         obj = snap.get("Deployment", wanted["name"], wanted["namespace"])
         if wanted["part"] != "gateway controller" or obj is None or not number(get_path(obj, "spec", "replicas"), 1):

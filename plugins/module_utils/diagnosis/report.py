@@ -27,13 +27,13 @@ def unreachable(message: str) -> list[Finding]:
 
 def diagnose(snap: Snapshot) -> list[Finding]:
     """All findings, ranked. A rule that fails on an unexpected object is reported as a finding of its own."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for rule in RULES:
         try:
-            found += list(rule(snap))
+            findings += list(rule(snap))
         except Exception as error:  # pylint: disable=broad-except  # objects of a broken stack can have any shape
             place = f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}"
-            found.append(
+            findings.append(
                 Finding(
                     "answer",
                     f"a check failed to run: {place}",
@@ -43,24 +43,24 @@ def diagnose(snap: Snapshot) -> list[Finding]:
                     NOTE,
                 )
             )
-    return ranked(lowered(found))
+    return ranked(lowered(findings))
 
 
-def lowered(found: c.Sequence[Finding]) -> list[Finding]:
-    """The findings, where a missing namespace or CRD lowers the weight of missing objects that depend on it."""
-    if not any(entry.code in ("namespace", "F1") and entry.weight >= BASE for entry in found):
-        return list(found)
+def lowered(findings: c.Sequence[Finding]) -> list[Finding]:
+    """The findings. A missing namespace or CRD lowers the weight of the missing objects that depend on it."""
+    if not any(entry.code in ("namespace", "F1") and entry.weight >= BASE for entry in findings):
+        return list(findings)
     return [
         dataclasses.replace(entry, weight=min(entry.weight, SYMPTOM)) if entry.code in ("absent", "scaled", "controller", "F7", "F26") else entry
-        for entry in found
+        for entry in findings
     ]
 
 
-def ranked(found: c.Iterable[Finding]) -> list[Finding]:
+def ranked(findings: c.Iterable[Finding]) -> list[Finding]:
     """The findings without duplicates, by weight, then by layer."""
     layers = list(LAYERS)
     merged: dict[tuple[str, str], Finding] = {}
-    for entry in found:
+    for entry in findings:
         key = (entry.code, entry.where)
         known = merged.get(key)
         if known is None:
@@ -71,79 +71,79 @@ def ranked(found: c.Iterable[Finding]) -> list[Finding]:
     return sorted(merged.values(), key=lambda entry: (-entry.weight, layers.index(CATALOG[entry.code].layer), entry.where))
 
 
-def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def report(findings: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The file diagnosis.json. facts: {instance, namespace, cluster, release, time, seconds, busy, looked_at, not_read}."""
-    serious = [entry for entry in found if entry.weight >= SYMPTOM]
+    serious = [entry for entry in findings if entry.weight >= SYMPTOM]
     return {
         "ok": not serious,
-        "summary": summary(found),
+        "summary": summary(findings),
         **{name: facts.get(name) for name in ("instance", "namespace", "cluster", "release", "time", "seconds", "busy")},
-        "findings": [entry.shown(rank) for rank, entry in enumerate(found, 1)],
+        "findings": [entry.shown(rank) for rank, entry in enumerate(findings, 1)],
         "looked_at": dict(facts.get("looked_at") or {}),
         "not_read": [redact(str(line)) for line in facts.get("not_read") or []],
     }
 
 
 def not_read(snap: Snapshot) -> list[str]:
-    """What could not be read: a line for all that this account may not, then one for each other reason."""
+    """The objects that could not be read: one line for those that this account may not read, then one for each other reason."""
     refused: dict[str, list[str]] = {}
     others: dict[str, list[str]] = {}
     for entry in snap.unread:
         if entry.get("status") == 403 or entry["message"] == FORBIDDEN:
-            what, found, place = entry["what"], entry.get("place") or "", ""
-            refused.setdefault(f" in {found}" if found and what.endswith(f" in {found}") else place, []).append(what.removesuffix(f" in {found}"))
+            what, home, place = entry["what"], entry.get("place") or "", ""
+            refused.setdefault(f" in {home}" if home and what.endswith(f" in {home}") else place, []).append(what.removesuffix(f" in {home}"))
         else:
             others.setdefault(entry["message"], []).append(entry["what"])
     parts = [", ".join(sorted(whats)) + where for where, whats in sorted(refused.items())]
-    lines_ = [f"{'; '.join(parts)}: this account may not, so a cause that lies there is not found"] if parts else []
+    lines_ = [f"{'; '.join(parts)}: this account may not read them, so a cause that lies there is not found"] if parts else []
     return lines_ + [f"{', '.join(whats)}: {why}" for why, whats in others.items()]
 
 
-def with_claims(made: c.Mapping[str, t.Any], verdict: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def with_claims(diagnosis: c.Mapping[str, t.Any], verdict: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The report of a diagnosis that found nothing, with a symptom for each claim of the verdict that does not hold."""
     failed = [entry for entry in verdict["claims"] if not entry["ok"]]
-    found = [finding("claim", f"claim {entry['id']}", [entry["evidence"]], SYMPTOM, f"{entry['id']} does not hold", entry["remedy"]) for entry in failed]
-    if not found:
+    findings = [finding("claim", f"claim {entry['id']}", [entry["evidence"]], SYMPTOM, f"{entry['id']} does not hold", entry["remedy"]) for entry in failed]
+    if not findings:
         held = f"; {pluralize(len(verdict['claims']), 'claim')} of the validation hold" if verdict["claims"] else ""
-        return {**made, "summary": made["summary"] + held, "claims": len(verdict["claims"])}
-    shown = [entry.shown(rank) for rank, entry in enumerate(found, 1)]
-    notes = [{**entry, "rank": len(shown) + index} for index, entry in enumerate(made["findings"], 1)]
-    return {**made, "ok": False, "summary": summary(found), "findings": shown + notes, "claims": len(verdict["claims"])}
+        return {**diagnosis, "summary": diagnosis["summary"] + held, "claims": len(verdict["claims"])}
+    shown = [entry.shown(rank) for rank, entry in enumerate(findings, 1)]
+    notes = [{**entry, "rank": len(shown) + index} for index, entry in enumerate(diagnosis["findings"], 1)]
+    return {**diagnosis, "ok": False, "summary": summary(findings), "findings": shown + notes, "claims": len(verdict["claims"])}
 
 
-def summary(found: c.Sequence[Finding]) -> str:
+def summary(findings: c.Sequence[Finding]) -> str:
     """The diagnosis in one line."""
-    serious = [entry for entry in found if entry.weight >= SYMPTOM]
+    serious = [entry for entry in findings if entry.weight >= SYMPTOM]
     if not serious:
-        return "no known failure was found" + (f"; {pluralize(len(found), 'note')}" if found else "")
+        return "no known failure was found" + (f"; {pluralize(len(findings), 'note')}" if findings else "")
     first = serious[0]
     others = len(serious) - 1
     sure = "most probable cause" if first.weight >= SUSPECT else "symptom without a known cause"
     return redact(f"{sure}: {first.what} ({first.where})" + (f"; {others} more finding{'s' if others > 1 else ''}" if others else ""))
 
 
-def lines(made: c.Mapping[str, t.Any]) -> list[str]:
+def lines(diagnosis: c.Mapping[str, t.Any]) -> list[str]:
     """The report as lines of text."""
-    shown = [*wrapped(made["summary"]), ""]
-    for entry in made["findings"]:
+    shown = [*wrapped(diagnosis["summary"]), ""]
+    for entry in diagnosis["findings"]:
         shown += wrapped(f"{entry['rank']}. [{entry['code']}, {entry['kind']}] {entry['what']}", indent="   ")
-        told = [("where", entry["where"]), *(("evidence", line) for line in entry["evidence"]), ("remedy", entry["remedy"])]
-        shown += [line for name, value in told for line in wrapped(f"   {name + ':':9} {value}", indent=" " * 13)] + [""]
-    return shown + [part for line in made["not_read"] for part in wrapped(f"not read: {line}", indent=" " * 10)]
+        fields = [("where", entry["where"]), *(("evidence", line) for line in entry["evidence"]), ("remedy", entry["remedy"])]
+        shown += [line for name, value in fields for line in wrapped(f"   {name + ':':9} {value}", indent=" " * 13)] + [""]
+    return shown + [part for line in diagnosis["not_read"] for part in wrapped(f"not read: {line}", indent=" " * 10)]
 
 
-def markdown(made: c.Mapping[str, t.Any]) -> str:
+def markdown(diagnosis: c.Mapping[str, t.Any]) -> str:
     """The file diagnosis.md."""
-    where = f", cluster {_plain(made['cluster'])}" if made.get("cluster") else ""
+    where = f", cluster {_plain(diagnosis['cluster'])}" if diagnosis.get("cluster") else ""
     shown = [
-        f"# Diagnosis of {made['instance']} in {made['namespace']}",
+        f"# Diagnosis of {diagnosis['instance']} in {diagnosis['namespace']}",
         "",
-        f"{made['time']}, release {made['release']}{where}, {made['seconds']} s",
+        f"{diagnosis['time']}, release {diagnosis['release']}{where}, {diagnosis['seconds']} s",
         "",
-        f"**{_plain(made['summary'])}**",
+        f"**{_plain(diagnosis['summary'])}**",
         "",
     ]
-    for entry in made["findings"]:
+    for entry in diagnosis["findings"]:
         shown += [
             f"## {entry['rank']}. {_plain(entry['what'])}",
             "",
@@ -152,10 +152,10 @@ def markdown(made: c.Mapping[str, t.Any]) -> str:
         ]
         shown += [f"- evidence: `{line.replace('`', chr(39))}`" for line in entry["evidence"]]
         shown += [f"- remedy: {_plain(entry['remedy'])}", ""]
-    if made["not_read"]:
-        shown += ["## Not read", "", *(f"- `{line}`" for line in made["not_read"]), ""]
-    if made["looked_at"]:
-        shown += ["## Checked", "", ", ".join(f"{count} {kind}" for kind, count in sorted(made["looked_at"].items())), ""]
+    if diagnosis["not_read"]:
+        shown += ["## Not read", "", *(f"- `{line}`" for line in diagnosis["not_read"]), ""]
+    if diagnosis["looked_at"]:
+        shown += ["## Checked", "", ", ".join(f"{count} {kind}" for kind, count in sorted(diagnosis["looked_at"].items())), ""]
     return "\n".join(shown)
 
 

@@ -14,7 +14,7 @@ from ..epp.catalog.release_lines import LINE_FACTS
 from ..k8s import inference_pools
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
-from .strangers import failing, is_ours, proxies_of, whose
+from .strangers import failing, is_ours, origin, proxies_of
 
 # arguments by which the picker finds its pool
 POOL_ARGUMENTS = ("pool-name", "pool-namespace", "pool-group")
@@ -41,7 +41,7 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
                 "the pool has another port than the servers",
             )
         else:
-            yield from _dialled(snap, obj, inference_pools.selector(obj), ports)
+            yield from _declared_ports(snap, obj, inference_pools.selector(obj), ports)
         picker = get_path(obj, "spec", "endpointPickerRef") or get_path(obj, "spec", "extensionRef")
         name, port = text(get_path(picker, "name")), get_path(picker, "port", "number") or get_path(picker, "portNumber")
         if name and (name != service["pool"]["picker"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
@@ -86,7 +86,7 @@ def _selection(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], planned:
         )
 
 
-def _dialled(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], ports: set[int]) -> c.Iterator[Finding]:
+def _declared_ports(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], ports: set[int]) -> c.Iterator[Finding]:
     for pod in snap.pods(labels):
         declared = listening(pod)
         if declared and not ports & declared:
@@ -103,7 +103,7 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
     """Services of model pods and pickers that are missing, select no pod, or use a wrong port."""
     for service in snap.services:
         epp, proxy = service["scheduler"], service["scheduler"].get("proxy")
-        # Without prefill servers decode servers prefill, so a Service for none of them is no fault.
+        # Without prefill servers the decode servers prefill, so a Service that selects none is not a problem.
         stages = [stage for stage, server in zip(service["stages"], service["servers"], strict=True) if server["role"] == "decode" or server["replicas"]]
         pairs = [(stage, "Service of the servers", snap.namespace) for stage in stages]
         pairs += [({"name": epp["name"]}, "Service of the endpoint picker", snap.picker_namespace)]
@@ -139,9 +139,9 @@ def _target(snap: Snapshot, obj: Facts, port: c.Mapping[str, t.Any]) -> c.Iterat
 
 def shared(snap: Snapshot) -> c.Iterator[Finding]:
     """Pods that a pool of ours and another pool select, and pickers that both name."""
-    seen, names = snap.of("InferencePool", snap.namespace), {service["pool"]["name"] for service in snap.services}
-    for index, one in enumerate(seen):
-        for other in [each for each in seen[index + 1 :] if {get_path(one, "metadata", "name"), get_path(each, "metadata", "name")} & names]:
+    listed, names = snap.of("InferencePool", snap.namespace), {service["pool"]["name"] for service in snap.services}
+    for index, one in enumerate(listed):
+        for other in [each for each in listed[index + 1 :] if {get_path(one, "metadata", "name"), get_path(each, "metadata", "name")} & names]:
             mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(inference_pools.selector(one))}
             both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(inference_pools.selector(other))})
             if both:
@@ -189,7 +189,7 @@ def _differing(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[
 
 
 def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Block sizes and hash seeds that differ between picker and servers, or among servers, on lines where they have to be the same."""
+    """Block sizes and hash seeds that differ between picker and servers, or among servers, on release lines where they must be the same."""
     own_keys = LINE_FACTS[snap.plan["release"]["name"]].own_keys
     for service in snap.services:
         if own_keys and not service["cache_server"]:  # servers that share a cache name its blocks by the seed
@@ -216,8 +216,8 @@ def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
                 )
 
 
-def _values(pods_seen: list[Facts], read: c.Callable[[Facts], str | None]) -> set[str]:
-    return {value for value in map(read, pods_seen) if value}
+def _values(members: list[Facts], read: c.Callable[[Facts], str | None]) -> set[str]:
+    return {value for value in map(read, members) if value}
 
 
 def _seed(pod: Facts) -> str | None:
@@ -226,17 +226,17 @@ def _seed(pod: Facts) -> str | None:
 
 
 def network(snap: Snapshot) -> c.Iterator[Finding]:
-    """NetworkPolicies that select pods of the stack, of which together none admits the traffic on their ports."""
+    """NetworkPolicies that select pods of the stack and that together do not admit the traffic on their ports."""
     known = {name_of(policy): policy for policy in (*snap.of("NetworkPolicy"), *snap.others) if policy.get("kind") == "NetworkPolicy"}
-    for pods_hit, direction, ports, what in _traffic(snap):
+    for members, direction, ports, what in _traffic(snap):
         blocked: dict[tuple[str, ...], Facts] = {}
-        for pod in pods_hit:
+        for pod in members:
             mine = [policy for policy in known.values() if _restricts(policy, direction, pod)]
             # rules add up: one policy that admits the traffic is enough
             if mine and not any(_admits(policy, direction, ports) for policy in mine):
                 blocked.setdefault(tuple(name_of(policy) for policy in mine), pod)
         for names, pod in blocked.items():
-            owners = [f"{name}: {whose(snap, known[name])}" for name in names if not is_ours(snap, known[name])]
+            owners = [f"{name}: {origin(snap, known[name])}" for name in names if not is_ours(snap, known[name])]
             yield finding(
                 "policy",
                 ", ".join([*names, name_of(pod)]),
@@ -246,7 +246,7 @@ def network(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def _traffic(snap: Snapshot) -> c.Iterator[tuple[list[Facts], str, set[int], str]]:
-    """(pods, direction, ports, with whom) of the traffic without which requests fail."""
+    """(pods, direction, ports, peer as text) of the traffic that requests need."""
     proxies = proxies_of(snap)
     for service in snap.services:
         epp, ports, grpc = service["scheduler"], set(service["pool"]["target_ports"]), {service["scheduler"]["ports"]["grpc"]}
@@ -266,7 +266,7 @@ def _restricts(policy: Facts, direction: str, pod: Facts) -> bool:
 
 
 def _admits(policy: Facts, direction: str, ports: set[int]) -> bool:
-    """True when a rule admits traffic on one of the ports. Its peers are not judged: a rule can select the gateway in many ways."""
+    """True when a rule admits traffic on one of the ports. Its peers are not checked: a rule can select the gateway in many ways."""
     for rule in dicts(get_path(policy, "spec", direction.lower())):
         named = dicts(rule.get("ports"))
         if not named or any(entry.get("port") is None or isinstance(entry["port"], str) or _within(entry, ports) for entry in named):

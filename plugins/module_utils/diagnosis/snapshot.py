@@ -21,8 +21,8 @@ FORBIDDEN = "this account may not read them"  # the message of an unread entry t
 class Snapshot:
     """The observed state of one stack.
 
-    plan: as of the lookup; objects: by kind; absent: kinds that the API server does not serve; unlisted: (kind, namespace) of lists, and (kind, name) of
-    objects without a namespace, that could not be read;
+    plan: the plan that the lookup returns; objects: by kind; absent: kinds that the API server does not serve; unlisted: (kind, namespace) of lists, and
+    (kind, name) of objects without a namespace, that could not be read;
     crds: by name, {served: [versions], deleting, established}, None for a missing one; logs: by 'namespace/pod/container';
     servers: inference.report.server_facts with a service; answers: requests through the gateway,
     {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of inference.replicas.compare with a service;
@@ -58,7 +58,7 @@ class Snapshot:
 
     @property
     def picker_namespace(self) -> str:
-        """Of the endpoint pickers."""
+        """The namespace of the endpoint pickers."""
         return text(self.plan["scheduler_namespace"])
 
     @property
@@ -72,15 +72,15 @@ class Snapshot:
 
     def of(self, kind: str, namespace: str | None = None) -> list[Facts]:
         """Objects of a kind, in one namespace or all."""
-        found = self.objects.get(kind) or []
-        return [obj for obj in found if namespace is None or get_path(obj, "metadata", "namespace") in (None, namespace)]
+        objects = self.objects.get(kind) or []
+        return [obj for obj in objects if namespace is None or get_path(obj, "metadata", "namespace") in (None, namespace)]
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Facts | None:
         """One object, by default in the namespace of the plan."""
         return next((obj for obj in self.of(kind, namespace or self.namespace) if get_path(obj, "metadata", "name") == name), None)
 
     def read(self, kind: str, place: str = "") -> bool:
-        """True when a kind was read in a namespace, or, where it has none, by this name, so that an object that is not there does not exist."""
+        """True when a kind was read in a namespace, or by this name where it has none, so that an object that is not in the snapshot does not exist."""
         return kind in self.objects and (kind, place) not in self.unlisted
 
     def pods(self, labels: c.Mapping[str, str], namespace: str | None = None) -> list[Facts]:
@@ -92,7 +92,7 @@ class Snapshot:
         return self.logs.get(f"{text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))}/{container}", "")
 
     def events(self, obj: Facts) -> list[Facts]:
-        """Events of one object."""
+        """The events of one object."""
         uid, name = get_path(obj, "metadata", "uid"), get_path(obj, "metadata", "name")
         return [
             event

@@ -23,13 +23,13 @@ GROUPS = {
     "networking.k8s.io": r"^networkpolicies$",
     "cilium.io": r"policies$",  # the group also has an object for each pod
 }
-# Kinds that other rules handle.
+# Kinds that other rules check.
 ELSEWHERE = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "Gateway", "NetworkPolicy", "InferencePool", "ListenerSet", "XListenerSet")
 # Istio's kinds that concern every pod of their namespace where they select none; in the root namespace every pod of the mesh.
 NAMESPACE_WIDE = (
     "AuthorizationPolicy", "EnvoyFilter", "PeerAuthentication", "ProxyConfig", "RequestAuthentication", "Sidecar", "Telemetry", "WasmPlugin",
 )  # fmt: skip
-PATCHES = ("EnvoyPatchPolicy", "EnvoyFilter")  # can change anything
+PATCHES = ("EnvoyPatchPolicy", "EnvoyFilter")  # can change any setting
 PROXY_LABELS = (f"{GATEWAY_API}/gateway-name", "gateway.envoyproxy.io/owning-gateway-name")  # on the pods of a Gateway's proxy
 OWNING_NAMESPACE = "gateway.envoyproxy.io/owning-gateway-namespace"
 SELECTORS = ("selector", "podSelector", "workloadSelector", "endpointSelector")
@@ -44,7 +44,7 @@ Key = tuple[str, str, str, str]  # group, kind, namespace, name
 
 
 def relevant(snap: Snapshot) -> set[str]:
-    """Those of the groups whose objects can change this stack: its provider's, and Istio's where a pod is in its mesh."""
+    """The groups whose objects can change this stack: those of its provider, and of Istio where a pod is in its mesh."""
     meshed = any(_meshed(snap, pod) for pod in pods_of(snap))
     return {*attaching(snap.plan["gateway"]["provider"]), *(group for group in GROUPS if meshed and group.endswith(ISTIO[0]))}
 
@@ -55,9 +55,9 @@ def place(obj: Facts) -> tuple[str, str]:
 
 
 def every(snap: Snapshot, group: str, *kinds: str) -> list[Facts]:
-    """Objects of some kinds of groups that begin so, wherever they were read, each once."""
-    found = [obj for kind in kinds for obj in snap.of(kind)] + [obj for obj in snap.others if obj.get("kind") in kinds and group_of(obj).startswith(group)]
-    return list({(obj.get("kind"), *place(obj)): obj for obj in found}.values())
+    """Objects of these kinds in the groups that start with `group`, from both lists of the snapshot, each once."""
+    objects = [obj for kind in kinds for obj in snap.of(kind)] + [obj for obj in snap.others if obj.get("kind") in kinds and group_of(obj).startswith(group)]
+    return list({(obj.get("kind"), *place(obj)): obj for obj in objects}.values())
 
 
 def failing(snap: Snapshot) -> bool:
@@ -66,32 +66,32 @@ def failing(snap: Snapshot) -> bool:
 
 
 def targets(snap: Snapshot) -> dict[Key, Level]:
-    """What of the plan an object can name, and how near it is then."""
+    """The objects of the plan that an object of others can name, and how near that object is then."""
     gateway, home = snap.plan["gateway"], snap.namespace
-    found: dict[Key, Level] = {}
+    levels: dict[Key, Level] = {}
     if gateway["gateway_api"]:
-        # a Gateway of somebody else has policies of its owner
-        found[GATEWAY_API, "Gateway", gateway["namespace"], gateway["name"]] = NEAR if gateway["create"] else WIDE
-        found[GATEWAY_API, "GatewayClass", "", text(gateway["class_name"])] = WIDE
+        # a Gateway of others has policies of its owner
+        levels[GATEWAY_API, "Gateway", gateway["namespace"], gateway["name"]] = NEAR if gateway["create"] else WIDE
+        levels[GATEWAY_API, "GatewayClass", "", text(gateway["class_name"])] = WIDE
     for service in snap.services:
         for each in service["routes"]:
-            found[GATEWAY_API, "HTTPRoute", each["namespace"], each["name"]] = AIMED
-        found[api_group(service["pool"]["api_version"]), "InferencePool", home, service["pool"]["name"]] = AIMED
+            levels[GATEWAY_API, "HTTPRoute", each["namespace"], each["name"]] = AIMED
+        levels[api_group(service["pool"]["api_version"]), "InferencePool", home, service["pool"]["name"]] = AIMED
         for stage in service["stages"]:
-            found["", "Service", home, stage["name"]] = AIMED
+            levels["", "Service", home, stage["name"]] = AIMED
         for name in (service["scheduler"]["name"], get_path(service, "scheduler", "proxy", "name")):
             if name:
-                found["", "Service", snap.picker_namespace, name] = AIMED
-    return found
+                levels["", "Service", snap.picker_namespace, name] = AIMED
+    return levels
 
 
 def labelled(snap: Snapshot, obj: Facts) -> bool:
-    """True for an object with the labels of this deployment, and not of another one of that name for another namespace."""
+    """True for an object with the labels of this deployment; False for a deployment of the same name for another namespace."""
     return has_labels(obj, snap.plan["labels"]) and get_path(obj, "metadata", "labels", HOME_LABEL) in (None, snap.namespace)
 
 
 def is_ours(snap: Snapshot, obj: Facts) -> bool:
-    """True for an object of this deployment, for what an object of it owns, and for what the gateway's controller makes for the Gateway."""
+    """True for an object of this deployment, for one that such an object owns, and for one that the gateway's controller creates for the Gateway."""
     namespace, name = place(obj)
     if labelled(snap, obj) or (group_of(obj), text(obj.get("kind")), namespace, name) in targets(snap):
         return True
@@ -106,8 +106,8 @@ def is_ours(snap: Snapshot, obj: Facts) -> bool:
     return bool(uids) and any(get_path(item, "metadata", "uid") in uids and has_labels(item, snap.plan["labels"]) for item in held)
 
 
-def whose(snap: Snapshot, obj: Facts) -> str:
-    """Who made an object of somebody else, and when, as far as it shows."""
+def origin(snap: Snapshot, obj: Facts) -> str:
+    """The owner and the creation time of an object of others, as text, as far as its metadata shows them."""
     labels = mapping(get_path(obj, "metadata", "labels"))
     instance, manager = labels.get(PART_OF), labels.get(MANAGED_BY)
     if manager and manager == snap.plan["labels"].get(MANAGED_BY):
@@ -125,12 +125,12 @@ def in_effect(obj: Facts) -> bool:
     """False when every controller that reports on a policy, filter or listener set rejects it."""
     status = mapping(obj.get("status"))
     reports = [condition(entry, "Accepted") for key in ("ancestors", "parents") for entry in dicts(status.get(key))] or [condition(status, "Accepted")]
-    said = [entry.get("status") for entry in reports if entry]
-    return set(said) != {"False"}
+    statuses = [entry.get("status") for entry in reports if entry]
+    return set(statuses) != {"False"}
 
 
 def references(obj: Facts) -> c.Iterator[tuple[str, Key, str]]:
-    """(field, what it names, section) of each reference of an object to another, where controllers look for what to attach it to."""
+    """(field, referenced object, section) of each reference of an object to another, in the fields by which controllers attach it."""
     namespace, spec = place(obj)[0], mapping(obj.get("spec"))
     for field in ("targetRef", "targetRefs", "parentRef", "parentRefs", "poolRef"):
         for ref in dicts([spec.get(field)]) + dicts(spec.get(field)):
@@ -164,7 +164,7 @@ def _targeted(snap: Snapshot, obj: Facts) -> c.Iterator[tuple[str, Level]]:
         level = known.get(key)
         if level is None or (key[1] == "Gateway" and section and section not in listeners):
             continue
-        # pools are made to be named by objectives of applications
+        # objectives of applications name pools by design
         level = WIDE if field == "poolRef" else AIMED if obj.get("kind") in PATCHES else level
         yield f"its {field} names {_shown(key)}" + (f", {section}" if section else ""), level
     for selector in dicts(get_path(obj, "spec", "targetSelectors")):
@@ -179,7 +179,7 @@ def _shown(key: Key) -> str:
 
 
 def proxies_of(snap: Snapshot) -> list[Facts]:
-    """The pods of the gateway's proxy, which may run beside those of a Gateway of the same name in another namespace."""
+    """The pods of the gateway's proxy. A Gateway of the same name in another namespace may have its pods in the same namespace."""
     gateway = snap.plan["gateway"]
     named = [pod for pod in snap.of("Pod") if any(selects({label: gateway["name"]}, pod) for label in PROXY_LABELS)]
     return [pod for pod in named if get_path(pod, "metadata", "labels", OWNING_NAMESPACE) in (None, gateway["namespace"])]
@@ -187,10 +187,10 @@ def proxies_of(snap: Snapshot) -> list[Facts]:
 
 def pods_of(snap: Snapshot) -> list[Facts]:
     """The pods that requests pass: proxies of the gateway, endpoint pickers, model servers."""
-    found = proxies_of(snap)
+    pods = proxies_of(snap)
     for service in snap.services:
-        found += snap.pods(service["pool"]["selector"]) + snap.pods(service["scheduler"]["selector"], snap.picker_namespace)
-    return found
+        pods += snap.pods(service["pool"]["selector"]) + snap.pods(service["scheduler"]["selector"], snap.picker_namespace)
+    return pods
 
 
 def _selected(snap: Snapshot, obj: Facts) -> c.Iterator[tuple[str, Level]]:
@@ -203,13 +203,13 @@ def _selected(snap: Snapshot, obj: Facts) -> c.Iterator[tuple[str, Level]]:
     labels = _plain_selector(selector or {})
     controller = text(mapping(snap.plan["gateway"].get("controller")).get("namespace"))
     root = istio and namespace in (ROOT_NAMESPACE, controller)
-    found = [
+    pods = [
         pod
         for pod in pods_of(snap)
         if (not namespace or root or place(pod)[0] == namespace) and (not istio or _meshed(snap, pod)) and selector_matches(labels, pod)
     ]
-    if found:
-        some = ", ".join(name_of(pod) for pod in found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    if pods:
+        some = ", ".join(name_of(pod) for pod in pods[:3]) + (f" and {len(pods) - 3} more" if len(pods) > 3 else "")
         narrow = any(labels.values())
         yield f"it selects {some}" if narrow else f"it concerns all pods, also {some}", (AIMED if kind in PATCHES else NEAR) if narrow else WIDE
 
@@ -238,14 +238,14 @@ def attached(snap: Snapshot) -> c.Iterator[Finding]:
     for obj in snap.others:
         if group_of(obj) not in GROUPS or obj.get("kind") in ELSEWHERE or is_ours(snap, obj) or not in_effect(obj):
             continue
-        seen = [*_targeted(snap, obj), *_selected(snap, obj)]
-        weight = max((level[failing(snap)] for _line, level in seen), default=0)
+        reasons = [*_targeted(snap, obj), *_selected(snap, obj)]
+        weight = max((level[failing(snap)] for _line, level in reasons), default=0)
         if weight:
-            said = [describe(entry) for part in dicts(get_path(obj, "status", "ancestors")) for entry in dicts(part.get("conditions")) if _odd(entry)]
-            yield finding("stranger", name_of(obj), [*(line for line, _level in seen), whose(snap, obj), *said], weight, _what(obj))
+            conditions = [describe(entry) for part in dicts(get_path(obj, "status", "ancestors")) for entry in dicts(part.get("conditions")) if _adverse(entry)]
+            yield finding("stranger", name_of(obj), [*(line for line, _level in reasons), origin(snap, obj), *conditions], weight, _what(obj))
 
 
-def _odd(entry: c.Mapping[str, t.Any]) -> bool:
+def _adverse(entry: c.Mapping[str, t.Any]) -> bool:
     return entry.get("status") == "True" if entry.get("type") in ("Overridden", "Conflicted") else entry.get("status") == "False"
 
 
@@ -271,7 +271,7 @@ def workloads(snap: Snapshot) -> c.Iterator[Finding]:
             yield finding(
                 "stranger",
                 where,
-                [f"{', '.join(name_of(pod) for pod in pods[:3])}: labels {labels}", whose(snap, pods[0])],
+                [f"{', '.join(name_of(pod) for pod in pods[:3])}: labels {labels}", origin(snap, pods[0])],
                 SUSPECT + 8,
                 f"pods of someone else are among the servers of {service['name']}",
                 f"give those pods other labels than {labels}, or remove them",

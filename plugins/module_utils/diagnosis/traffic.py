@@ -14,7 +14,7 @@ from .catalog import CATALOG
 from .finding import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, finding
 from .snapshot import Snapshot
 
-REQUESTS_BEFORE_ZERO = 5  # from this many requests through the gateway on, a picker that counts none is a finding
+REQUESTS_BEFORE_ZERO = 5  # from this number of requests through the gateway, a picker that counts none is a finding
 
 
 def servers(snap: Snapshot) -> c.Iterator[Finding]:
@@ -27,10 +27,10 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
         groups.setdefault((entry["service"], check["name"], check["kind"]), []).append((entry, check))
     for (service, _name, _kind), members in groups.items():
         entry, check = members[0]
-        code, what, remedy = _server_trouble(entry, check)
+        code, what, remedy = _server_failure(entry, check)
         where = ", ".join(other["server"] for other, _check in members)
         weight = SERVER if code != "metrics" else UNREADY + 5
-        yield finding(code, where, [f"{seen['evidence']}" for _other, seen in members[:3]], weight, f"servers of {service}: {what}", remedy)
+        yield finding(code, where, [f"{failed['evidence']}" for _other, failed in members[:3]], weight, f"servers of {service}: {what}", remedy)
 
 
 def busy(entry: c.Mapping[str, t.Any]) -> bool:
@@ -39,7 +39,7 @@ def busy(entry: c.Mapping[str, t.Any]) -> bool:
     return waiting and entry.get("progress") is not False
 
 
-def _server_trouble(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) -> tuple[str, str, str]:
+def _server_failure(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) -> tuple[str, str, str]:
     if check["name"] == "metrics":
         return "metrics", CATALOG["metrics"].title, check["remedy"]
     if check["kind"] == "timeout":
@@ -71,7 +71,7 @@ def differences(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def answers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Requests through the gateway, or through a proxy without one, that failed; mostly the symptom of another finding."""
+    """Requests through the gateway, or through a proxy without one, that failed; usually the symptom of another finding."""
     for entry in snap.answers:
         if entry["ok"]:
             continue
@@ -87,13 +87,13 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
                 f"{entry['service']}: no answer in time" + (", its servers have full queues" if full else ""),
             )
         elif entry["status"] is None:
-            alone = entry.get("way") == "proxy"
+            standalone = entry.get("way") == "proxy"
             yield finding(
                 "unreachable",
-                where if alone else f"Gateway, {entry['url']}",
+                where if standalone else f"Gateway, {entry['url']}",
                 [entry["evidence"]],
                 SYMPTOM + 5,
-                f"{entry['service']}: the {'proxy' if alone else 'gateway'} does not answer",
+                f"{entry['service']}: the {'proxy' if standalone else 'gateway'} does not answer",
             )
         elif known:
             weight = SUSPECT if known.code in ("key", "F24") else SYMPTOM + 2
@@ -111,9 +111,9 @@ def bypassed(snap: Snapshot) -> c.Iterator[Finding]:
     """Successful answers without the endpoint picker's header."""
     for entry in snap.answers:
         if entry["ok"] and entry.get("picked") is False:
-            seen = f"{entry['url']} answers without the picker's header x-went-into-resp-headers"
+            evidence = f"{entry['url']} answers without the picker's header x-went-into-resp-headers"
             yield finding(
-                "F26", f"{entry.get('way', 'route')} of {entry['service']}", [seen], WIRING - 2, f"{entry['service']}: requests bypass the endpoint picker"
+                "F26", f"{entry.get('way', 'route')} of {entry['service']}", [evidence], WIRING - 2, f"{entry['service']}: requests bypass the endpoint picker"
             )
 
 
@@ -139,10 +139,10 @@ def numbers(snap: Snapshot) -> c.Iterator[Finding]:
         requests = prometheus.total(samples, names["requests"])
         if attempts == 0 and (requests or 0) >= REQUESTS_BEFORE_ZERO:
             yield finding("F26", f"endpoint picker of {service}", [f"{names['requests']} is {requests:g}, {names['scheduler_attempts']} is 0"], SUSPECT)
-        yield from _blind(snap, service)
+        yield from _old_metric_names(snap, service)
 
 
-def _blind(snap: Snapshot, service: str) -> c.Iterator[Finding]:
+def _old_metric_names(snap: Snapshot, service: str) -> c.Iterator[Finding]:
     old = [(entry["server"], note) for entry in snap.servers if entry["service"] == service for note in entry.get("notes") or [] if "old name" in note]
     if old:
         yield finding("F27", ", ".join(server for server, _note in old), [old[0][1]], SUSPECT)

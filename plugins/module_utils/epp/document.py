@@ -34,7 +34,7 @@ class Declared:
         return any(self.has(role) for role in roles)
 
     def setting(self, name: str) -> t.Any:
-        """The value of a parameter, by default too; None where the line does not have it."""
+        """The value of a parameter, or its default; None if the line does not have the parameter."""
         params = self.plugin.params if self.plugin is not None else ()
         return self.parameters.get(name, next((param.default for param in params if param.name == name), None))
 
@@ -78,33 +78,33 @@ class ParsedConfig:
         return [item for item in self.plugins if item.has(role)]
 
     def of_type(self, *types: str) -> list[Declared]:
-        """The plugins of these types, so far as the line has them: one that it lacks is reported as such, and no rule on it applies."""
+        """The plugins of these types that the line has; an unknown type is reported by its own rule, and the other rules do not apply to it."""
         return [item for item in self.plugins if item.type in types and item.plugin is not None]
 
     def gate(self, name: str) -> bool:
         """Whether the document enables a feature gate (name=false disables it)."""
         state = False
         for gate in entries(self.document, "featureGates", str):
-            word, found, value = gate.partition("=")
+            word, equals, value = gate.partition("=")
             if word == name:
-                state = not found or value.strip().lower() in ("1", "t", "true")
+                state = not equals or value.strip().lower() in ("1", "t", "true")
         return state
 
     def section(self, *names: str) -> dict[str, t.Any]:
         """A nested section; {} if it is absent or not a mapping."""
-        found: t.Any = self.document
+        value: t.Any = self.document
         for name in names:
-            found = found.get(name) if isinstance(found, dict) else None
-        return found if isinstance(found, dict) else {}
+            value = value.get(name) if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else {}
 
     def makes(self, data: str) -> list[Declared]:
         return [item for item in self.plugins if item.plugin is not None and data in item.plugin.makes]
 
 
 def entries(value: t.Any, key: str, kind: type) -> list[t.Any]:
-    """The elements of `value[key]` that are of a kind; [] when there is no such list."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return [item for item in found if isinstance(item, kind)] if isinstance(found, list) else []
+    """The elements of `value[key]` of a type; [] if it is not a list."""
+    elements = value.get(key) if isinstance(value, dict) else None
+    return [item for item in elements if isinstance(item, kind)] if isinstance(elements, list) else []
 
 
 def parse_config(document: dict[str, t.Any], release: str) -> ParsedConfig:
@@ -155,11 +155,11 @@ def parameter_references(value: t.Any, params: t.Iterable[Param], line: str, pat
     for param in params:
         if line not in param.lines or not isinstance(value, dict) or param.name not in value:
             continue
-        found, where = value[param.name], f"{path}.{param.name}" if path else param.name
-        if param.refers and isinstance(found, str) and found:
-            yield param.refers, found, where
+        setting, where = value[param.name], f"{path}.{param.name}" if path else param.name
+        if param.refers and isinstance(setting, str) and setting:
+            yield param.refers, setting, where
         elif param.kind == "object":
-            yield from parameter_references(found, param.fields, line, where)
-        elif param.kind == "objects" and isinstance(found, list):
-            for index, item in enumerate(found):
+            yield from parameter_references(setting, param.fields, line, where)
+        elif param.kind == "objects" and isinstance(setting, list):
+            for index, item in enumerate(setting):
                 yield from parameter_references(item, param.fields, line, f"{where}[{index}]")

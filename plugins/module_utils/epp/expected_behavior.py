@@ -17,7 +17,7 @@ from .rules.profiles import picker_of
 PRECISE = ("precise-prefix-cache-scorer", "precise-prefix-cache-producer")
 # Scorers of scraped load metrics, and those of them that read waiting requests.
 _LOAD = re.compile(r"queue|load-aware|kv-cache-util|running-req")
-# The part of a prompt that a filter may ask for before it keeps the prompt on a server: of the requests of a probe, a question of a few words is new.
+# Highest affinity threshold, as a share of the prompt, at which the requests of a probe stick: they share all of it but a question of a few words.
 MOST = 0.8
 _WAITING = ("queue-scorer", "load-aware-scorer")
 
@@ -33,16 +33,16 @@ def expected_behavior(document: t.Mapping[str, t.Any], line: str) -> Facts:
     config = parse_config(dict(document), line)
     stages = pd_settings(config)
     every = expected_plugins(document, line)
-    found: Facts = {"promises": ["spread"], "plugins": {point: [] for point in EXTENSION_POINTS}, "cold_tokens": 0}
+    behavior: Facts = {"promises": ["spread"], "plugins": {point: [] for point in EXTENSION_POINTS}, "cold_tokens": 0}
     if stages or len(config.profiles) == 1:  # otherwise a handler that is not modeled here chooses the profile
         deciding = _deciding(config, stages[1]["decode"] if stages else "")
-        found["promises"] += _scheduling(deciding, config)
-        found["plugins"] = {point: sorted(names) for point, names in (expected_plugins(_alone(document, deciding), line) if stages else every).items()}
+        behavior["promises"] += _scheduling(deciding, config)
+        behavior["plugins"] = {point: sorted(names) for point, names in (expected_plugins(_alone(document, deciding), line) if stages else every).items()}
     decider = config.named(stages[2].get("prefill")) if stages else None
     if decider is not None and decider.type in ("prefix-based-pd-decider", "always-disagg-pd-decider"):
-        found["promises"].append("split")
-        found["cold_tokens"] = max(decider.parameters.get(name) or 0 for name in ("nonCachedTokens", "promptTokens"))
-    return {**found, "sometimes": {point: sorted(every[point] - set(found["plugins"][point])) for point in EXTENSION_POINTS}}
+        behavior["promises"].append("split")
+        behavior["cold_tokens"] = max(decider.parameters.get(name) or 0 for name in ("nonCachedTokens", "promptTokens"))
+    return {**behavior, "sometimes": {point: sorted(every[point] - set(behavior["plugins"][point])) for point in EXTENSION_POINTS}}
 
 
 def _scheduling(profile: Profile, config: ParsedConfig) -> list[str]:
@@ -60,7 +60,7 @@ def _scheduling(profile: Profile, config: ParsedConfig) -> list[str]:
 
 
 def _keeps(item: Declared) -> bool:
-    """Whether a filter keeps every request on the servers that have most of its prefix, as long as nothing is loaded."""
+    """Whether a filter keeps every request on the servers that have most of its prefix while no server is loaded."""
     return item.type == AFFINITY and 0 < item.setting("affinityThreshold") <= MOST and item.setting("explorationProbability") == 0
 
 

@@ -37,7 +37,10 @@ class ConfigSummary:
 
 @dataclasses.dataclass(frozen=True)
 class LoadResult:
-    """What one run of an endpoint picker has said: whether it loaded its configuration, which (None: it does not tell), or why not."""
+    """Whether one run of an endpoint picker loaded its configuration, by its log.
+
+    line: the line that reports it; summary: the configuration, None if the log does not contain it; error: why it was not loaded.
+    """
 
     loaded: bool
     line: str
@@ -46,7 +49,7 @@ class LoadResult:
 
 
 def read_log(log: str) -> LoadResult:
-    """What a log, in JSON lines or plain text, says about the configuration. The last load counts."""
+    """The result of loading the configuration, from a log in JSON lines or plain text. The last load counts."""
     loaded, line, summary, error = False, "", None, ""
     for text in log.splitlines():
         if LOADED in text:
@@ -59,22 +62,22 @@ def read_log(log: str) -> LoadResult:
 
 
 def _error(text: str) -> str:
-    found = _entry(text).get("error")
-    return shorten(str(found) if found else text.partition(REFUSED)[2].strip(' "\t,:') or text, 1000)
+    error = _entry(text).get("error")
+    return shorten(str(error) if error else text.partition(REFUSED)[2].strip(' "\t,:') or text, 1000)
 
 
 def _panic(log: str) -> str:
     """The error of a process that exited without a message about its configuration."""
-    found = [line for line in log.splitlines() if line.startswith(("panic:", "fatal error:", "Error:", "unknown flag"))]
-    return shorten(found[0], 1000) if found else ""
+    lines = [line for line in log.splitlines() if line.startswith(("panic:", "fatal error:", "Error:", "unknown flag"))]
+    return shorten(lines[0], 1000) if lines else ""
 
 
 def _entry(text: str) -> dict[str, t.Any]:
     try:
-        found = json.loads(text)
+        entry = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def summary_from_log(text: str) -> ConfigSummary | None:
@@ -83,24 +86,24 @@ def summary_from_log(text: str) -> ConfigSummary | None:
     plugins = []
     at = before.find("Plugins: [")
     while at >= 0:
-        found = _PLUGIN.search(before, at)
-        if found is None:
+        match = _PLUGIN.search(before, at)
+        if match is None:
             break
-        at, parameters = found.end(), "{}"
-        if found.group(4):
+        at, parameters = match.end(), "{}"
+        if match.group(4):
             try:
                 value, at = json.JSONDecoder().raw_decode(before, at)
             except ValueError:
                 return None
             parameters = _canonical(value)
-        name = found.group(1) or found.group(2) or found.group(3)
-        plugins.append((name, found.group(3), parameters))
+        name = match.group(1) or match.group(2) or match.group(3)
+        plugins.append((name, match.group(3), parameters))
     profiles: list[tuple[str, list[tuple[str, float | None]]]] = []
-    for found in _PROFILE.finditer(after):
-        if found.group(1):
-            profiles.append((found.group(1), []))
+    for match in _PROFILE.finditer(after):
+        if match.group(1):
+            profiles.append((match.group(1), []))
         elif profiles:
-            profiles[-1][1].append((found.group(2), float(found.group(3)) if found.group(3) else None))
+            profiles[-1][1].append((match.group(2), float(match.group(3)) if match.group(3) else None))
     return ConfigSummary(tuple(plugins), tuple((name, tuple(items)) for name, items in profiles)) if plugins else None
 
 
@@ -124,13 +127,13 @@ def _canonical(value: t.Any) -> str:
 
 
 def difference(result: LoadResult, document: c.Mapping[str, t.Any]) -> str:
-    """How the loaded configuration differs from a document; empty if it does not, or if the log does not have it."""
+    """How the loaded configuration differs from a document; empty if they are the same, or if the log does not contain the configuration."""
     wanted = summarize(document)
     if result.summary is None or result.summary == wanted:
         return ""
-    for what, had, want in (("plugins", result.summary.plugins, wanted.plugins), ("profiles", result.summary.profiles, wanted.profiles)):
-        if had != want:
-            return f"it has loaded the {what} {_words(had)} and not {_words(want)}"
+    for part, actual, expected in (("plugins", result.summary.plugins, wanted.plugins), ("profiles", result.summary.profiles, wanted.profiles)):
+        if actual != expected:
+            return f"it has loaded the {part} {_words(actual)} and not {_words(expected)}"
     return ""
 
 
@@ -147,13 +150,13 @@ def _words(items: tuple[t.Any, ...]) -> str:
 def expected_plugins(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
     """Names of the plugins that take part in decisions of a document, by extension point; those of every profile count."""
     config = parse_config(dict(document), line)
-    found: dict[str, set[str]] = {point: set() for point in EXTENSION_POINTS}
+    names: dict[str, set[str]] = {point: set() for point in EXTENSION_POINTS}
     for profile in config.profiles:
         for point, role in EXTENSION_POINTS.items():
-            found[point] |= {item.declared.name for item in profile.of(role) if item.declared is not None}
+            names[point] |= {item.declared.name for item in profile.of(role) if item.declared is not None}
         if not profile.of("picker"):
-            found["Picker"].add(picker_of(profile, config))  # created by the EPP and named after its type
-    return found
+            names["Picker"].add(picker_of(profile, config))  # created by the EPP and named after its type
+    return names
 
 
 def plugin_runs(page: str, series: str) -> dict[tuple[str, str], float]:
@@ -176,9 +179,9 @@ def plugin_runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, 
 
 def unexpected_runs(document: c.Mapping[str, t.Any], line: str, runs: c.Mapping[tuple[str, str], float]) -> list[str]:
     """One line for each plugin that ran unexpectedly or did not run although expected; empty if the runs match the document."""
-    wrong = []
+    lines = []
     for point, wanted in expected_plugins(document, line).items():
         ran = {kind for (where, kind), count in runs.items() if where == point and count > 0}
-        wrong += [f"{kind} ran as {point.lower()} and was not intended" for kind in sorted(ran - wanted)]
-        wrong += [f"{kind} did not run as {point.lower()}" for kind in sorted(wanted - ran)]
-    return wrong
+        lines += [f"{kind} ran as {point.lower()} and was not intended" for kind in sorted(ran - wanted)]
+        lines += [f"{kind} did not run as {point.lower()}" for kind in sorted(wanted - ran)]
+    return lines

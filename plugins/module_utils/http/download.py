@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Downloads one text from a URL: bounded in size, time and redirects, over https unless plain http is asked for, compared with its checksum."""
+"""Downloads one text from a URL: bounded in size, time and redirects, over https unless plain http is allowed, verified against its checksum."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def download(url: str, timeout: float, sha256: str | None = None, insecure: bool
     if answer.status != 200:
         raise ValueError(f"the server answers {answer.status}")
     content = _plain(answer.body, answer.headers.get("content-encoding", "identity").lower())
-    found = hashlib.sha256(content).hexdigest()
-    if sha256 and found != sha256:
-        raise ValueError(f"its sha256 is {found}, not {sha256}: it has been changed or replaced; if the new content is right, write its sha256")
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 and digest != sha256:
+        raise ValueError(f"its sha256 is {digest}, not {sha256}: it has been changed or replaced; if the new content is right, write its sha256")
     return content.decode("utf-8")
 
 
@@ -80,11 +80,11 @@ def _check(url: str, insecure: bool, how: str) -> None:
 
 
 def _plain(body: bytes, encoding: str) -> bytes:
-    """The content of an answer. Servers that compress without being asked are understood; what grows beyond MAX_BODY is refused."""
+    """The content of a response. Compression that was not requested is accepted; content that grows beyond MAX_BODY is refused."""
     if encoding in ("", "identity"):
         return body
     if encoding not in _COMPRESSED:
-        raise ValueError(f"the server answers with the content encoding {encoding!r}, which was not asked for")
+        raise ValueError(f"the server answers with the content encoding {encoding!r}, which was not requested")
     try:
         unpacked = zlib.decompressobj(_COMPRESSED[encoding])
         content = unpacked.decompress(body, MAX_BODY)

@@ -9,7 +9,7 @@ from __future__ import annotations
 class ExchangeError(Exception):
     """Why one exchange failed.
 
-    kind: for programs, such as "refused" or "timeout"; the text is for people; remedy: what to do;
+    kind: for programs, such as "refused" or "timeout"; the text is for people; remedy: what to do about it;
     status: the HTTP status, None when no response came.
     """
 

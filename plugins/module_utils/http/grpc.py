@@ -36,16 +36,16 @@ HANDSHAKE = 10.0  # seconds for TLS, and for the server to take what is sent
 
 
 class GrpcError(Exception):
-    """Why a server could not be talked to, in one line."""
+    """Why a connection or a stream failed, in one line."""
 
 
 class GrpcStream:
-    """One call in both directions. status: that of gRPC once it has ended, None before; reason: the server's words about it."""
+    """One call in both directions. status: that of gRPC once it has ended, None before; reason: the server's message about it."""
 
     def __init__(self, connection: GrpcConnection, number: int) -> None:
         self._connection, self.number = connection, number
         self._waiting: collections.deque[bytes] = collections.deque()
-        self._begun, self._taken = bytearray(), 0
+        self._partial, self._received = bytearray(), 0
         self.status: int | None = None
         self.reason = ""
         self._closed = False
@@ -55,37 +55,37 @@ class GrpcStream:
         self._connection.write(self, b"\0" + len(message).to_bytes(4, "big") + message, end)
 
     def end(self) -> None:
-        """Say that no more messages come. Raises GrpcError."""
+        """Tell the server that no more messages follow. Raises GrpcError."""
         self._connection.write(self, b"", True)
 
     def cancel(self) -> None:
-        """Break the call off."""
+        """Cancel the call."""
         self._connection.reset(self)
         self._closed = True
 
     def receive(self, timeout: float) -> bytes | None:
         """The next message; None where the stream has ended. Raises GrpcError, also when there is none within `timeout` seconds."""
-        late = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout
         while not self._waiting and self.status is None:
-            self._connection.pump(late)
+            self._connection.pump(deadline)
         return self._waiting.popleft() if self._waiting else None
 
     def take(self, data: bytes) -> None:
         """Bytes from the connection. Raises GrpcError."""
         if self._closed:
             return
-        self._begun += data
-        self._taken += len(data)
-        if self._taken > MAX_STREAM:
+        self._partial += data
+        self._received += len(data)
+        if self._received > MAX_STREAM:
             raise GrpcError(f"the server sends more than {MAX_STREAM >> 20} MiB on one stream")
-        while len(self._begun) >= 5:
-            size = int.from_bytes(self._begun[1:5], "big")
-            if self._begun[0] or size > MAX_MESSAGE:
+        while len(self._partial) >= 5:
+            size = int.from_bytes(self._partial[1:5], "big")
+            if self._partial[0] or size > MAX_MESSAGE:
                 raise GrpcError(f"the server sends a message of {size} bytes, or a compressed one")
-            if len(self._begun) < 5 + size:
+            if len(self._partial) < 5 + size:
                 return
-            self._waiting.append(bytes(self._begun[5 : 5 + size]))
-            del self._begun[: 5 + size]
+            self._waiting.append(bytes(self._partial[5 : 5 + size]))
+            del self._partial[: 5 + size]
 
     def finish(self, status: int, reason: str) -> None:
         """The end of the stream; the first one counts."""
@@ -133,7 +133,7 @@ class GrpcConnection:
 
     def write(self, stream: GrpcStream, data: bytes, end: bool) -> None:
         """Send bytes as fast as the server takes them."""
-        view, late = memoryview(data), time.monotonic() + HANDSHAKE
+        view, deadline = memoryview(data), time.monotonic() + HANDSHAKE
         while stream.status is None:
             with self._guarded():
                 room = min(self._protocol.local_flow_control_window(stream.number), self._protocol.max_outbound_frame_size, SEND)
@@ -142,25 +142,25 @@ class GrpcConnection:
                 if piece or last:
                     self._protocol.send_data(stream.number, bytes(piece), end_stream=end and last)
             if not piece and not last:
-                self.pump(late)
+                self.pump(deadline)
                 continue
             self._flush()
             view = view[len(piece) :]
-            late = time.monotonic() + HANDSHAKE
+            deadline = time.monotonic() + HANDSHAKE
             if last:
                 return
 
     def reset(self, stream: GrpcStream) -> None:
-        """Break a stream off, if it has not ended."""
+        """Reset a stream that has not ended."""
         with contextlib.suppress(GrpcError):
             if stream.status is None:
                 with self._guarded():
                     self._protocol.reset_stream(stream.number, h2.errors.ErrorCodes.CANCEL)
                 self._flush()
 
-    def pump(self, late: float) -> None:
-        """Read what the server has sent, waiting for it until the time `late` (monotonic). Raises GrpcError."""
-        left = late - time.monotonic()
+    def pump(self, deadline: float) -> None:
+        """Read what the server has sent, waiting for it until `deadline` (monotonic). Raises GrpcError."""
+        left = deadline - time.monotonic()
         if left <= 0:
             raise GrpcError("no answer in time")
         if self.broken:
@@ -180,7 +180,7 @@ class GrpcConnection:
         with self._guarded():
             events = self._protocol.receive_data(data)
         for event in events:
-            with self._guarded():  # one about a stream that we have reset is no news
+            with self._guarded():  # events of a stream that we have reset are ignored
                 self._take(event)
         self._flush()
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Headers of requests, and what is wrong with those that users give. Pure. Imports nothing of Ansible: the load client runs in pods without it."""
+"""Headers of requests, and mistakes in those that users give. Pure. Imports nothing of Ansible: the load client runs in pods without it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import collections.abc as c
 import re
 import typing as t
 
-# Those that a client writes itself, with the option that says what.
+# Headers that a client writes itself, each with the option that sets its value.
 OWN = {"content-length": "", "transfer-encoding": "", "connection": "", "host": "host_header"}
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")  # RFC 3986, 3.2.2 and 3.2.3
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def merged(ours: c.Mapping[str, str], theirs: c.Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers, each once whatever its case: those of the user replace ours."""
-    found = {name.lower(): (name, value) for name, value in [*ours.items(), *theirs]}
-    return dict(found.values())
+    """Headers, each once whatever its case: theirs, of the user, replace ours."""
+    by_name = {name.lower(): (name, value) for name, value in [*ours.items(), *theirs]}
+    return dict(by_name.values())
 
 
 def head(headers: c.Mapping[str, str]) -> bytes:
@@ -33,10 +33,10 @@ def head(headers: c.Mapping[str, str]) -> bytes:
 
 def problems(given: c.Mapping[str, t.Any], host: str | None, key: str | None) -> list[str]:
     """Mistakes in the options headers, host_header and api_key: only texts are sent as they are written, since YAML has read 010 as 8 and yes as true."""
-    found: list[str] = []
-    seen: dict[str, str] = {}
+    mistakes: list[str] = []
+    spellings: dict[str, str] = {}
     for name, value in given.items():
-        first = seen.setdefault(name.lower(), name)
+        first = spellings.setdefault(name.lower(), name)
         try:
             if not isinstance(value, str):
                 raise ValueError(f"{value!r} is no text; write it in quotes")
@@ -49,11 +49,11 @@ def problems(given: c.Mapping[str, t.Any], host: str | None, key: str | None) ->
                 raise ValueError(f"is the same header as headers.{first}; give one of them")
             head({name: value})
         except ValueError as error:
-            found.append(f"headers.{name}: {error}")
+            mistakes.append(f"headers.{name}: {error}")
     try:
         head({"Host": host or "", "Authorization": key or ""})
     except ValueError as error:
-        found.append(f"host_header, api_key: {error}")
-    if not found and not _HOST.fullmatch(host or ""):
-        found.append(f"host_header: {host!r} is no name of a host; write HOST or HOST:PORT, without a blank, a scheme or a path")
-    return found
+        mistakes.append(f"host_header, api_key: {error}")
+    if not mistakes and not _HOST.fullmatch(host or ""):
+        mistakes.append(f"host_header: {host!r} is no name of a host; write HOST or HOST:PORT, without a blank, a scheme or a path")
+    return mistakes

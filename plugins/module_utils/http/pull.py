@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether images can be pulled with the accounts that there are, as asked from this host."""
+"""Whether images can be pulled with the given accounts, as checked from this host."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .answer import Answer
 from .errors import ExchangeError
 
 Accounts = c.Mapping[str, tuple[str, str]]
-# Seconds for one image; several are asked at a time.
+# Seconds for one image, and how many are checked at a time.
 TIMEOUT = 8.0
 AT_ONCE = 8
-_SAID = {401: "the registry wants an account", 403: "the registry refuses access", 404: "the registry does not have it"}
+_REASONS = {401: "the registry wants an account", 403: "the registry refuses access", 404: "the registry does not have it"}
 
 
 def host_of(reference: str) -> str:
@@ -32,34 +32,34 @@ def host_of(reference: str) -> str:
 
 
 def problems(references: c.Iterable[str], accounts: Accounts) -> dict[str, str]:
-    """{image that cannot be pulled: why}. A registry that does not answer, or answers with an error of its own, says nothing about an image."""
+    """{image that cannot be pulled: why}. A registry that does not answer, or answers with an error of its own, is no problem of an image."""
     names = sorted(set(references))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        said = pool.map(lambda name: _problem(name, accounts), names)
-    return {name: why for name, why in zip(names, said, strict=True) if why}
+        reasons = pool.map(lambda name: _problem(name, accounts), names)
+    return {name: why for name, why in zip(names, reasons, strict=True) if why}
 
 
 def digests(references: c.Iterable[str], accounts: Accounts) -> tuple[dict[str, str], dict[str, str]]:
     """({image: digest of its tag}, {image without one: why})."""
     names = sorted(set(references))
-    found: dict[str, str] = {}
+    resolved: dict[str, str] = {}
     why: dict[str, str] = {}
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         for name, answer in zip(names, pool.map(lambda name: _manifest(name, accounts), names), strict=True):
             digest = answer.headers.get("docker-content-digest", "") if isinstance(answer, Answer) and answer.status == 200 else ""
             if re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
-                found[name] = digest
+                resolved[name] = digest
             elif isinstance(answer, Answer):
-                why[name] = _SAID.get(answer.status, "the registry names no digest") + f" (HTTP {answer.status})"
+                why[name] = _REASONS.get(answer.status, "the registry names no digest") + f" (HTTP {answer.status})"
             else:
                 why[name] = str(answer)
-    return found, why
+    return resolved, why
 
 
 def _problem(reference: str, accounts: Accounts) -> str | None:
     answer = _manifest(reference, accounts)
-    said = _SAID.get(answer.status) if isinstance(answer, Answer) else None
-    return f"{said} (HTTP {answer.status})" if isinstance(answer, Answer) and said else None
+    reason = _REASONS.get(answer.status) if isinstance(answer, Answer) else None
+    return f"{reason} (HTTP {answer.status})" if isinstance(answer, Answer) and reason else None
 
 
 def _manifest(reference: str, accounts: Accounts) -> Answer | Exception:
@@ -84,8 +84,8 @@ def accounts_of(secret: t.Any) -> dict[str, tuple[str, str]]:
 def accounts_in(config: t.Any) -> dict[str, tuple[str, str]]:
     """{registry: (user name, password)} in a Docker configuration."""
     entries = config.get("auths") if isinstance(config, dict) else None
-    found = {account_host(str(host)): _account(entry) for host, entry in (entries if isinstance(entries, dict) else {}).items()}
-    return {host: account for host, account in found.items() if account}
+    accounts = {account_host(str(host)): _account(entry) for host, entry in (entries if isinstance(entries, dict) else {}).items()}
+    return {host: account for host, account in accounts.items() if account}
 
 
 def account_host(name: str) -> str:

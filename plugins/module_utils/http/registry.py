@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asks an image registry whether it has an image, as a node would before it pulls (OCI distribution specification)."""
+"""Checks whether an image registry has an image, by the requests of a node that pulls it (OCI distribution specification)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_CHALLENGE = 2000
 
 
 def manifest(host: str, repository: str, tag: str, credentials: tuple[str, str] | None, timeout: float) -> Answer:
-    """The registry's answer to HEAD of a manifest: 200 if the image can be pulled. Asks for a token where the registry wants one.
+    """The registry's answer to HEAD of a manifest: 200 if the image can be pulled. Requests a token where the registry requires one.
 
     tag: a tag or a digest. credentials: user name and password. Raises ExchangeError if no registry answers within `timeout` seconds.
     """
@@ -65,24 +65,24 @@ def _registry(host: str, timeout: float) -> UrlTransport:
 
 
 def _authorization(refusal: Answer, credentials: tuple[str, str] | None, timeout: float) -> str | None:
-    """The Authorization header that a 401 asks for; None where it asks for what we do not have."""
+    """The Authorization header that a 401 requires; None where no account for it is given."""
     basic = "Basic " + base64.b64encode(":".join(credentials).encode()).decode() if credentials else None
     challenge = refusal.headers.get("www-authenticate", "")[:_MAX_CHALLENGE]
     if not challenge.lower().startswith("bearer "):
         return basic
-    asked = dict(_CHALLENGE.findall(challenge))
-    realm = urllib.parse.urlsplit(asked.pop("realm", ""))
+    parameters = dict(_CHALLENGE.findall(challenge))
+    realm = urllib.parse.urlsplit(parameters.pop("realm", ""))
     if realm.scheme != "https" and (realm.scheme != "http" or realm.hostname not in ("127.0.0.1", "localhost")):
         return None  # a token, and perhaps the password, must not cross the network in the clear
-    path = f"{realm.path}?{urllib.parse.urlencode(asked)}"
+    path = f"{realm.path}?{urllib.parse.urlencode(parameters)}"
     answer = UrlTransport(f"{realm.scheme}://{realm.netloc}").request("GET", path, headers={"Authorization": basic} if basic else {}, timeout=timeout)
     return _bearer(answer)
 
 
 def _bearer(answer: Answer) -> str | None:
     try:
-        said = json.loads(answer.body[:65536])
+        reply = json.loads(answer.body[:65536])
     except (ValueError, RecursionError):
         return None
-    token = (said.get("token") or said.get("access_token")) if isinstance(said, c.Mapping) else None
+    token = (reply.get("token") or reply.get("access_token")) if isinstance(reply, c.Mapping) else None
     return f"Bearer {token}" if isinstance(token, str) and token.isascii() and token.isprintable() else None

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects in a bucket of S3, or of what speaks its protocol."""
+"""Puts objects into a bucket of S3, or of a server with its protocol."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class BucketError(Exception):
 
 
 def put(where: Facts, prefix: str, files: c.Mapping[str, str], environment: c.Mapping[str, str]) -> list[str]:
-    """The URLs of the objects, one for each file: what it is called below the prefix, and its content. Raises BucketError.
+    """The URLs of the objects, one for each file. files: contents by the name below the prefix. Raises BucketError.
 
-    where: {bucket, endpoint, region}, the last two as far as they are given; environment: with the credentials, AWS_REGION and AWS_CA_BUNDLE.
+    where: {bucket, endpoint, region}, the last two optional; environment: with the credentials, AWS_REGION and AWS_CA_BUNDLE.
     """
     urls = {name: url_of(where, prefix, name) for name in files}
     by = keys(environment)
@@ -66,8 +66,8 @@ def url_of(where: Facts, prefix: str, name: str) -> str:
 
 
 def refusal(answer: Answer) -> str:
-    """What an answer says, with what to do about it."""
+    """The error of a response, with its remedy, on one line."""
     code, message = (re.search(f"<{name}>([^<]{{1,300}})</{name}>", answer.text[:4000]) for name in ("Code", "Message"))
-    said = ", ".join(each[1] for each in (code, message) if each) or "it does not speak the protocol of S3"
+    error = ", ".join(each[1] for each in (code, message) if each) or "it does not speak the protocol of S3"
     remedy = REMEDIES.get(code[1]) if code else None
-    return one_line(f"{answer.status}: {said}{f'; {remedy}' if remedy else ''}")
+    return one_line(f"{answer.status}: {error}{f'; {remedy}' if remedy else ''}")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signatures of version 4 for requests to S3 and to what speaks its protocol. Pure.
+"""Signatures of version 4 for requests to S3 and to servers with its protocol. Pure.
 
-boto3 has them too, and cannot be installed beside the client of Kubernetes: the two want different versions of python-dateutil.
+boto3 has them too, but cannot be installed beside the client of Kubernetes: the two require different versions of python-dateutil.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 """
 
@@ -27,7 +27,7 @@ class Keys(t.NamedTuple):
 
 
 def keys(environment: c.Mapping[str, str]) -> Keys | None:
-    """Those of an environment; None where it has none."""
+    """The credentials of an environment; None where it has none."""
     access, secret = (environment.get(name, "") for name in NEEDED)
     return Keys(access, secret, environment.get("AWS_SESSION_TOKEN", "")) if access and secret else None
 

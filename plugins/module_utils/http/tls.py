@@ -58,7 +58,7 @@ def refusal(error: ssl.SSLError) -> tuple[str, str]:
     if "CERTIFICATE_REQUIRED" in reason:
         return f"the server asks for a client certificate ({reason})", "give client_cert and client_key"
     if "EOF" in reason or "EOF" in str(error):
-        # Under TLS 1.3 the handshake of the client ends before the server misses its certificate; the alert then comes too late to be read.
+        # Under TLS 1.3 the handshake of the client ends before the server notices that a certificate is missing; its alert then arrives too late to be read.
         return f"the server ended it in the middle of TLS ({reason})", "does it ask for a client certificate? then give client_cert and client_key"
     if "ALERT" in reason:
         return f"TLS failed ({reason})", "the server refused: does it ask for a client certificate, and trust the one in client_cert?"

@@ -114,7 +114,7 @@ class RetryTransport:
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None, timeout: float = 10.0, until: bytes | None = None
     ) -> Answer:
-        """As the inner one; the last response or error counts."""
+        """See Transport. The last response or error counts."""
         end, pause = self._clock.now() + timeout, self._pause
         for left in range(self._retries, -1, -1):
             failure: ExchangeError | None = None
@@ -124,7 +124,7 @@ class RetryTransport:
                 again = answer.status in RETRY_STATUSES
             except ExchangeError as error:
                 failure, again = error, error.kind in RETRY_KINDS
-            wait = max(pause, _asked(answer))
+            wait = max(pause, _requested_pause(answer))
             if not again or not left or self._clock.now() + wait >= end:
                 break
             self._clock.sleep(wait)
@@ -134,6 +134,6 @@ class RetryTransport:
         return answer
 
 
-def _asked(answer: Answer | None) -> float:
-    """Seconds that a busy server asks to wait (Retry-After), at most MAX_PAUSE; 0 without one."""
+def _requested_pause(answer: Answer | None) -> float:
+    """Seconds to wait by Retry-After of a busy server, at most MAX_PAUSE; 0 without the header."""
     return min(retry_after(answer.headers.get("retry-after", "")), MAX_PAUSE) if answer else 0.0

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base URLs of servers, and printable excerpts of what they answer. Pure. Imports nothing of Ansible: the load client runs in pods without it."""
+"""Base URLs of servers, and printable excerpts of their responses. Pure. Imports nothing of Ansible: the load client runs in pods without it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def base_url(url: str) -> str:
         raise ValueError("the address holds a user name or password; put the key into api_key instead")
     if parts.query or parts.fragment:
         raise ValueError(f"{url!r} has a query or fragment; write the server's address alone, such as {parts.scheme}://{parts.netloc}")
-    if wrong := not_a_path(parts.path):
-        raise ValueError(f"{url!r} {wrong}")
+    if problem := not_a_path(parts.path):
+        raise ValueError(f"{url!r} {problem}")
     path = re.sub(r"/v1(/(models|completions|chat/completions))?$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
 def not_a_path(path: str) -> str:
-    """What is wrong with the path of a request; empty where nothing is."""
+    """The problem with the path of a request; empty for a valid one."""
     right = urllib.parse.quote(path, safe="/%:@!$&'()*+,;=~")
     return "" if right == path else f"has a blank or another character that no path has; write it percent-encoded: {right}"
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loads and unloads LoRA adapters of servers that run, by vLLM's API, until each server has those that are asked for and no others."""
+"""Loads and unloads LoRA adapters of running servers through vLLM's API, until each server has the requested adapters and no others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def listed(client: OpenAIClient) -> dict[str, str]:
 
 
 def steps(has: c.Mapping[str, str], wanted: c.Mapping[str, str]) -> list[tuple[str, str]]:
-    """(UNLOADED or LOADED, name) of what is to be done at a server, both by {name: source}: what goes first makes room for what comes. Pure."""
+    """(UNLOADED or LOADED, name) of each step at a server; unloading comes first, since it makes room. has, wanted: {name: source}. Pure."""
     stale = [name for name, source in has.items() if wanted.get(name) != source]
     return [(UNLOADED, name) for name in stale] + [(LOADED, name) for name in wanted if name not in has or name in stale]
 
@@ -45,13 +45,13 @@ class Adapters:
     def run(self, check: bool) -> list[Facts]:
         """For each service {name, wrong, servers: [{server, before, after: {name: source}, adapters: [{adapter, state, evidence, remedy}]}]}.
 
-        check: list only, and return what would be done.
+        check: only list the adapters, and return the steps that would be done.
         """
         services = self._params["services"]
-        found = [self._targets(service) for service in services]
-        done = on_each([targets for targets, _wrong in found], lambda index, target: self._server(target, services[index], check))
+        resolved = [self._targets(service) for service in services]
+        done = on_each([targets for targets, _error in resolved], lambda index, target: self._server(target, services[index], check))
         return [
-            {"name": service["name"], "wrong": wrong, "servers": servers} for service, (_targets, wrong), servers in zip(services, found, done, strict=True)
+            {"name": service["name"], "wrong": error, "servers": servers} for service, (_targets, error), servers in zip(services, resolved, done, strict=True)
         ]
 
     def _targets(self, service: Facts) -> tuple[list[ServerTarget], str]:
@@ -83,11 +83,11 @@ class Adapters:
         return {"server": target.name, "before": before, "after": after, "adapters": rows}
 
     def _do(self, client: OpenAIClient, state: str, name: str, source: str) -> ExchangeError | None:
-        """Load or unload one adapter; the error, if it did not work."""
+        """Loads or unloads one adapter; returns the error where that fails."""
         body = {"lora_name": name, **({"lora_path": source} if state == LOADED else {})}
         try:
             answer = client.post(LOAD if state == LOADED else UNLOAD, body, self._params["request_timeout"])
-            if answer.status in (404, 405) and not error_message(answer):  # no such page; for an adapter that is not there vLLM has a message
+            if answer.status in (404, 405) and not error_message(answer):  # there is no such page; for an adapter that does not exist, vLLM sends a message
                 return ExchangeError("not_found", f"{answer.request}: {answer.status}", _CLOSED, answer.status)
             require_ok(answer)
         except ExchangeError as error:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the API key of model servers from the Secret that they have it from, so that no task has it as an argument."""
+"""Reads the API key of model servers from the Secret that their pods use, so that no task has it as an argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..common.objects import Facts, mapping
 
 
 def read(cluster: t.Any, wanted: Facts) -> str:
-    """The API key. Raises ValueError where there is none that a request can carry, and ClusterError."""
+    """The API key. Raises ValueError where there is none that a header can carry, and ClusterError."""
     where = f"Secret {wanted['namespace']}/{wanted['name']}"
     secret = cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/secrets/{wanted['name']}")
     if secret is None:
@@ -23,9 +23,9 @@ def read(cluster: t.Any, wanted: Facts) -> str:
     if not value:
         raise ValueError(f"{where} has no key {wanted['key']}: put the API key of the servers under it, or name the key that has it")
     try:
-        found = base64.b64decode(value, validate=True).decode("ascii")
+        key = base64.b64decode(value, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
-        found = ""
-    if not re.fullmatch("[!-~]+", found):  # the server compares all of it, and no header carries a line end
-        raise ValueError(f"{where} has white space or no ASCII in its key {wanted['key']}, so no request can carry this API key: write it without")
-    return found
+        key = ""
+    if not re.fullmatch("[!-~]+", key):  # the server compares the whole value, and a header cannot carry a line end
+        raise ValueError(f"{where} has white space or non-ASCII characters in its key {wanted['key']}, so no request can carry this API key: remove them")
+    return key

@@ -43,7 +43,7 @@ class OpenAIClient:
         return self._transport.request("GET", path, headers=self._headers, timeout=timeout)
 
     def health(self, timeout: float = 10.0, path: str = "/health") -> Answer:
-        """The response of `/health`. Status 200 says that the process answers, not that it serves a model."""
+        """The response of `/health`. Status 200 means that the process answers, not that it serves a model."""
         answer = self.get(path, timeout)
         answers.require_ok(answer, self._secrets)
         return answer
@@ -94,7 +94,7 @@ class OpenAIClient:
             raise self._with_models(trouble, model, timeout) from None
 
     def _with_models(self, trouble: ExchangeError, model: str, timeout: float) -> ExchangeError:
-        """The error with the served models added to a 404, which for a completion mostly means a wrong model name."""
+        """The error with the served models added to a 404, which for a completion usually means a wrong model name."""
         if trouble.status != 404 or trouble.kind != "not_found":
             return trouble
         try:

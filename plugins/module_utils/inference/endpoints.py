@@ -30,25 +30,25 @@ def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) ->
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
     while True:
         try:
-            found = cluster.get(path)
-            seen = observe_gateway(found, gateway)
-            inside = re.fullmatch(r"([^.]+)\.([^.]+)\.svc(\..+)?", seen["address"] or "")
-            if inside:  # Istio reports a ClusterIP Service by its DNS name, which resolves only inside the cluster
-                service = cluster.get(f"/api/v1/namespaces/{inside.group(2)}/services/{inside.group(1)}")
+            resource = cluster.get(path)
+            observation = observe_gateway(resource, gateway)
+            dns_name = re.fullmatch(r"([^.]+)\.([^.]+)\.svc(\..+)?", observation["address"] or "")
+            if dns_name:  # Istio reports a ClusterIP Service by its DNS name, which resolves only inside the cluster
+                service = cluster.get(f"/api/v1/namespaces/{dns_name.group(2)}/services/{dns_name.group(1)}")
                 addresses = [{"type": "IPAddress", "value": service["spec"]["clusterIP"]}]
-                seen = observe_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
+                observation = observe_gateway({**resource, "status": {**resource["status"], "addresses": addresses}}, gateway)
         except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
-            seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
-            if never := _never(cluster, gateway["namespace"], error):
-                return {**seen, "message": never, "seconds": round(cluster.clock.now() - start, 3)}
-        seen["seconds"] = round(cluster.clock.now() - start, 3)
-        if (seen["address"] and seen["programmed"]) or seen["seconds"] > wait:
-            return seen
+            observation = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
+            if reason := _permanent(cluster, gateway["namespace"], error):
+                return {**observation, "message": reason, "seconds": round(cluster.clock.now() - start, 3)}
+        observation["seconds"] = round(cluster.clock.now() - start, 3)
+        if (observation["address"] and observation["programmed"]) or observation["seconds"] > wait:
+            return observation
         cluster.clock.sleep(1.0)
 
 
 def namespace_absent(cluster: Reader, namespace: str) -> bool:
-    """Whether there is no such namespace, so far as this account may know."""
+    """Whether there is no such namespace, as far as the permissions of this account show."""
     try:
         cluster.get(f"/api/v1/namespaces/{namespace}")
     except ClusterError as error:
@@ -56,16 +56,16 @@ def namespace_absent(cluster: Reader, namespace: str) -> bool:
     return False
 
 
-def _never(cluster: Reader, namespace: str, error: Exception) -> str:
-    """Why what is absent will not come; empty where it may."""
+def _permanent(cluster: Reader, namespace: str, error: Exception) -> str:
+    """The reason why an absent object will not appear; empty where it may."""
     if getattr(error, "status", 0) == 404 and namespace_absent(cluster, namespace):
         return f"there is no namespace {namespace}: correct the namespace, or create it"
     return str(error) if lasting(error) else ""
 
 
-def observe_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
+def observe_gateway(resource: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
     """A Gateway object as an observation: {name, address, url, programmed, message}. Pure."""
-    metadata, spec, status = found.get("metadata", {}), found.get("spec", {}), found.get("status", {})
+    metadata, spec, status = resource.get("metadata", {}), resource.get("spec", {}), resource.get("status", {})
     listeners = spec.get("listeners") or [{}]
     listener = next((entry for entry in listeners if entry.get("name") == gateway.get("listener")), listeners[0])
     conditions = {entry.get("type"): entry for entry in status.get("conditions") or []}
@@ -75,13 +75,13 @@ def observe_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[
     )
     current = condition.get("observedGeneration") in (None, metadata.get("generation"))
     address = next((entry["value"] for entry in status.get("addresses") or [] if entry.get("value")), None)
-    said = " ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) or "no controller has processed it"
+    reason = " ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) or "no controller has processed it"
     return {
         "name": f"{metadata.get('namespace')}/{metadata.get('name')}",
         "address": address,
         "url": listener_url(address, listener) if address else None,
         "programmed": condition.get("status") == "True" and current,
-        "message": f"{said}; {'at ' + address if address else 'it has no address'}"
+        "message": f"{reason}; {'at ' + address if address else 'it has no address'}"
         + ("" if current else "; its controller has not observed the last change yet"),
     }
 
@@ -95,27 +95,27 @@ def listener_url(address: str, listener: dict[str, t.Any]) -> str:
 
 
 def wait_for_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
-    """The URL of a Service once it has an address; None when it has none after `wait` seconds. Raises ClusterError for what waiting does not heal."""
+    """The URL of a Service once it has an address; None when it has none after `wait` seconds. Raises ClusterError for errors that waiting does not fix."""
     start = cluster.clock.now()
     path = f"/api/v1/namespaces/{address['namespace']}/services/{address['name']}"
     while True:
         try:
-            found = service_url(cluster.get(path), address["port"])
+            url = service_url(cluster.get(path), address["port"])
         except Exception as error:  # pylint: disable=broad-except  # not created yet; the caller reports that it has no address
-            if never := _never(cluster, address["namespace"], error):
-                raise ClusterError(never) from error
-            found = None
-        if found or cluster.clock.now() - start > wait:
-            return found
+            if reason := _permanent(cluster, address["namespace"], error):
+                raise ClusterError(reason) from error
+            url = None
+        if url or cluster.clock.now() - start > wait:
+            return url
         cluster.clock.sleep(1.0)
 
 
-def service_url(found: dict[str, t.Any], port: int) -> str | None:
+def service_url(service: dict[str, t.Any], port: int) -> str | None:
     """The URL of a Service: its load balancer address, else its cluster IP; None where it has neither. Pure."""
-    ingress = (found.get("status", {}).get("loadBalancer") or {}).get("ingress") or [{}]
+    ingress = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or [{}]
     address = ingress[0].get("ip") or ingress[0].get("hostname")
-    if not address and found.get("spec", {}).get("type") != "LoadBalancer":
-        address = found.get("spec", {}).get("clusterIP")
+    if not address and service.get("spec", {}).get("type") != "LoadBalancer":
+        address = service.get("spec", {}).get("clusterIP")
     return listener_url(address, {"port": port}) if address and address != "None" else None
 
 

@@ -20,19 +20,19 @@ from . import triton
 from .client import OpenAIClient
 
 LEVELS = ("alive", "ready", "serving", "metrics")
-# Any model goes on with it. These are enough for a model that reasons first: some text follows the tokens that mark it.
+# Any model continues this prompt. TOKENS are enough for a model that reasons first: some text follows the tokens that mark the reasoning.
 PROMPT = "Count: one, two, three,"
 TOKENS = 16
-# Above zero, so that tokens are drawn, and low, so that the answer does not begin with its end.
-DRAWN = 0.1
-LAST_LOOK = 1.0  # seconds
+# Temperature: above zero, so that tokens are sampled, and low, so that the answer does not start with its end token.
+SAMPLED = 0.1
+LAST_CHECK = 1.0  # seconds
 # Kinds of errors that waiting does not fix: a wrong key or certificate, a redirect.
 FINAL = frozenset({"unauthorized", "forbidden", "tls_untrusted", "redirect"})
 
 
 @dataclasses.dataclass(frozen=True)
 class Requirements:
-    """What a healthy server must show. Without `model` any model is accepted; without `completions` no completion is requested. Times are seconds."""
+    """The requirements on a healthy server. Without `model` any model is accepted; without `completions` no completion is requested. Times are seconds."""
 
     level: str = "serving"
     model: str | None = None
@@ -114,8 +114,8 @@ class _Ladder:
         return not kind
 
     def _timeout(self) -> float:
-        """Seconds for one request: no more than the wait has left, but LAST_LOOK at least so that the last check can succeed."""
-        return min(self._wanted.request_timeout, max(LAST_LOOK, self._deadline - self._clock.now()))
+        """Seconds for one request: no more than the wait has left, but LAST_CHECK at least so that the last check can succeed."""
+        return min(self._wanted.request_timeout, max(LAST_CHECK, self._deadline - self._clock.now()))
 
     def _alive(self) -> str:
         known = self.health.engine
@@ -126,7 +126,7 @@ class _Ladder:
             except ExchangeError as trouble:
                 if trouble.kind != "not_found":
                     raise
-        # some gateways have no health page; an answer to /v1/models proves as much
+        # some gateways have no health page; an answer to /v1/models proves the same
         self._client.models(self._timeout())
         return f"there is no {paths[0]}; /v1/models answers"
 
@@ -155,12 +155,12 @@ class _Ladder:
         return triton.models(self._client, self._timeout())
 
     def _require_length(self, entry: answers.Model) -> None:
-        least = self._wanted.min_model_len
-        if least and entry.max_model_len is not None and entry.max_model_len < least:
+        minimum = self._wanted.min_model_len
+        if minimum and entry.max_model_len is not None and entry.max_model_len < minimum:
             raise ExchangeError(
                 "model_len",
-                f"{entry.id} takes {entry.max_model_len} tokens, less than min_model_len {least}",
-                f"start the server with max_model_len {least} or more",
+                f"{entry.id} takes {entry.max_model_len} tokens, less than min_model_len {minimum}",
+                f"start the server with max_model_len {minimum} or more",
             )
 
     def _name_engine(self) -> None:
@@ -186,8 +186,8 @@ class _Ladder:
         if self._native:
             reply = triton.complete(self._client, model, PROMPT, TOKENS, stream, timeout)
         else:
-            # Clients mostly let the server draw tokens at random, which is code of its own: a vLLM without a compiler dies of it.
-            reply = self._client.complete(model, PROMPT, max_tokens=TOKENS, stream=stream, api=api, timeout=timeout, temperature=DRAWN if stream else 0)
+            # Most clients let the server sample tokens, which is separate code: a vLLM without a compiler crashes in it.
+            reply = self._client.complete(model, PROMPT, max_tokens=TOKENS, stream=stream, api=api, timeout=timeout, temperature=SAMPLED if stream else 0)
         done, pod = reply.completion, reply.answer.headers.get("x-inference-pod")
         tokens = "unknown" if done.completion_tokens is None else str(done.completion_tokens)
         if not legible(done.text):
@@ -208,13 +208,13 @@ class _Ladder:
                 f"{request}: {len(samples)} metrics, none of a known engine",
                 "query the server itself instead of the gateway in front of it, or set engine",
             )
-        self.health.engine, found = engine, engines.read_signals(engine, samples)
-        self.health.metrics = found
+        self.health.engine, readings = engine, engines.read_signals(engine, samples)
+        self.health.metrics = readings
         others = [signal for signal in engines.EXPECTED if signal not in self._wanted.signals]
-        self.health.notes = engines.old_metric_names(engine, found) + engines.missing_signals(engine, found, others)
-        if missing := engines.missing_signals(engine, found, self._wanted.signals):
-            raise ExchangeError("metrics", f"{request}: " + "; ".join(missing), engines.remedy(engine, found, self._wanted.signals))
-        return f"{request}: " + ", ".join(f"{reading.metric} {reading.value:g}" for reading in found.values() if reading.value is not None)
+        self.health.notes = engines.old_metric_names(engine, readings) + engines.missing_signals(engine, readings, others)
+        if missing := engines.missing_signals(engine, readings, self._wanted.signals):
+            raise ExchangeError("metrics", f"{request}: " + "; ".join(missing), engines.remedy(engine, readings, self._wanted.signals))
+        return f"{request}: " + ", ".join(f"{reading.metric} {reading.value:g}" for reading in readings.values() if reading.value is not None)
 
     def _page(self) -> tuple[str, list[prometheus.Sample]]:
         """(request, samples) of the first of the engine's pages that has metrics. Raises ExchangeError."""
@@ -255,12 +255,12 @@ def check_once(
     return health
 
 
-def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, clock: Clock = SYSTEM, least: float = 0.0) -> Health:
+def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, clock: Clock = SYSTEM, minimum: float = 0.0) -> Health:
     """Checks until the server is healthy, `timeout` seconds are over, or the error is one that waiting does not fix.
 
-    least: seconds that a check may take however little time is left, so that a server that answers slowly does not count as one that does not answer.
+    minimum: seconds that a check may take even when less time is left, so that a slow answer does not count as no answer.
     """
-    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=max(left, least), clock=clock), is_final, timeout, interval, clock)
+    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=max(left, minimum), clock=clock), is_final, timeout, interval, clock)
     health.waited, health.looks = waited, looks
     return health
 
@@ -284,8 +284,8 @@ def poll(
     start, looks = clock.now(), 0
     while True:
         looks += 1
-        seen = view(timeout - (clock.now() - start))
+        observation = view(timeout - (clock.now() - start))
         waited = round(clock.now() - start, 3)
-        if done(seen) or timeout - waited <= 0.05:
-            return seen, waited, looks
+        if done(observation) or timeout - waited <= 0.05:
+            return observation, waited, looks
         clock.sleep(min(interval, timeout - waited))

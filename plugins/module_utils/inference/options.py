@@ -147,7 +147,7 @@ HEALTH_INFO: dict[str, t.Any] = {
 
 
 def _each_server(request_timeout: dict[str, t.Any], **own: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The options of a module that goes to each server of model services. own: what a service has besides its name and its servers."""
+    """The options of a module that goes to each server of model services. own: the options of a service in addition to its name and its servers."""
     element = {
         "name": option("str", "Name of the service in RV(services).", required=True),
         **own,

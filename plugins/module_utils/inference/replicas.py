@@ -11,7 +11,7 @@ import typing as t
 
 SLOW_TIMES, SLOW_MS = 5.0, 1000.0  # a server is slow above this multiple of the median of the others and above this many milliseconds
 
-# property that is compared: what a difference breaks
+# {compared property: the effect of a difference}
 DIFFERENCES = {
     "engine": "servers of different engines export different metrics, and the endpoint picker reads those of one engine",
     "version": "servers of different versions may differ in metrics, in hashes of prefixes and in KV transfer",
@@ -31,13 +31,13 @@ def finding(code: str, what: str, where: str, evidence: str, remedy: str) -> dic
 
 def compare(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
     """Findings about servers, each {server, engine, version, models: [{id, max_model_len}], metrics: {signal: {value}}, checks: [{name, ok, ms}]}."""
-    found = []
+    findings = []
     for name, breaks in DIFFERENCES.items():
         values = {entry["server"]: _value(name, entry) for entry in servers}
         known = {server: value for server, value in values.items() if value not in (None, "", ())}
         if len(set(known.values())) > 1:
-            found.append(finding(f"mixed_{name}", f"the servers differ in {name}: {breaks}", ", ".join(known), _grouped(known), _remedy(name)))
-    return found + slow(servers)
+            findings.append(finding(f"mixed_{name}", f"the servers differ in {name}: {breaks}", ", ".join(known), _grouped(known), _remedy(name)))
+    return findings + slow(servers)
 
 
 def serious(findings: c.Iterable[c.Mapping[str, str]]) -> list[c.Mapping[str, str]]:
@@ -50,12 +50,12 @@ def slow(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
     times = {entry["server"]: sum(check["ms"] for check in entry.get("checks") or [] if check["ok"] and "completions" in check["name"]) for entry in servers}
     busy = {entry["server"] for entry in servers if (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0}
     times = {server: value for server, value in times.items() if value and server not in busy}
-    found = []
+    findings = []
     for server, value in times.items():
         others = [other for name, other in times.items() if name != server]
         usual = statistics.median(others) if len(others) > 1 else (others[0] if others else value)
         if value > SLOW_MS and value > SLOW_TIMES * usual:
-            found.append(
+            findings.append(
                 finding(
                     "slow",
                     "one server is much slower than the others",
@@ -64,7 +64,7 @@ def slow(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
                     "check its node, its accelerator and its queue; delete the pod if only this one is slow",
                 )
             )
-    return found
+    return findings
 
 
 def _value(name: str, entry: c.Mapping[str, t.Any]) -> t.Any:

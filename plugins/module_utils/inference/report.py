@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What vllm_health and vllm_health_info share: the parallel check of all servers, and the returned values."""
+"""The parallel check of all servers, and the returned values, for vllm_health and vllm_health_info."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THREADS = 16
 def services_error(params: dict[str, t.Any], of_service: c.Callable[[str, dict[str, t.Any]], str]) -> str:
     """The first error about the options of a module that goes to each server of model services; empty when they are valid.
 
-    of_service: the error about one element that is the module's own, by its place.
+    of_service: returns the module's own error about an element of `services`, by its place, such as services[0].
     """
     if not params["request_timeout"] > 0:
         return f"request_timeout is {params['request_timeout']:g}: these are seconds and must be more than 0"
@@ -29,8 +29,8 @@ def services_error(params: dict[str, t.Any], of_service: c.Callable[[str, dict[s
         place = f"services[{index}]"
         if not (service["urls"] or service["replicas"]):
             return f"{place} names no server: write urls or replicas"
-        if wrong := of_service(place, service):
-            return wrong
+        if error := of_service(place, service):
+            return error
     return ""
 
 
@@ -39,22 +39,22 @@ RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [P
 
 @dataclasses.dataclass
 class ServerView:
-    """The result of checking all servers once. `wrong` and `remedy`: why the set as a whole is unhealthy."""
+    """The result of checking all servers once. `problem` and `remedy`: why the set as a whole is unhealthy."""
 
     servers: list[tuple[ServerTarget, health.Health]]
     findings: list[dict[str, str]] = dataclasses.field(default_factory=list)
-    wrong: str = ""
+    problem: str = ""
     remedy: str = ""
 
     @property
     def healthy(self) -> bool:
-        return not self.wrong and all(found.healthy for _target, found in self.servers)
+        return not self.problem and all(state.healthy for _target, state in self.servers)
 
     @property
-    def over(self) -> bool:
+    def final(self) -> bool:
         """True when another check would not change the result."""
-        failed = [found for _target, found in self.servers if not found.healthy]
-        return self.healthy or (not self.wrong and bool(failed) and all(health.is_final(found) for found in failed))
+        failed = [state for _target, state in self.servers if not state.healthy]
+        return self.healthy or (not self.problem and bool(failed) and all(health.is_final(state) for state in failed))
 
 
 def requirements_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Requirements:
@@ -73,17 +73,17 @@ def requirements_of(params: c.Mapping[str, t.Any], completions: bool) -> health.
 
 def check_all(targets: Targets, wanted: health.Requirements, count: int, left: float | None = None) -> ServerView:
     """Finds and checks all servers in parallel; `count` is the number of servers required, `left` about the seconds it may take. Raises ClusterError."""
-    found = targets.find()
-    if not found:
+    servers = targets.find()
+    if not servers:
         return ServerView(
-            [], wrong="there is no server to check: no pod is selected, or urls is empty", remedy="check the labels of the pods and their Deployment"
+            [], problem="there is no server to check: no pod is selected, or urls is empty", remedy="check the labels of the pods and their Deployment"
         )
-    view = check_servers(found, wanted, left)
+    view = check_servers(servers, wanted, left)
     serious = replicas.serious(view.findings)
-    if len(found) < count:
-        view.wrong, view.remedy = f"{len(found)} of {count} servers exist", "check the Deployment of the servers"
+    if len(servers) < count:
+        view.problem, view.remedy = f"{len(servers)} of {count} servers exist", "check the Deployment of the servers"
     elif serious:
-        view.wrong, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
+        view.problem, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
     return view
 
 
@@ -92,8 +92,8 @@ def check(params: c.Mapping[str, t.Any], completions: bool, cluster: t.Any = Non
     targets, wanted = Targets(params, cluster), requirements_of(params, completions)
     count = (params["replicas"] or {}).get("count", 1)
     view, waited, looks = health.poll(lambda left: check_all(targets, wanted, count), lambda view: True, 1.0, 1.0)
-    found = result(targets, view, waited, looks)
-    return {**found, "msg": view.wrong} if view.wrong else found
+    returned = result(targets, view, waited, looks)
+    return {**returned, "msg": view.problem} if view.problem else returned
 
 
 def check_sets(groups: c.Sequence[c.Mapping[str, t.Any]], completions: bool, cluster: t.Any = None) -> dict[str, t.Any]:
@@ -102,60 +102,60 @@ def check_sets(groups: c.Sequence[c.Mapping[str, t.Any]], completions: bool, clu
 
     def one(group: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:
-            found = check(group, completions, shared)
-            return {"name": group["name"], **{key: value for key, value in found.items() if key != "changed"}}
+            returned = check(group, completions, shared)
+            return {"name": group["name"], **{key: value for key, value in returned.items() if key != "changed"}}
         except Exception as error:  # pylint: disable=broad-except  # the other sets are still returned
             return {"name": group["name"], "healthy": False, "msg": str(error)}
 
     with ThreadPoolExecutor(max_workers=len(groups) or 1) as pool:
-        found = list(pool.map(one, groups))
-    return {"changed": False, "healthy": all(each["healthy"] for each in found), "groups": found}
+        sets = list(pool.map(one, groups))
+    return {"changed": False, "healthy": all(each["healthy"] for each in sets), "groups": sets}
 
 
 def wait(targets: Targets, wanted: health.Requirements, count: int, timeout: float, interval: float) -> tuple[ServerView, float, int]:
     """(last view, seconds waited, number of views) once all servers are healthy, another check changes nothing, or the time is over.
 
-    What is absent may come, and an API server that does not answer may answer again. Raises ValueError and ClusterError for what waiting does not heal.
+    An absent object may be created, and an unreachable API server may recover. Raises ValueError and ClusterError for errors that waiting does not fix.
     """
 
     def view(left: float) -> ServerView:
         try:
             return check_all(targets, wanted, count, left)
         except AbsentError as absent:
-            return ServerView([], wrong=str(absent).partition(": ")[0], remedy=str(absent).partition(": ")[2])
+            return ServerView([], problem=str(absent).partition(": ")[0], remedy=str(absent).partition(": ")[2])
 
-    return health.poll(view, lambda seen: seen.over, timeout, interval)
+    return health.poll(view, lambda last: last.final, timeout, interval)
 
 
-def check_servers(found: c.Sequence[ServerTarget], wanted: health.Requirements, left: float | None = None) -> ServerView:
+def check_servers(targets: c.Sequence[ServerTarget], wanted: health.Requirements, left: float | None = None) -> ServerView:
     """Checks these servers in parallel and compares them. `left`: about the seconds it may take."""
-    with ThreadPoolExecutor(max_workers=min(THREADS, len(found) or 1)) as pool:
-        healths = list(pool.map(lambda target: health.check_once(target.client, wanted, timeout=left, pages=target.pages), found))
-    view = ServerView(list(zip(found, healths, strict=True)))
-    view.findings = replicas.compare([server_facts(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
+    with ThreadPoolExecutor(max_workers=min(THREADS, len(targets) or 1)) as pool:
+        healths = list(pool.map(lambda target: health.check_once(target.client, wanted, timeout=left, pages=target.pages), targets))
+    view = ServerView(list(zip(targets, healths, strict=True)))
+    view.findings = replicas.compare([server_facts(target, state) for target, state in view.servers]) if len(targets) > 1 else []
     return view
 
 
-def server_facts(target: ServerTarget, found: health.Health) -> dict[str, t.Any]:
+def server_facts(target: ServerTarget, state: health.Health) -> dict[str, t.Any]:
     """The returned values of one server."""
     return {
         "server": target.name,
         "ready": ready(target.pod),
-        "healthy": found.healthy,
-        "level": found.reached,
-        "engine": found.engine or None,
-        "version": found.version,
-        "checks": [dataclasses.asdict(check) for check in found.checks],
-        "notes": list(found.notes),
-        "models": [{"id": model.id, "max_model_len": model.max_model_len} for model in found.models],
-        "metrics": {name: {"name": reading.metric, "value": reading.value} for name, reading in found.metrics.items()},
+        "healthy": state.healthy,
+        "level": state.reached,
+        "engine": state.engine or None,
+        "version": state.version,
+        "checks": [dataclasses.asdict(check) for check in state.checks],
+        "notes": list(state.notes),
+        "models": [{"id": model.id, "max_model_len": model.max_model_len} for model in state.models],
+        "metrics": {name: {"name": reading.metric, "value": reading.value} for name, reading in state.metrics.items()},
     }
 
 
 def result(targets: Targets, view: ServerView, waited: float, looks: int) -> dict[str, t.Any]:
     """The returned values of a module. Where a field holds one server's value, that of the first unhealthy server is returned."""
-    servers = [server_facts(target, found) for target, found in view.servers]
-    speaker = next((entry for entry in servers if not entry["healthy"]), servers[0] if servers else {})
+    servers = [server_facts(target, state) for target, state in view.servers]
+    selected = next((entry for entry in servers if not entry["healthy"]), servers[0] if servers else {})
     models = {model["id"]: model for entry in servers for model in entry["models"]}
     return {
         "changed": False,
@@ -164,10 +164,10 @@ def result(targets: Targets, view: ServerView, waited: float, looks: int) -> dic
         "looks": looks,
         "servers": servers,
         "findings": [*pod_findings(targets, view), *view.findings],
-        "level": speaker.get("level", ""),
-        "checks": speaker.get("checks", []),
+        "level": selected.get("level", ""),
+        "checks": selected.get("checks", []),
         "models": list(models.values()),
-        "metrics": speaker.get("metrics", {}),
+        "metrics": selected.get("metrics", {}),
         "version": _common(servers, "version"),
         "engine": _common(servers, "engine"),
     }
@@ -175,12 +175,12 @@ def result(targets: Targets, view: ServerView, waited: float, looks: int) -> dic
 
 def pod_findings(targets: Targets, view: ServerView) -> list[dict[str, str]]:
     """Findings about the pods of unhealthy servers whose failure is in the catalog."""
-    found = []
-    for target, seen in view.servers:
-        failure = None if seen.healthy else targets.known_failure(target)
+    findings = []
+    for target, state in view.servers:
+        failure = None if state.healthy else targets.known_failure(target)
         if failure:
-            found.append(replicas.finding(failure.code, failure.what, target.name, seen.failed.evidence if seen.failed else "", failure.remedy))
-    return found
+            findings.append(replicas.finding(failure.code, failure.what, target.name, state.failed.evidence if state.failed else "", failure.remedy))
+    return findings
 
 
 def _common(servers: c.Sequence[c.Mapping[str, t.Any]], key: str) -> str | None:
@@ -188,16 +188,16 @@ def _common(servers: c.Sequence[c.Mapping[str, t.Any]], key: str) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def failure_message(view: ServerView, found: c.Mapping[str, t.Any], level: str) -> str:
-    """One line that says why the servers have not reached the level, with the remedy."""
-    bad = [(target, seen) for target, seen in view.servers if not seen.healthy]
-    if not bad:
-        return f"not {level} after {found['waited']:g} s: {view.wrong}. Remedy: {view.remedy}"
-    target, seen = bad[0]
-    failed, cause = seen.failed or health.Check("", False, "", 0.0), next((entry for entry in found["findings"] if entry["where"] == target.name), None)
-    who = f"{len(bad)} of {len(view.servers)} servers, {target.name}: " if len(view.servers) > 1 else ""
+def failure_message(view: ServerView, returned: c.Mapping[str, t.Any], level: str) -> str:
+    """One line with the reason why the servers have not reached the level, and the remedy. returned: the returned values of the module."""
+    unhealthy = [(target, state) for target, state in view.servers if not state.healthy]
+    if not unhealthy:
+        return f"not {level} after {returned['waited']:g} s: {view.problem}. Remedy: {view.remedy}"
+    target, state = unhealthy[0]
+    failed, cause = state.failed or health.Check("", False, "", 0.0), next((entry for entry in returned["findings"] if entry["where"] == target.name), None)
+    who = f"{len(unhealthy)} of {len(view.servers)} servers, {target.name}: " if len(view.servers) > 1 else ""
     because = f" ({cause['code']}: {cause['what']})" if cause and cause["where"].startswith("Pod") else ""
-    return f"not {level} after {found['waited']:g} s: {who}{failed.evidence}{because}. Remedy: {cause['remedy'] if cause and because else failed.remedy}"
+    return f"not {level} after {returned['waited']:g} s: {who}{failed.evidence}{because}. Remedy: {cause['remedy'] if cause and because else failed.remedy}"
 
 
 def option_errors(params: c.Mapping[str, t.Any]) -> str:

@@ -71,7 +71,7 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
     """Raises ExchangeError unless the status is 200."""
     if answer.status == 200:
         return
-    said = error_message(answer) or excerpt(answer.text, secrets)
+    message = error_message(answer) or excerpt(answer.text, secrets)
     try:
         phrase = " " + HTTPStatus(answer.status).phrase
     except ValueError:
@@ -81,8 +81,8 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
     if 300 <= answer.status < 400:
         location = excerpt(answer.headers.get("location", ""), secrets)
         raise ExchangeError("redirect", f"{text} to {location or 'nowhere'}", "give the address it redirects to, if that is the server", answer.status)
-    if said:
-        text += f" ({answer.content_type or 'no content type'}): {excerpt(said, secrets)!r}"
+    if message:
+        text += f" ({answer.content_type or 'no content type'}): {excerpt(message, secrets)!r}"
     raise ExchangeError(kind, text, _remedy(answer.status, answer.text, answer.headers.get(DROPPED, "")), answer.status)
 
 
@@ -128,18 +128,18 @@ def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
         raise ExchangeError(
             "bad_json", f"{answer.request}: the answer has no list `data`: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
         )
-    found = [entry for entry in data if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
-    return [Model(entry["id"], _count(entry.get("max_model_len")), str(entry.get("owned_by") or "")) for entry in found]
+    entries = [entry for entry in data if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+    return [Model(entry["id"], _count(entry.get("max_model_len")), str(entry.get("owned_by") or "")) for entry in entries]
 
 
 def completion(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Completion:
-    """An unstreamed completion of an API, of any where that is empty. Raises ExchangeError, also for one that a client of the API cannot read.
+    """The completion in an unstreamed response of an API, of any API where `api` is empty. Raises ExchangeError, also where no client of the API can read it.
 
-    An answer without text is one, if it says why it ended: one token may be none or half a character. Who wants text looks at `text`.
+    A response without text is valid if it has a finish_reason: one token may be no character, or half of one. Callers that require text check `text`.
     """
     data = json_object(answer, secrets)
-    if said := sse.error_of(data):
-        raise ExchangeError("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(said, secrets)!r}", _remedy(500, said))
+    if message := sse.error_of(data):
+        raise ExchangeError("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(message, secrets)!r}", _remedy(500, message))
     if not (choices := _choices(data)):
         raise ExchangeError(
             "bad_answer", f"{answer.request}: the answer has no choices: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
@@ -149,7 +149,7 @@ def completion(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> 
 
 
 def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Completion:
-    """The same of a streamed one. Raises ExchangeError, also for status 200 with an error event, an invalid event or a missing end."""
+    """The completion in a streamed response. Raises ExchangeError, also for status 200 with an error event, an invalid event or a missing end."""
     require_ok(answer, secrets)
     if answer.content_type not in ("text/event-stream", ""):
         json_object(answer, secrets)
@@ -178,33 +178,33 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Co
     return _ended(answer, secrets, _built(text, usage, finish, count), shaped, api)
 
 
-# API to (field of a choice, its type), whole and in an event of a stream
+# {API: (field of a choice, its type)}, in an unstreamed response and in an event of a stream
 _WHOLE: dict[str, tuple[str, type]] = {"completions": ("text", str), "chat_completions": ("message", dict)}
 _PART: dict[str, tuple[str, type]] = {"completions": ("text", str), "chat_completions": ("delta", dict)}
 
 
 def _shaped(choice: dict[str, t.Any], api: str, shapes: c.Mapping[str, tuple[str, type]]) -> bool:
-    """Whether a choice has the field that clients of the API read."""
+    """Whether a choice has the field that clients of the API read. shapes: _WHOLE or _PART."""
     return any(isinstance(choice.get(field), kind) for name, (field, kind) in shapes.items() if api in ("", name))
 
 
-def _ended(answer: Answer, secrets: c.Iterable[str], found: Completion, shaped: bool, api: str) -> Completion:
-    """The completion. Raises ExchangeError for one that no client can use: without the fields of the API, without an end or text, or ended by an error."""
-    said = f"{excerpt(answer.text[-400:] if found.events else answer.text, secrets)!r}"
+def _ended(answer: Answer, secrets: c.Iterable[str], result: Completion, shaped: bool, api: str) -> Completion:
+    """`result`. Raises ExchangeError where no client can use it: without the fields of the API, without text and finish_reason, or ended by an error."""
+    quote = f"{excerpt(answer.text[-400:] if result.events else answer.text, secrets)!r}"
     if not shaped:
         want = {"completions": "text", "chat_completions": "message or delta"}.get(api, "text, message or delta")
         raise ExchangeError(
             "bad_answer",
-            f"{answer.request}: no choice of the answer has {want}: {said}",
+            f"{answer.request}: no choice of the answer has {want}: {quote}",
             "check that this is an OpenAI-compatible server, and which API it serves",
         )
-    if sse.gave_up(found.finish_reason):
+    if sse.gave_up(result.finish_reason):
         raise ExchangeError(
-            "error_in_answer", f"{answer.request}: answered 200, and ended by finish_reason {found.finish_reason!r}: {said}", _remedy(500, said), 200
+            "error_in_answer", f"{answer.request}: answered 200, and ended by finish_reason {result.finish_reason!r}: {quote}", _remedy(500, quote), 200
         )
-    if not found.text and not found.finish_reason:
-        raise ExchangeError("bad_answer", f"{answer.request}: the answer has neither text nor a finish_reason: {said}", "check the server's log", 200)
-    return found
+    if not result.text and not result.finish_reason:
+        raise ExchangeError("bad_answer", f"{answer.request}: the answer has neither text nor a finish_reason: {quote}", "check the server's log", 200)
+    return result
 
 
 def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iterable[str]) -> dict[str, t.Any]:
@@ -220,10 +220,10 @@ def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iter
             "check the server's log, and proxies that rewrite answers",
             200,
         )
-    said = sse.error_of(data) or (excerpt(event.data) if event.type == "error" else "")
-    if said:
-        what = f"{answer.request}: answered 200, then an error in event {number}: {excerpt(said, secrets)!r}"
-        raise ExchangeError("error_in_stream", what, _remedy(500, said), 200)
+    message = sse.error_of(data) or (excerpt(event.data) if event.type == "error" else "")
+    if message:
+        what = f"{answer.request}: answered 200, then an error in event {number}: {excerpt(message, secrets)!r}"
+        raise ExchangeError("error_in_stream", what, _remedy(500, message), 200)
     return data
 
 
@@ -233,16 +233,16 @@ def _choices(data: dict[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _text_of(choice: dict[str, t.Any]) -> str:
-    """The text of a choice, whichever field holds it: content, reasoning_content, reasoning, refusal or text; of tool calls their names and arguments. Where
-    several are there, such as a line feed before a call, the first that can be read."""
+    """The text of a choice, from content, reasoning_content, reasoning, refusal or text; of tool calls, their names and arguments. Where several fields have
+    text, such as a line feed before a call, the first text that can be read."""
     texts = [text for part in (choice.get("message"), choice.get("delta"), choice) if isinstance(part, dict) for text in _texts_of(part) if text]
     return next((text for text in texts if legible(text)), texts[0] if texts else "")
 
 
 def _texts_of(part: dict[str, t.Any]) -> c.Iterator[str]:
     for key in ("content", "reasoning_content", "reasoning", "refusal", "text"):
-        if isinstance(found := part.get(key), str):
-            yield found
+        if isinstance(value := part.get(key), str):
+            yield value
     calls = [call.get("function") for call in dicts(part.get("tool_calls"))]
     yield "".join(str(call.get(key) or "") for call in dicts(calls) for key in ("name", "arguments"))
 

@@ -36,7 +36,7 @@ NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such he
 
 
 class AbsentError(ValueError):
-    """An object that the options name does not exist; it may come."""
+    """An object that the options name does not exist; it may be created later."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,9 +50,9 @@ class ServerTarget:
 
 
 def route_headers(params: c.Mapping[str, t.Any]) -> dict[str, str]:
-    """The headers of requests by which a gateway finds the route: those of the options `host_header` and `headers`. Raises ValueError for mistakes in them."""
-    if wrong := http_headers.problems(params.get("headers") or {}, params.get("host_header"), params.get("api_key")):
-        raise ValueError("; ".join(wrong))
+    """The headers that a gateway routes requests by: those of the options `host_header` and `headers`. Raises ValueError where they are invalid."""
+    if problems := http_headers.problems(params.get("headers") or {}, params.get("host_header"), params.get("api_key")):
+        raise ValueError("; ".join(problems))
     host = {"Host": params["host_header"]} if params.get("host_header") else {}
     return {**(params.get("headers") or {}), **host}
 
@@ -61,7 +61,7 @@ class Targets:
     """Resolves the options `url`, `urls`, `service`, `pod`, `gateway` and `replicas`. Raises ValueError for options that contradict each other."""
 
     def __init__(self, params: c.Mapping[str, t.Any], cluster: t.Any = None, patience: float = 0.0) -> None:
-        """patience: seconds that the module waits, see Cluster.be_patient."""
+        """patience: the seconds that the module waits, see Cluster.be_patient."""
         self._params, self._cluster, self._patience = params, cluster, patience
         self._key, self._headers = params.get("api_key"), route_headers(params)
         self._secret: Facts | None = (params.get("replicas") or {}).get("api_key_secret")
@@ -96,7 +96,7 @@ class Targets:
         """The known failure that the pod's status or log shows; None where there is none."""
         if target.pod is None:
             return None
-        # imported here for the same reason
+        # imported here, since the kubernetes library takes half a second to load
         from ..k8s.related_objects import LOG_LINES, Observer
 
         observer, stated = Observer(self.cluster, []), pod_failure(target.pod)
@@ -104,9 +104,9 @@ class Targets:
             return stated
         for entry in containers(target.pod):
             for previous in (True, False) if entry.get("restartCount") else (False,):
-                said = log_failure(observer.log(target.pod, text(entry.get("name")), LOG_LINES, previous))
-                if said:
-                    return said
+                logged = log_failure(observer.log(target.pod, text(entry.get("name")), LOG_LINES, previous))
+                if logged:
+                    return logged
         return stated
 
     def _client(self, transport: Transport) -> OpenAIClient:
@@ -168,7 +168,7 @@ class Targets:
         return AbsentError(f"there is no {what}: correct {option}.namespace or {option}.{name}")
 
     def _require_namespace(self, namespace: str, option: str) -> None:
-        """Raise ValueError where there is no such namespace, so far as this account may know."""
+        """Raises ValueError where there is no such namespace, as far as the permissions of this account show."""
         if namespace_absent(self.cluster, namespace):
             raise ValueError(f"there is no namespace {namespace}: correct {option}.namespace")
 
@@ -187,10 +187,10 @@ class Targets:
         return [self._reached("Service", wanted["namespace"], wanted["name"], wanted["port"], wanted.get("scheme"))]
 
     def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
-        found = self.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/pods/{wanted['name']}")
-        if found is None:
+        pod = self.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/pods/{wanted['name']}")
+        if pod is None:
             raise self._absent(f"Pod {wanted['namespace']}/{wanted['name']}", wanted["namespace"], "pod", "name")
-        return [self._reached("Pod", wanted["namespace"], wanted["name"], _port(found, wanted["port"]), wanted.get("scheme"), found)]
+        return [self._reached("Pod", wanted["namespace"], wanted["name"], _port(pod, wanted["port"]), wanted.get("scheme"), pod)]
 
     def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         namespace, name = wanted["namespace"], wanted["name"]
@@ -203,12 +203,12 @@ class Targets:
         if listener is None:
             raise ValueError(f"Gateway {namespace}/{name} has no listener {wanted['listener']}; it has {', '.join(text(e.get('name')) for e in listeners)}")
         selectors = [selector.format(name=name, namespace=namespace) for selector in GATEWAY_SERVICES]
-        # Beside the Gateway, which an account of its namespace may read, else wherever its controller is.
+        # In the namespace of the Gateway, which needs no permission for other namespaces; else in any, such as that of its controller.
         for path in (f"/api/v1/namespaces/{namespace}/services", "/api/v1/services"):
             for selector in selectors:
-                found = dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
-                if found:
-                    service, scheme = found[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
+                services = dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
+                if services:
+                    service, scheme = services[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
                     return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
         raise AbsentError(f"no Service has the labels of Gateway {namespace}/{name}: give its address in url")
 
@@ -218,7 +218,7 @@ class Targets:
             service, selector = self._selector(namespace, wanted["service"], "replicas")
             port = port or _target_port(service)
         pods = self._pods(namespace, selector)
-        if self._direct:  # a program in a pod, which may not read the namespace, and goes to those that have an address and answer
+        if self._direct:  # a program in a pod, which has no permission to read the namespace and requires pods with an address that answer
             pods = [pod for pod in pods if ready(pod)]
         elif not pods:
             self._require_namespace(namespace, "replicas")
@@ -226,9 +226,9 @@ class Targets:
 
 
 def of_service(params: Facts, service: Facts, reach: Targets) -> list[tuple[list[ServerTarget], int]]:
-    """For each set of servers of an element of the option `services`: (those that exist, how many there must be). Raises what `find` raises.
+    """(existing servers, required number of servers) for each set of servers of an element of the option `services`. Raises the errors of `find`.
 
-    reach: has the connection, which is made where pods are looked for only.
+    reach: holds the connection, which is opened only to list pods.
     """
     if service["urls"]:
         return [(Targets({**params, "urls": service["urls"]}).find(), 0)]
@@ -236,7 +236,7 @@ def of_service(params: Facts, service: Facts, reach: Targets) -> list[tuple[list
 
 
 def on_each(services: c.Sequence[list[ServerTarget]], work: c.Callable[[int, ServerTarget], t.Any]) -> list[list[t.Any]]:
-    """What `work` returns of each server of each service, in their order; sixteen are worked on in parallel. work: takes the place of the service, too."""
+    """The results of `work` for each server of each service, in their order. work: takes the index of a service and a server; 16 calls run in parallel."""
     jobs = [(index, target) for index, targets in enumerate(services) for target in targets]
     with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
         answers = iter(list(pool.map(lambda job: work(*job), jobs)))

@@ -22,7 +22,7 @@ NEXT = "Hello."  # the user message of a chat; only the system message before it
 
 
 class WarmupError(Exception):
-    """Why a service cannot be warmed up, with its remedy."""
+    """The reason why a service cannot be warmed up; `remedy` says what to do."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -41,26 +41,26 @@ class Warmup:
 
     def run(self) -> list[Facts]:
         """For each service {name, wrong, remedy, servers: [{server, prompts: [{prompt, state, tokens, cached, evidence, remedy}]}]}."""
-        found = [self._found(service) for service in self._params["services"]]
+        resolved = [self._resolve(service) for service in self._params["services"]]
         services = self._params["services"]
-        warmed = on_each([targets for targets, _prompts, _wrong in found], lambda index, target: self._warm(target, found[index][1], services[index]))
+        warmed = on_each([targets for targets, _prompts, _error in resolved], lambda index, target: self._warm(target, resolved[index][1], services[index]))
         return [
             {
                 "name": service["name"],
-                "wrong": str(wrong or ""),
-                "remedy": wrong.remedy if wrong else "",
+                "wrong": str(error or ""),
+                "remedy": error.remedy if error else "",
                 "servers": [{"server": target.name, "prompts": rows} for target, rows in zip(targets, each, strict=True)],
             }
-            for service, (targets, _prompts, wrong), each in zip(services, found, warmed, strict=True)
+            for service, (targets, _prompts, error), each in zip(services, resolved, warmed, strict=True)
         ]
 
-    def _found(self, service: Facts) -> tuple[list[ServerTarget], dict[str, str], WarmupError | None]:
+    def _resolve(self, service: Facts) -> tuple[list[ServerTarget], dict[str, str], WarmupError | None]:
         """(servers, prompts by name, error) of a service. Servers and prompts that exist are warmed even when there is an error."""
         try:
             prompts = warmup_states.names(service["prompts"] or [], self._config_map(service["config_map"]))
             targets, missing = self._targets(service)
-        except WarmupError as mistake:
-            return [], {}, mistake
+        except WarmupError as error:
+            return [], {}, error
         except ValueError as error:
             return [], {}, WarmupError(str(error), "correct the options")
         except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people; the other services go on
@@ -71,21 +71,21 @@ class Warmup:
         if not wanted:
             return {}
         where = f"ConfigMap {wanted['namespace']}/{wanted['name']}"
-        found = self._reach.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/configmaps/{wanted['name']}")
-        if found is None:
+        config_map = self._reach.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/configmaps/{wanted['name']}")
+        if config_map is None:
             raise WarmupError(f"there is no {where}", f"kubectl --namespace {wanted['namespace']} create configmap {wanted['name']} --from-file=FOLDER")
-        values = {key: value for key, value in mapping(found.get("data")).items() if isinstance(value, str) and value.strip()}
+        values = {key: value for key, value in mapping(config_map.get("data")).items() if isinstance(value, str) and value.strip()}
         if not values:
             raise WarmupError(f"{where} has no prompt in its data", "put a prompt under each key")
         return values
 
     def _targets(self, service: Facts) -> tuple[list[ServerTarget], WarmupError | None]:
-        found, missing = [], None
+        servers, missing = [], None
         for targets, count in of_service(self._params, service, self._reach):
             if len(targets) < count:
                 missing = WarmupError(f"{len(targets)} of {count} servers exist", "check the Deployment of the servers")
-            found += targets
-        return found, missing
+            servers += targets
+        return servers, missing
 
     def _warm(self, target: ServerTarget, prompts: c.Mapping[str, str], service: Facts) -> list[Facts]:
         """Sends one prompt after the other. After an exchange without a response the remaining prompts are not sent."""
@@ -98,15 +98,15 @@ class Warmup:
             try:
                 if silent is not None:
                     raise silent
-                rows.append(self._answered(name, prompt, target.client, service))
+                rows.append(self._warm_prompt(name, prompt, target.client, service))
             except ExchangeError as trouble:
                 silent = trouble if trouble.status is None else None
-                said = str(trouble).replace(prompt, "(the prompt)")  # the server may repeat the prompt, and warnings are not redacted
-                rows.append(_failed(name, said, trouble.remedy))
+                message = str(trouble).replace(prompt, "(the prompt)")  # the server may repeat the prompt, and warnings are not redacted
+                rows.append(_failed(name, message, trouble.remedy))
         return rows
 
     def _block_size(self, client: OpenAIClient) -> int:
-        """Tokens in a KV cache block, as the server's metrics say."""
+        """Tokens in a KV cache block, from the metrics of the server; USUAL_BLOCK where they do not export it."""
         try:
             samples = prometheus.parse(client.get("/metrics", min(self._params["request_timeout"], 10.0)).text)
         except ExchangeError:
@@ -115,26 +115,26 @@ class Warmup:
         size = engines.read_signals(engine, samples).get("block_size") if engine else None
         return int(size.value) if size and size.value and size.value >= 1 else USUAL_BLOCK
 
-    def _answered(self, name: str, prompt: str, client: OpenAIClient, service: Facts) -> Facts:
-        """One prompt at one server. Raises ExchangeError."""
+    def _warm_prompt(self, name: str, prompt: str, client: OpenAIClient, service: Facts) -> Facts:
+        """The row of one prompt at one server, which the prompt is sent to. Raises ExchangeError."""
         block = service["block_size"]
-        tokens, cached = self._ask(prompt, client, service)
+        tokens, cached = self._complete(prompt, client, service)
         if tokens is not None and cached is None and warmup_states.reusable(tokens, block):
-            # vLLM omits a count of 0: only a second answer tells it from a server that never reports the count
-            cached = None if self._ask(prompt, client, service)[1] is None else 0
-        found = {"prompt": name, "state": warmup_states.state(tokens, cached, block), "tokens": tokens, "cached": cached, "evidence": "", "remedy": ""}
-        if found["state"] == warmup_states.SHORT:
+            # vLLM omits a count of 0: only a second answer distinguishes it from a server that never reports the count
+            cached = None if self._complete(prompt, client, service)[1] is None else 0
+        row = {"prompt": name, "state": warmup_states.state(tokens, cached, block), "tokens": tokens, "cached": cached, "evidence": "", "remedy": ""}
+        if row["state"] == warmup_states.SHORT:
             evidence = f"{name} has {tokens} tokens, too few to fill a KV-cache block of {block} tokens, so none of it is cached"
-            return {**found, "evidence": evidence, "remedy": "write a longer prompt, or remove it"}
-        if found["state"] == warmup_states.WARMED:
+            return {**row, "evidence": evidence, "remedy": "write a longer prompt, or remove it"}
+        if row["state"] == warmup_states.WARMED:
             return {
-                **found,
+                **row,
                 "evidence": f"{name}: {cached} of {tokens} tokens were cached, of {warmup_states.reusable(tokens or 0, block)} that can be",
             }
-        return found
+        return row
 
-    def _ask(self, prompt: str, client: OpenAIClient, service: Facts) -> tuple[int | None, int | None]:
-        """Tokens of the prompt, and how many of them came from the cache. Raises ExchangeError."""
+    def _complete(self, prompt: str, client: OpenAIClient, service: Facts) -> tuple[int | None, int | None]:
+        """(tokens of the prompt, tokens of it that came from the cache) of one completion. Raises ExchangeError."""
         chat, timeout = service["api"] == "chat_completions", self._params["request_timeout"]
         user, system = (NEXT, prompt) if chat else (prompt, "")
         completion = client.complete(service["model"], user, api=service["api"], timeout=timeout, system=system).completion

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A warm-up as a program that needs no Ansible: `python warmup.pyz OPTIONS.json PROMPTS.json ACCOUNT`, with the file that `benchmark.bundle` makes.
 
-OPTIONS.json holds one element of the option `services` of vllm_warmup as `warmup`, and of vllm_adapters as `adapters`, each of them or null. PROMPTS.json
-has the prompts as a list, and the folder ACCOUNT what the kubelet mounts of a service account. The variable LLM_D_API_KEY has the API key of the servers,
-where they want one. It goes to the servers that are ready at this moment, at their
-own addresses: the next run goes to others. The exit status is 0 when they have all adapters, and all prompts so far as they tell, 1 when they have not, and 2
-when the files are wrong or this is no pod. No output holds a prompt.
+OPTIONS.json holds one element of the option `services` of vllm_warmup as `warmup`, and of vllm_adapters as `adapters`; each may be null. PROMPTS.json is the
+list of prompts. The folder ACCOUNT holds the files that the kubelet mounts for a service account. The variable LLM_D_API_KEY holds the API key of the servers,
+where they require one. Requests go to the addresses of the servers that are ready at this moment; the next run may use others. The exit status is 0 when the
+servers have all adapters and, as far as they report it, all prompts; 1 when they do not; and 2 when the files are invalid or this is not a pod. No output
+contains a prompt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _stop(*_args: t.Any) -> None:
 
 
 def main(arguments: c.Sequence[str]) -> int:
-    """Warm the servers; return the exit status."""
+    """Warms the servers; returns the exit status."""
     signal.signal(signal.SIGTERM, _stop)
     try:
         options, prompts, account = arguments
@@ -43,8 +43,8 @@ def main(arguments: c.Sequence[str]) -> int:
     except (ValueError, OSError, ClusterError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    wrong = _load(wanted["adapters"], cluster) if wanted["adapters"] else False
-    return int(_warm({**wanted["warmup"], "prompts": texts}, cluster) or wrong) if wanted["warmup"] else int(wrong)
+    failed = _load(wanted["adapters"], cluster) if wanted["adapters"] else False
+    return int(_warm({**wanted["warmup"], "prompts": texts}, cluster) or failed) if wanted["warmup"] else int(failed)
 
 
 def _params(service: Facts, seconds: float) -> Facts:
@@ -59,26 +59,26 @@ def _params(service: Facts, seconds: float) -> Facts:
 
 
 def _load(service: Facts, cluster: InCluster) -> bool:
-    """Load and unload adapters; whether something went wrong."""
-    (found,) = adapters.Adapters(_params(service, ADAPTER_TIMEOUT), cluster).run(check=False)
-    rows = adapters.rows(found, adapters.HAS, adapters.LOADED, adapters.UNLOADED)
+    """Loads and unloads adapters; returns whether that failed for a server."""
+    (result,) = adapters.Adapters(_params(service, ADAPTER_TIMEOUT), cluster).run(check=False)
+    rows = adapters.rows(result, adapters.HAS, adapters.LOADED, adapters.UNLOADED)
     for server, row in rows:
         sys.stdout.write(f"{server}: adapter {row['adapter']}: {row['state']}\n")
-    failed = [found["wrong"]] if found["wrong"] else []
-    failed += [f"{server}: adapter {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(found, adapters.FAILED)]
+    failed = [result["wrong"]] if result["wrong"] else []
+    failed += [f"{server}: adapter {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(result, adapters.FAILED)]
     for line in failed:
-        sys.stderr.write(f"{found['name']}: {line}\n")
+        sys.stderr.write(f"{result['name']}: {line}\n")
     return bool(failed)
 
 
 def _warm(service: Facts, cluster: InCluster) -> bool:
-    """Send the prompts; whether something went wrong."""
-    (found,) = Warmup(_params(service, REQUEST_TIMEOUT), cluster).run()
-    for line in _lines(found):
+    """Sends the prompts; returns whether one could not be warmed."""
+    (result,) = Warmup(_params(service, REQUEST_TIMEOUT), cluster).run()
+    for line in _lines(result):
         sys.stdout.write(f"{line}\n")
-    for line in warmup_states.warnings(found):
+    for line in warmup_states.warnings(result):
         sys.stderr.write(f"{line}\n")
-    return bool(found["wrong"] or warmup_states.rows(found, warmup_states.FAILED, warmup_states.SHORT))
+    return bool(result["wrong"] or warmup_states.rows(result, warmup_states.FAILED, warmup_states.SHORT))
 
 
 def _read(path: str) -> t.Any:
@@ -86,14 +86,14 @@ def _read(path: str) -> t.Any:
         return json.load(file)
 
 
-def _lines(found: Facts) -> list[str]:
-    """What a log says: a line for each prompt on each server."""
+def _lines(result: Facts) -> list[str]:
+    """The lines of the log: one for each prompt on each server."""
     lines = [
         f"{server['server']}: {prompt['prompt']}: {prompt['state']}, {prompt['cached']} of {prompt['tokens']} tokens were cached"
-        for server in found["servers"]
+        for server in result["servers"]
         for prompt in server["prompts"]
     ]
-    return lines or [f"{found['name']}: no server is ready"]
+    return lines or [f"{result['name']}: no server is ready"]
 
 
 if __name__ == "__main__":

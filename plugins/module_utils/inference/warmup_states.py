@@ -14,7 +14,7 @@ import collections.abc as c
 from ..common.objects import Facts
 
 WARM, WARMED, SHORT, UNKNOWN, FAILED = "warm", "warmed", "short", "unknown", "failed"
-UNTOLD = "the servers do not report cached tokens (vLLM does with --enable-prompt-tokens-details)"
+UNREPORTED = "the servers do not report cached tokens (vLLM does with --enable-prompt-tokens-details)"
 
 
 def reusable(tokens: int, block: int) -> int:
@@ -24,7 +24,7 @@ def reusable(tokens: int, block: int) -> int:
 
 def state(tokens: int | None, cached: int | None, block: int) -> str:
     """The state that the `usage` of an answer shows. `block`: tokens in a KV-cache block."""
-    if not tokens or (cached or 0) > tokens:  # no prompt has such counts: a usage that nobody filled in
+    if not tokens or (cached or 0) > tokens:  # no prompt has such counts: the server did not fill in the usage
         return UNKNOWN
     if not reusable(tokens, block):
         return SHORT
@@ -34,9 +34,9 @@ def state(tokens: int | None, cached: int | None, block: int) -> str:
 
 
 def names(prompts: c.Sequence[str], values: c.Mapping[str, str]) -> dict[str, str]:
-    """Prompts by a name that says where they come from without showing them: those of the option, then those of the ConfigMap by key."""
-    found = {f"prompts[{index}] ({len(prompt)} characters)": prompt for index, prompt in enumerate(prompts)}
-    return {**found, **{f"config_map {key} ({len(values[key])} characters)": values[key] for key in sorted(values)}}
+    """{name: prompt}. A name states the source of a prompt without its text. The prompts of the option come first, then those of the ConfigMap by key."""
+    given = {f"prompts[{index}] ({len(prompt)} characters)": prompt for index, prompt in enumerate(prompts)}
+    return {**given, **{f"config_map {key} ({len(values[key])} characters)": values[key] for key in sorted(values)}}
 
 
 def rows(service: Facts, *states: str) -> list[tuple[str, Facts]]:
@@ -51,8 +51,8 @@ def is_warm(service: Facts) -> bool:
 
 def warnings(service: Facts) -> list[str]:
     """One line for each cause that keeps caches of a service cold."""
-    found = [f"{service['name']}: {service['wrong']}: {service['remedy']}"] if service["wrong"] else []
-    found += [f"{service['name']}: {server}: {prompt['evidence']}: {prompt['remedy']}" for server, prompt in rows(service, FAILED)]
+    lines = [f"{service['name']}: {service['wrong']}: {service['remedy']}"] if service["wrong"] else []
+    lines += [f"{service['name']}: {server}: {prompt['evidence']}: {prompt['remedy']}" for server, prompt in rows(service, FAILED)]
     short = {prompt["prompt"]: prompt for _server, prompt in rows(service, SHORT)}
-    found += [f"{service['name']}: {prompt['evidence']}: {prompt['remedy']}" for prompt in short.values()]
-    return found + ([f"{service['name']}: {UNTOLD}, so whether the prompts are cached is unknown"] if rows(service, UNKNOWN) else [])
+    lines += [f"{service['name']}: {prompt['evidence']}: {prompt['remedy']}" for prompt in short.values()]
+    return lines + ([f"{service['name']}: {UNREPORTED}, so whether the prompts are cached is unknown"] if rows(service, UNKNOWN) else [])

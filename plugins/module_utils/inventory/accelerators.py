@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The accelerators of a starting file: what nodes offer to pods, and nodes that have GPUs without offering them. Pure."""
+"""The accelerators of a starting file: those that nodes offer to pods, and nodes that have GPUs without offering them. Pure."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Offer:
 
     @property
     def text(self) -> str:
-        """Such as `4 nvidia.com/gpu on 2 nodes, NVIDIA-L40S`."""
+        """The offer for people, such as `4 nvidia.com/gpu on 2 nodes, NVIDIA-L40S`."""
         product = self.product or self.node_selector.get(_GKE_PRODUCT)
         return f"{self.count} {self.resource} on {self.nodes} node{'' if self.nodes == 1 else 's'}{f', {product}' if product else ''}"
 
 
 def offers(facts: Facts) -> list[Offer]:
-    """What the nodes offer, the most numerous first. Cordoned nodes do not count."""
+    """The accelerators that nodes offer, the most numerous first. Cordoned nodes are not counted."""
     names = {name for node in dicts(facts.get("nodes")) for name in mapping(get_path(node, "status", "allocatable"))}
-    found = []
+    result = []
     for vendor, row in ACCELERATORS.items():
         wanted = [name for name in sorted(names) if name == row["resource"] or (vendor == "nvidia" and name.startswith("nvidia.com/mig-"))]
         for resource in wanted:
@@ -59,8 +59,8 @@ def offers(facts: Facts) -> list[Offer]:
                 if not node["cordoned"]:
                     product = text(node["labels"].get(row["product_label"])) if row["product_label"] else ""
                     kinds.setdefault((product, text(node["labels"].get(_GKE_PRODUCT))), []).append(node)
-            found += [_offer(vendor, resource, product, cloud, nodes) for (product, cloud), nodes in sorted(kinds.items())]
-    return sorted(found, key=lambda offer: -offer.count)
+            result += [_offer(vendor, resource, product, cloud, nodes) for (product, cloud), nodes in sorted(kinds.items())]
+    return sorted(result, key=lambda offer: -offer.count)
 
 
 def _offer(vendor: str, resource: str, product: str, cloud: str, nodes: list[Facts]) -> Offer:
@@ -69,17 +69,17 @@ def _offer(vendor: str, resource: str, product: str, cloud: str, nodes: list[Fac
 
 
 def _tolerations(nodes: list[Facts]) -> list[Facts]:
-    """Tolerations of the taints that keep pods off these nodes; not of taints that say that a node is unwell."""
-    found: list[Facts] = []
+    """Tolerations of the taints that keep pods off these nodes; not of taints that say that a node has a problem."""
+    tolerations: list[Facts] = []
     for taint in (taint for node in nodes for taint in node["taints"]):
         key, value, effect = text(taint.get("key")), text(taint.get("value")), text(taint.get("effect"))
         if effect not in ("NoSchedule", "NoExecute") or key.startswith(("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")):
             continue
-        # the usual taint of GPU nodes has another value on each platform
+        # the value of the usual taint of GPU nodes differs between platforms
         entry = {"key": key, "operator": "Exists", "effect": effect} if key in _RESOURCES or not value else {"key": key, "value": value, "effect": effect}
-        if entry not in found:
-            found.append(entry)
-    return found
+        if entry not in tolerations:
+            tolerations.append(entry)
+    return tolerations
 
 
 _RESOURCES = {row["resource"] for row in ACCELERATORS.values()}

@@ -21,7 +21,7 @@ from .accelerators import Offer, labelled, offers
 from .gateway import GatewayChoice, gateway_choices, service_type
 from .place import Place, comments, lines, options, restricted, starting_place
 
-# In the first line of `hosts`, by which tools/manifests.py tells a user's inventory from those that are shipped.
+# In the first line of `hosts`: it distinguishes a user's inventory from the shipped ones (tools/manifests.py).
 MADE_BY = "Written by playbooks/inventory.yml"
 HOSTS = f"""# {MADE_BY}. The cluster is reached from here: nothing of ours runs on another host.
 localhost ansible_connection=local ansible_python_interpreter="{{{{ ansible_playbook_python }}}}"
@@ -35,7 +35,7 @@ Lines = list[str]
 def starting_file(facts: Facts, path: str, reached: Facts) -> str:
     """The text of llm_d.yml.
 
-    facts: of preflight/facts.py survey. path: of the inventory. reached: {server, kubeconfig, context, namespace}, None for what the file need not name.
+    facts: of preflight/facts.py survey. path: of the inventory. reached: {server, kubeconfig, context, namespace}, None for each that the file need not name.
     """
     platform, place = detect(facts), starting_place(facts, reached)
     choices = gateway_choices(facts, platform)
@@ -54,7 +54,7 @@ def starting_file(facts: Facts, path: str, reached: Facts) -> str:
 
 
 def observed(facts: Facts, place: Place | None = None) -> list[str]:
-    """What the cluster showed, as lines of text; with a place, also what runs there and what is proposed beside it."""
+    """The observed facts of the cluster, as lines of text; with a place, also the deployments that run there and the proposed one."""
     platform = detect(facts)
     classes = [f"{name} ({text(get_path(item, 'spec', 'controllerName'))})" for name, item in sorted(mapping(facts.get("gateway_classes")).items())]
     crds, storage = mapping(facts.get("crds")), default_storage_class(facts)
@@ -62,7 +62,7 @@ def observed(facts: Facts, place: Place | None = None) -> list[str]:
     version = text(platform["version"]) or "a version that is not known"
     kind = "" if platform["flavour"] == platform["name"] else f", {platform['flavour']}"
     nodes = pluralize(len(facts["nodes"]), "node") if "nodes" in facts else "nodes not known: no permission to list them"
-    found = {
+    rows = {
         "platform": f"{platform['name']}{kind}, {version}, {nodes}",
         "Gateway API": _known(facts, "crds", f"{api.get('version') or 'of no known version'}" if api else "none", "CRDs"),
         "GatewayClasses": _known(facts, "gateway_classes", ", ".join(classes) or "none"),
@@ -71,11 +71,11 @@ def observed(facts: Facts, place: Place | None = None) -> list[str]:
         "Prometheus": _known(facts, "crds", "its operator is here" if _POD_MONITORS in crds else "no operator", "CRDs"),
         "LeaderWorkerSet": _known(facts, "crds", "is here" if LEADER_WORKER_SET["crd"] in crds else "none", "CRDs"),
     }
-    return [f"{name + ':':<17}{one_line(what)}" for name, what in [*found.items(), *(lines(place) if place else [])]]
+    return [f"{name + ':':<17}{one_line(what)}" for name, what in [*rows.items(), *(lines(place) if place else [])]]
 
 
-def _known(facts: Facts, key: str, said: str, what: str = "them") -> str:
-    return said if key in facts else f"not known: no permission to list {what}"
+def _known(facts: Facts, key: str, value: str, what: str = "them") -> str:
+    return value if key in facts else f"not known: no permission to list {what}"
 
 
 def _wrapped(line: str, first: str, rest: str) -> Lines:
@@ -157,7 +157,7 @@ def _flow(value: t.Any) -> str:
 
 
 def _way_in(choice: GatewayChoice, service: str, place: Place) -> Lines:
-    """How requests from outside of the cluster get to a ClusterIP."""
+    """Comments that say how requests from outside the cluster reach a ClusterIP."""
     lines = ["  # Requests by hand, from outside of the cluster, then go to http://127.0.0.1:8080/v1/completions (the verdict finds its own way):"]
     lines += [f"  #   {command}" for command in _forward(choice, service + place.suffix, place)]
     return lines
@@ -178,33 +178,33 @@ def _forward(choice: GatewayChoice, service: str, place: Place) -> Lines:
 
 
 def _gpus(facts: Facts, platform: Facts) -> Lines:
-    found, marked, name = offers(facts), labelled(facts), platform["name"]
-    if found:
+    available, marked, name = offers(facts), labelled(facts), platform["name"]
+    if available:
         return ["llm_d_gpus:", "  operator: none # device plugins are there: nodes offer accelerators to pods"]
     if not marked:
         return []
     vendor, count = marked
-    said = f"{pluralize(count, 'node')} {'has' if count == 1 else 'have'} labels of {vendor} accelerators, and no node offers them to pods:"
+    intro = f"{pluralize(count, 'node')} {'has' if count == 1 else 'have'} labels of {vendor} accelerators, and no node offers them to pods:"
     if vendor != "nvidia":
         return _comment(
-            said, f"there is no device plugin. On OpenShift 'operator: {'amd' if vendor == 'amd' else 'gaudi'}' installs one, elsewhere install the vendor's."
+            intro, f"there is no device plugin. On OpenShift 'operator: {'amd' if vendor == 'amd' else 'gaudi'}' installs one, elsewhere install the vendor's."
         )
     if "clusterpolicies.nvidia.com" in mapping(facts.get("crds")):
-        return [*_comment(said, "NVIDIA's GPU operator is here, and not ready yet, or has no driver for these nodes."), "llm_d_gpus:", "  operator: none"]
+        return [*_comment(intro, "NVIDIA's GPU operator is here, and not ready yet, or has no driver for these nodes."), "llm_d_gpus:", "  operator: none"]
     if name == "gke":
-        return [*_comment(said, "GKE installs driver and device plugin, where the node pool has gpu-driver-version."), "llm_d_gpus:", "  operator: none"]
+        return [*_comment(intro, "GKE installs driver and device plugin, where the node pool has gpu-driver-version."), "llm_d_gpus:", "  operator: none"]
     operator = "nvidia_olm" if name == "openshift" else "nvidia_helm"
     driver = " Its driver is the one that nodes of this platform bring." if name in DRIVER_THERE else ""
-    lines = _comment(said, f"this installs NVIDIA's GPU operator, for the whole cluster.{driver} Where a device plugin is to come otherwise, write none.")
+    lines = _comment(intro, f"this installs NVIDIA's GPU operator, for the whole cluster.{driver} Where a device plugin is to come otherwise, write none.")
     return [*lines, "llm_d_gpus:", f"  operator: {operator}"]
 
 
 def _model_services(facts: Facts, platform: Facts) -> tuple[bool, Lines]:
     """(whether a real model is served, the services)."""
-    found = offers(facts)
+    available = offers(facts)
     marked = labelled(facts)
-    if found:
-        return True, _served(facts, found[0], found[1:])
+    if available:
+        return True, _served(facts, available[0], available[1:])
     if marked and marked[0] == "nvidia":
         return True, _served(facts, None, [])
     elif marked:

@@ -18,7 +18,7 @@ _EXTENSION_FLAG = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
 
 @dataclass(frozen=True)
 class GatewayChoice:
-    """One way to serve. options: of llm_d_gateway besides the provider; why: what the cluster showed; problem: why it does not work as it is."""
+    """One way to serve. options: of llm_d_gateway, without the provider; why: what the cluster showed; problem: why it does not work as it is."""
 
     provider: str
     why: str
@@ -29,8 +29,8 @@ class GatewayChoice:
 def gateway_choices(facts: Facts, platform: Facts) -> list[GatewayChoice]:
     """The choices for a cluster, never empty. Those with a problem are last."""
     own = {"openshift": _openshift, "gke": _gke}.get(platform["name"])
-    found = ([own(facts, platform)] if own else []) + _installed(facts)
-    usable, others = [each for each in found if not each.problem], [each for each in found if each.problem]
+    choices = ([own(facts, platform)] if own else []) + _installed(facts)
+    usable, others = [each for each in choices if not each.problem], [each for each in choices if each.problem]
     if usable:
         return [*usable, *others]
     if others:
@@ -87,17 +87,17 @@ def _gke(facts: Facts, platform: Facts) -> GatewayChoice:
 def _installed(facts: Facts) -> list[GatewayChoice]:
     """Providers that have a GatewayClass or a controller, in the order of the table of providers."""
     rows = [(provider, row) for provider, known in GATEWAY_PROVIDERS.items() if known["controller"] for row in variants(known)]
-    there = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in rows if _extended(facts, row)]
-    found, claimed = {}, set()
-    # agentgateway and kgateway have one controller name: the class belongs to the one of which there is a controller, of its own numbering.
-    # So have both providers with Envoy Gateway: it belongs to the one with an extension where that is there.
+    candidates = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in rows if _extended(facts, row)]
+    choices, claimed = {}, set()
+    # agentgateway and kgateway share a controller name: the class belongs to the one whose controller exists and has the expected major version.
+    # Both providers with Envoy Gateway share one too: the class belongs to the one with an extension, where that exists.
     for index, (provider, row, classes, controller) in sorted(
-        enumerate(there), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]), not each[1][1]["extension"])
+        enumerate(candidates), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]), not each[1][1]["extension"])
     ):
         if (classes or controller) and row["controller_name"] not in claimed:
             claimed.add(row["controller_name"])
-            found[index] = _choice(provider, row, classes, controller, facts)
-    return [found[index] for index in sorted(found)]
+            choices[index] = _choice(provider, row, classes, controller, facts)
+    return [choices[index] for index in sorted(choices)]
 
 
 def _extended(facts: Facts, row: Facts) -> bool:
@@ -127,7 +127,7 @@ def _other_major(row: Facts, controller: Facts) -> bool:
 
 
 def _choice(provider: str, row: Facts, classes: list[str], controller: Facts, facts: Facts) -> GatewayChoice:
-    # kgateway serves InferencePools by the classes of its table only
+    # kgateway serves InferencePools only by the classes of its table
     name = row["class_name"] if row["class_name"] in classes or not classes or row["by_class"] else classes[0]
     options: Facts = {} if name == GATEWAY_PROVIDERS[provider]["class_name"] else {"class_name": name}
     version = image_version(controller)
@@ -139,13 +139,13 @@ def _choice(provider: str, row: Facts, classes: list[str], controller: Facts, fa
     options = {"install": False, **options}
     if provider == "istio" and controller and not _has_flag(controller):
         options["connection"] = "ext_proc"
-    seen = [f"Deployment {_place(row)}"] if controller else []
-    seen += [f"GatewayClass {name}"] if classes else []
-    return GatewayChoice(provider, f"{what} is here ({', '.join(seen)}), and is used as it is.", options, _problem(row, controller, version, facts))
+    evidence = [f"Deployment {_place(row)}"] if controller else []
+    evidence += [f"GatewayClass {name}"] if classes else []
+    return GatewayChoice(provider, f"{what} is here ({', '.join(evidence)}), and is used as it is.", options, _problem(row, controller, version, facts))
 
 
 def _problem(row: Facts, controller: Facts, version: str | None, facts: Facts) -> str:
-    """Why a controller that is there cannot be used; empty where it can."""
+    """Why an existing controller cannot be used; empty where it can."""
     if not controller and _place(row) in mapping(facts.get("controllers")):
         return f"its controller is not Deployment {_place(row)}, where it is expected"
     if version and row["minimum"] and older(version, row["minimum"]):

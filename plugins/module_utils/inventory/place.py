@@ -10,7 +10,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ..common.objects import Facts, dicts, mapping
-from ..preflight.running import running, said
+from ..preflight.running import description, running
 from ..schema.variables import VARIABLES
 
 INSTANCE, NAMESPACE = (str(VARIABLES[name].default) for name in ("llm_d_instance", "llm_d_namespace"))
@@ -19,12 +19,12 @@ PAGE = "docs/second-deployment.md"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file deploys. suffix: of names, in a namespace that another deployment has; beside: the deployments that run; known: whether all are known."""
+    """Where a file deploys. suffix: of names, where another deployment has the namespace; deployments: those that run; known: whether these are all."""
 
     instance: str
     namespace: str
     suffix: str
-    beside: tuple[Facts, ...]
+    deployments: tuple[Facts, ...]
     known: bool
 
     @property
@@ -40,18 +40,18 @@ def restricted(facts: Facts) -> bool:
 
 def starting_place(facts: Facts, reached: Facts) -> Place:
     """The place for a file. facts: of preflight/facts.py survey. reached: its namespace is that of the context; empty, or `default`, is none."""
-    seen = mapping(facts.get("running"))
-    beside = tuple(running(dicts(seen.get("objects"))))
-    known = not seen or "Deployment" not in seen["unread"]
-    home = str(reached.get("namespace") or "")
-    wished = NAMESPACE if home in ("", "default") else home
-    taken = {name: {each[name] for each in beside} for name in ("instance", "namespace")}
-    if restricted(facts) and wished in taken["namespace"]:
+    listing = mapping(facts.get("running"))
+    deployments = tuple(running(dicts(listing.get("objects"))))
+    known = not listing or "Deployment" not in listing["unread"]
+    context_namespace = str(reached.get("namespace") or "")
+    preferred = NAMESPACE if context_namespace in ("", "default") else context_namespace
+    taken = {name: {each[name] for each in deployments} for name in ("instance", "namespace")}
+    if restricted(facts) and preferred in taken["namespace"]:
         ending = next(f"-{number}" for number in itertools.count(2) if f"{INSTANCE}-{number}" not in taken["instance"])
-        return Place(INSTANCE, wished, ending, beside, known)
-    there = taken["namespace"] | set(facts.get("namespaces") or [])
-    instance = next(name for name in _names(INSTANCE) if name not in taken["instance"] and (wished not in taken["namespace"] or name not in there))
-    return Place(instance, instance if wished in taken["namespace"] else wished, "", beside, known)
+        return Place(INSTANCE, preferred, ending, deployments, known)
+    unavailable = taken["namespace"] | set(facts.get("namespaces") or [])
+    instance = next(name for name in _names(INSTANCE) if name not in taken["instance"] and (preferred not in taken["namespace"] or name not in unavailable))
+    return Place(instance, instance if preferred in taken["namespace"] else preferred, "", deployments, known)
 
 
 def _names(name: str) -> t.Iterator[str]:
@@ -60,19 +60,19 @@ def _names(name: str) -> t.Iterator[str]:
 
 
 def lines(place: Place) -> list[tuple[str, str]]:
-    """(what, text) of what runs there and of what is proposed."""
+    """(label, text) of each line about the deployments that run there and the one that is proposed."""
     if not place.known:
         return [("running here", "not known: no permission to list Deployments")]
-    if not place.beside:
+    if not place.deployments:
         return [("running here", "no deployment of this collection")]
-    return [("running here", said(each)) for each in place.beside] + [("proposed", f"a second deployment, {place.whole}; {PAGE}")]
+    return [("running here", description(each)) for each in place.deployments] + [("proposed", f"a second deployment, {place.whole}; {PAGE}")]
 
 
 def comments(place: Place) -> list[str]:
-    """Sentences for the file about what runs there, and how to take it over instead."""
-    if not place.beside:
+    """Sentences for the file about the deployments that run there, and how to take one over instead."""
+    if not place.deployments:
         return []
-    first = place.beside[0]
+    first = place.deployments[0]
     release = f", llm_d_release: {first['release']}" if first["release"] else ""
     return [
         f"What runs here stays as it is: this file is a second deployment beside it, {place.whole}, which are free ({PAGE}).",
@@ -83,5 +83,5 @@ def comments(place: Place) -> list[str]:
 
 def options(place: Place) -> dict[str, str]:
     """The options of the file that say where it deploys, without those that are the default."""
-    found = {"llm_d_instance": place.instance, "llm_d_namespace": place.namespace, "llm_d_name_suffix": place.suffix}
-    return {name: value for name, value in found.items() if value and value != VARIABLES[name].default}
+    values = {"llm_d_instance": place.instance, "llm_d_namespace": place.namespace, "llm_d_name_suffix": place.suffix}
+    return {name: value for name, value in values.items() if value and value != VARIABLES[name].default}

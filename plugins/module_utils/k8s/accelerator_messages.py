@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns of what accelerators and their libraries say in logs: CUDA, ROCm, XPU, Gaudi, TPU, NCCL and UCX. Data only: a part of LOGS in failure_logs.
+"""Patterns of what accelerators and their libraries log: CUDA, ROCm, XPU, Gaudi, TPU, NCCL and UCX. Data only: a part of LOGS in failure_logs.
 
-Memory comes first, since NCCL wraps CUDA's errors, and what a driver says comes before what follows from it.
+Memory comes first, since NCCL wraps CUDA's errors, and messages of a driver come before those that follow from them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HELD = "another process holds the accelerator: end it, or look for pods that us
 _KIND = "the image has no code for this accelerator: use an image that is built for it (a newer one for a newer accelerator), or another kind of node"
 _OLD = "the node's driver is too old for the image's CUDA: install a newer driver, or use an image of an older CUDA"
 _NONE = "request the accelerator in the pod's resources; check device plugin and runtime class (pod.runtimeClassName)"
-# What the codes of CUDA mean for a pod, and of HIP, which has the same: number, words, names, code, remedy.
+# The codes of CUDA and of HIP, which has the same: number, words, names, code of the failure, remedy.
 # https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
 _CUDA = (
     (

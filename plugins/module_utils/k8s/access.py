@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first requests to an API server, which show whether it answers, and whose credentials it accepts."""
+"""The first requests to an API server: whether it answers, and as which account it authenticates the credentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import ApiError, ClusterError, not_an_api_server
 
 
 def reach(cluster: Cluster) -> tuple[str, str]:
-    """(version of the API server, name of the account, empty where the API server is too old to return it). Raises ClusterError where it is of no use."""
+    """(version of the API server, name of the account, empty where the API server is too old to return it). Raises ClusterError where it cannot be used."""
     user = _account_name(cluster)
     if user == "system:anonymous":
         raise ClusterError(

@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns of failures in HTTP responses of gateways, endpoint pickers and servers. Data only; what failure_logs says of patterns holds.
+"""Patterns of failures in HTTP responses of gateways, endpoint pickers and servers. Data only; patterns are as in failure_logs.
 
-In each table the first row that matches wins: what names a cause comes before what Envoy says of any connection, and that before bare statuses.
+In each table the first row that matches wins: messages with a cause come before Envoy's messages about any connection, and these before bare statuses.
 """
 
 from __future__ import annotations
 
 _SELECT = "check that pods of the pool are ready, and that the selectors and ports of pool and Service match them"
 _QUEUE = "add replicas, or raise the thresholds of saturation, the limits of the queue or the priority of the request"
-# The header by which endpoint pickers of router lines from 0.9 on say why they dropped a request, and the values that it has in router 0.10:
+# The header with which endpoint pickers of router lines from 0.9 on give the reason for dropping a request, and its values in router 0.10:
 # code, what it means, remedy. https://github.com/llm-d/llm-d-router/blob/v0.10.0/pkg/common/error/error.go
 DROPPED = "x-llm-d-request-dropped-reason"
 REASONS = {
@@ -33,7 +33,7 @@ REASONS = {
     "evicted": ("F25", "the endpoint picker ended the request at its server, for others of a higher priority", _QUEUE),
 }
 
-# pattern in the body, code, what it means, remedy: of what stands before servers
+# pattern in the body, code, what it means, remedy: of components in front of servers
 GATEWAYS = (
     (
         (r"ext_proc_error_timeout|message_timeout", r"ext_?proc ... (?:time-?out|timed out|deadline)"),

@@ -19,14 +19,14 @@ from .sanitize import HIDDEN, HIDDEN_NEW, environment_values, has_secret_data, h
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
-# What to do where objects of others have the names of ours.
+# The remedy where objects of others have the names of ours.
 OTHERWISE = "Write other names (name of the service, llm_d_name_suffix) or another llm_d_namespace; 'llm_d_adopt: true' takes over what site.yml deploys."
 FIELDS_TAKEN = "another manager owns these fields"
 SHORTEST = 6  # characters of a value that is masked in messages
-# How the API server begins what is wrong with an object itself, and not with where it is.
+# How the API server begins messages about an invalid object, as opposed to those that depend on its namespace.
 INVALID = (" is invalid: ", "failed to create typed patch object", " cannot be handled as a")
 # Refusals of a dry run that an apply may not get: webhooks that take no dry run, another autoscaler, which is pruned first, and permissions, which the
-# preflight looks up.
+# preflight checks.
 _OTHERWISE = re.compile(r"does not support dry run|already managed by the hpa|cannot \w{1,20} resource ")
 
 
@@ -36,8 +36,8 @@ class Change:
 
     action: created, changed, unchanged, deleted, absent, foreign (left alone), kept (for what is in it) or refused; before, after: the parts that differ;
     generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused or kept, or whose it is;
-    untried: kind, namespace or reference where check mode could not ask the API server about it, since its kind, its namespace or an object that it refers to
-    does not exist yet, or answer where what it answered is not about the object.
+    untried: why check mode could not have the API server validate it: kind, namespace or reference where its kind, its namespace or an object that it refers
+    to does not exist yet, answer where the response is not about the object.
     """
 
     definition: Facts
@@ -69,7 +69,7 @@ def check_definitions(definitions: object) -> list[str]:
     if not isinstance(definitions, list):
         return [f"definitions is {type(definitions).__name__}; write a list of definitions"]
     problems: list[str] = []
-    seen: dict[tuple[str, str], int] = {}
+    indexes: dict[tuple[str, str], int] = {}
     for index, item in enumerate(definitions):
         where = f"definitions[{index}]"
         if not isinstance(item, dict):
@@ -79,9 +79,9 @@ def check_definitions(definitions: object) -> list[str]:
         if lacking:
             problems.append(f"{where} ({object_title(item).strip() or 'nameless'}) lacks {', '.join(lacking)}")
         key = (text(item.get("apiVersion")), object_title(item))
-        if key in seen and not lacking:
-            problems.append(f"{where} and definitions[{seen[key]}] are both {key[1]}; name each object once")
-        seen.setdefault(key, index)
+        if key in indexes and not lacking:
+            problems.append(f"{where} and definitions[{indexes[key]}] are both {key[1]}; name each object once")
+        indexes.setdefault(key, index)
     return problems
 
 
@@ -94,13 +94,13 @@ def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts
     there = {(text(obj.get("apiVersion")), object_title(obj)): obj for obj in existing}
     done, rest = [], []
     for item in definitions:
-        found = there.get((text(item.get("apiVersion")), object_title(item)))
-        if found is not None and not is_of(found, item, labels):
-            done.append(Change(item, "foreign", {}, {}, problem=whose(found)))
-        elif found is None and state == "absent":
+        live = there.get((text(item.get("apiVersion")), object_title(item)))
+        if live is not None and not is_of(live, item, labels):
+            done.append(Change(item, "foreign", {}, {}, problem=whose(live)))
+        elif live is None and state == "absent":
             done.append(Change(item, "absent", {}, {}))
         else:
-            rest.append((item, found))
+            rest.append((item, live))
     return done, rest
 
 
@@ -119,7 +119,7 @@ def changes(definitions: list[Facts], result: Facts, state: str, check_mode: boo
 
 
 def without_credentials(result: Facts) -> int:
-    """Of how many definitions the API server refused the credentials (401), which says nothing about the objects. result: as for `changes`."""
+    """The number of definitions for which the API server refused the credentials (401), which is no result of the objects. result: as for `changes`."""
     items = [result, *dicts(get_path(result, "result", "results"))]
     return sum(_status(text(get_path(item, "error", "msg"))).get("code") == 401 for item in items)
 
@@ -133,10 +133,10 @@ def holds_values(definition: Facts) -> bool:
 def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
     shown = hide_environment(hide_secret_values(definition), HIDDEN)
     if item.get("error"):
-        problem, untried = _problem(mapping(item.get("error")), _told(definition))
+        problem, untried = _problem(mapping(item.get("error")), _masked_values(definition))
         if state == "absent" and untried in ("kind", "namespace", "reference"):
-            there = text(get_path(item, "error", "msg")).startswith("Failed to delete")  # when the module looked; it went before, or at a first try
-            return Change(definition, "deleted" if there else "absent", shown if there else {}, {})
+            existed = text(get_path(item, "error", "msg")).startswith("Failed to delete")  # when the module read it; it was deleted before, or by a first try
+            return Change(definition, "deleted" if existed else "absent", shown if existed else {}, {})
         if check_mode and untried in ("kind", "namespace", "reference"):
             # On a new cluster an earlier step, which check mode skips, creates what is missing.
             return Change(definition, "created", {}, shown, untried=untried)
@@ -170,8 +170,8 @@ def hide_secret_values(definition: Facts, secret: bool = False, instead: str = H
     return {**definition, **hidden}
 
 
-def _told(definition: Facts) -> list[str]:
-    """Values of a definition that a message may repeat and that are not shown, the longest first. Shorter ones are words of any message."""
+def _masked_values(definition: Facts) -> list[str]:
+    """Values of a definition that messages may repeat and that are masked in them, the longest first; those below SHORTEST occur in any message."""
     values = environment_values(definition) | removed_values(definition)
     if has_secret_data(definition):
         values |= {str(value) for key in ("data", "stringData") for value in mapping(definition.get(key)).values()}
@@ -180,7 +180,7 @@ def _told(definition: Facts) -> list[str]:
 
 
 def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, str]:
-    """(what the API server refuses and what to do, what a dry run could not ask it about: see Change.untried).
+    """(why the API server refuses it and what to do, why a dry run could not validate it: see Change.untried).
 
     hidden: values to mask.
     """
@@ -200,7 +200,7 @@ def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, str]:
     if status.get("reason") == "NotFound":
         if re.search(r'namespaces "[^"]+" not found', words):
             return f"{words}; create the namespace first", "namespace"
-        # Such as the Role of a RoleBinding, where an account may give only permissions that it has. Kubernetes says that the RoleBinding is not found.
+        # Such as the Role of a RoleBinding, where an account may give only permissions that it has. Kubernetes reports that the RoleBinding is not found.
         return words, "reference"
     if status.get("reason") == "Conflict":
         words += f"; {FIELDS_TAKEN}"
@@ -210,7 +210,7 @@ def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, str]:
 
 
 def _passes(status: Facts, words: str) -> bool:
-    """Whether another moment may bring another answer: fields of another manager, an API server or a webhook that cannot answer now."""
+    """Whether a later request may have another result: fields of another manager, an API server or a webhook that cannot answer now."""
     if status.get("reason") == "Conflict" or _OTHERWISE.search(words):
         return True
     code = status.get("code")
@@ -219,15 +219,15 @@ def _passes(status: Facts, words: str) -> bool:
 
 
 def is_invalid(words: str) -> bool:
-    """Whether a refusal is about what is in the object, and would be the same in another namespace."""
+    """Whether a refusal is about the content of the object, and would be the same in another namespace."""
     return any(start in words for start in INVALID)
 
 
 def _status(message: str) -> Facts:
     """The Status object that kubernetes.core prints, as bytes, into its message; {} without one."""
-    said = message.partition("object: ")[2].rstrip()
+    body = message.partition("object: ")[2].rstrip()
     try:
-        raw = ast.literal_eval(said) if said.startswith(("b'", 'b"', "'", '"')) else said
+        raw = ast.literal_eval(body) if body.startswith(("b'", 'b"', "'", '"')) else body
         return mapping(json.loads(raw))
     except (ValueError, SyntaxError, TypeError):
         return {}

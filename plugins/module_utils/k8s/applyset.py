@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The record of what an instance has in a cluster: the parent object of an ApplySet, so that kubectl and other tools can read it. Pure.
 
-The words are those of KEP-3659 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-cli/3659-kubectl-apply-prune). Members that are not found by
-listing their kind, since no account should list it, stand in the parent's data.
+The terms are those of KEP-3659 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-cli/3659-kubectl-apply-prune). Members of kinds that no
+account should list stand in the parent's data by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ID, MEMBER = "applyset.kubernetes.io/id", "applyset.kubernetes.io/part-of"
 TOOLING, TOOL = "applyset.kubernetes.io/tooling", "llm_d.inference/v1"
 KINDS, NAMESPACES = "applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"
 # Keys of the parent's data: the kinds in each namespace, such as `llm-d/Deployment.apps`; names such as `llm-d/llm-d-model-token`, of Secrets, and of the
-# Helm releases that we have installed; names of bundles of CRDs; namespaces of the controllers that the file needs, whoever installs them.
+# Helm releases that we have installed; names of bundles of CRDs; namespaces of the controllers that the file needs, also of those installed by others.
 PLACES, SECRETS, RELEASES, BUNDLES, NEEDED = "kinds", "secrets", "releases", "crds", "needed"
 
 CLAIM = "PersistentVolumeClaim"
@@ -37,7 +37,7 @@ def identifier(name: str, namespace: str) -> str:
 
 
 def identity(item: Facts) -> Identity:
-    """That of a definition, an object or a reference."""
+    """The identity of a definition, an object or a reference."""
     return group_of(item), item["kind"], item["metadata"].get("namespace") or "", item["metadata"]["name"]
 
 
@@ -47,7 +47,7 @@ Place = tuple[str, str, str]  # group, kind, namespace
 
 @dataclasses.dataclass(frozen=True)
 class Extent:
-    """Where members are. A namespace may have none any longer."""
+    """Where members are. A namespace may no longer have any."""
 
     places: frozenset[Place] = frozenset()
     namespaces: frozenset[str] = frozenset()
@@ -86,31 +86,31 @@ class Others(t.NamedTuple):
 
 
 def other(parent: Facts) -> Other:
-    """What the parent of another record says."""
+    """The record of another file, from its parent object."""
     labels, data, has = mapping(get_path(parent, "metadata", "labels")), mapping(parent.get("data")), recorded(parent)
     needed = frozenset(_split(data[NEEDED])) if NEEDED in data else frozenset(namespace for namespace, _name in has.releases)
     return Other(text(labels.get(ID)), f"{get_path(parent, 'metadata', 'namespace')}/{get_path(parent, 'metadata', 'name')}", has, needed)
 
 
 def extent(identities: c.Iterable[Identity], kinds: c.Container[tuple[str, str]], releases: c.Iterable[Name] = (), bundles: c.Iterable[str] = ()) -> Extent:
-    """That of some objects, releases and bundles of CRDs. kinds: those that members are listed by."""
-    found = [each for each in identities if each[:2] in kinds]
-    secrets = [(each[2], each[3]) for each in found if each[:2] == ("", "Secret")]
-    spaces = [each[2] for each in found if each[2]]
-    return Extent(frozenset(each[:3] for each in found), frozenset(spaces), frozenset(secrets), frozenset(releases), frozenset(bundles))
+    """The extent of some objects, releases and bundles of CRDs. kinds: those by which members are listed."""
+    members = [each for each in identities if each[:2] in kinds]
+    secrets = [(each[2], each[3]) for each in members if each[:2] == ("", "Secret")]
+    spaces = [each[2] for each in members if each[2]]
+    return Extent(frozenset(each[:3] for each in members), frozenset(spaces), frozenset(secrets), frozenset(releases), frozenset(bundles))
 
 
 def recorded(parent: Facts | None) -> Extent:
-    """What a parent says of its members; nothing without one."""
+    """The extent of the members of a parent; empty without a parent."""
     notes, data = mapping(get_path(parent or {}, "metadata", "annotations")), mapping((parent or {}).get("data"))
     home = text(get_path(parent or {}, "metadata", "namespace"))
     spaces = [*_split(notes.get(NAMESPACES)), *([home] if home else [])]
     places = [each.partition("/")[::2] for each in _split(data.get(PLACES))]
     if PLACES not in data:  # another tool may have written it
         places = [(space, kind) for space in ["", *spaces] for kind in _split(notes.get(KINDS))]
-    found = frozenset((*kind.partition(".")[::-2], space) for space, kind in places)
+    located = frozenset((*kind.partition(".")[::-2], space) for space, kind in places)
     secrets, releases = (frozenset(each.partition("/")[::2] for each in _split(data.get(key))) for key in (SECRETS, RELEASES))
-    return Extent(found, frozenset(spaces), secrets, releases, frozenset(_split(data.get(BUNDLES))))
+    return Extent(located, frozenset(spaces), secrets, releases, frozenset(_split(data.get(BUNDLES))))
 
 
 def parent(record: Facts, has: Extent) -> Facts:
@@ -132,40 +132,40 @@ def joined(definition: Facts, live: Facts | None) -> Facts:
     """The definition of a cluster-wide object that may be in another record already: it stays there, since an object is a member of one, and files with the
     same instance in several namespaces share what is cluster-wide. live: the object; None where it does not exist."""
     metadata = mapping(definition.get("metadata"))
-    theirs, labels = mapping(get_path(live or {}, "metadata", "labels")).get(MEMBER), mapping(metadata.get("labels"))
-    if not theirs or labels.get(MEMBER) in (None, theirs):
+    current, labels = mapping(get_path(live or {}, "metadata", "labels")).get(MEMBER), mapping(metadata.get("labels"))
+    if not current or labels.get(MEMBER) in (None, current):
         return definition
-    return {**definition, "metadata": {**metadata, "labels": {**labels, MEMBER: theirs}}}
+    return {**definition, "metadata": {**metadata, "labels": {**labels, MEMBER: current}}}
 
 
 def rules(record: Facts, everything: bool) -> Facts:
-    """The rules of a record. everything: whether all of its instance goes, and not only what the file no longer asks for."""
+    """The rules of a record. everything: whether the whole instance is removed, and not only what the file no longer requests."""
     of_all: Facts = {"needed": [], "mounted": [], "services": record["services"] if record["alone"] else None}
     return {**record, **(of_all if everything else {"given_up": []})}
 
 
 class Surplus(t.NamedTuple):
-    """References to members that the file does not make, in the order of creation. gone: to be deleted; kept: that stay all the same; services: the services,
-    of which the file does not speak, whose objects are among these."""
+    """References to members that the file does not make, in the order of creation. gone: to be deleted; kept: that stay nevertheless; services: the services
+    with objects among these that the file does not have."""
 
     gone: list[Facts]
     kept: list[Facts]
     services: list[str]
 
 
-def surplus(found: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts, others: c.Iterable[Other] = ()) -> Surplus:
-    """What of these objects is not wanted.
+def surplus(objects: c.Iterable[Facts], wanted: c.Container[Identity], record: Facts, others: c.Iterable[Other] = ()) -> Surplus:
+    """The members among these objects that the file does not define.
 
-    A member has our labels and is of our file. A record is none, nor is what another object owns, since it goes with its owner, nor a Secret that another
-    record has. While services stay that the file does not have, so does what belongs to no service: they may need it.
-    found: {apiVersion, kind, metadata}.
+    A member has our labels and belongs to our file. Not among them: records, objects with an owner, since they are deleted with it, and Secrets that another
+    record has. While services stay that the file does not have, objects that belong to no service stay too: those services may need them.
+    objects: {apiVersion, kind, metadata}.
     """
     order = {(api_group(version), kind): number for number, (version, kind) in enumerate(record["kinds"])}
     shared = {("", "Secret", *name) for each in others for name in each.has.secrets}
-    members = [item for item in found if not item["metadata"].get("ownerReferences") and _is_member(item, record) and identity(item) not in shared]
+    members = [item for item in objects if not item["metadata"].get("ownerReferences") and _is_member(item, record) and identity(item) not in shared]
     rest = [item for item in members if identity(item) not in wanted and ID not in item["metadata"]["labels"]]
     rest.sort(key=lambda item: order.get(identity(item)[:2], len(order)))
-    whole = record["alone"] or record["services"] is None  # in a run for some services, others of the file are no strangers
+    whole = record["alone"] or record["services"] is None  # in a run for some services, the others belong to the file too
     services = [] if whole else sorted({_service(item, record) for item in rest if item["kind"] != CLAIM} - {"", *record["services"]})
     parts: dict[bool, list[Facts]] = {True: [], False: []}
     for item in rest:
@@ -192,7 +192,7 @@ def _is_member(item: Facts, record: Facts) -> bool:
 
 
 def _goes(item: Facts, record: Facts) -> bool:
-    """Whether the file lets go of a member that it does not make."""
+    """Whether a member that the file does not define is deleted."""
     kept, service = record["services"], _service(item, record)
     if item["kind"] == CLAIM and not _gives_up(item["metadata"]["name"], record):
         return False
@@ -202,7 +202,7 @@ def _goes(item: Facts, record: Facts) -> bool:
 
 
 def _gives_up(claim: str, record: Facts) -> bool:
-    """Whether a claim goes: one that servers of the file mount does not."""
+    """Whether a claim is deleted: one that servers of the file mount is not."""
     return claim in record["given_up"] or record["claims"] and claim not in record["mounted"]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What node autoscalers report about a pod in its events. Pure."""
+"""Reads the reports of node autoscalers about a pod from its events. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def from_autoscaler(event: Facts) -> bool:
 
 
 def coming(event: Facts) -> bool:
-    """Whether an event of an autoscaler says that a node is coming."""
+    """Whether an event of an autoscaler announces a new node."""
     return event.get("reason") in _COMING
 
 
 def reported(events: t.Sequence[Facts]) -> str:
-    """What the latest event of a node autoscaler reports; empty without one."""
+    """The report in the latest event of a node autoscaler, as text; empty without one."""
     latest = max(filter(from_autoscaler, events), key=event_time, default=None)
     return f"the node autoscaler reports {text(latest.get('reason'))}: {shorten(text(latest.get('message')))}" if latest else ""

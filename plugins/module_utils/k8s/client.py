@@ -29,7 +29,7 @@ from ..common.masking import REGISTERS
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
 from .errors import ClusterError, UnendingError, explain, no_token, not_an_api_server, refusal, unusable
-from .patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, credentials_of, only_asks
+from .patience import CONNECT_TIMEOUT, READ_TIMEOUT, Patience, credentials_of, is_repeatable
 
 try:
     import kubernetes
@@ -48,7 +48,7 @@ UNVERIFIED = (
 )
 FIELD_MANAGER = "llm_d.inference"
 WHOLE_TIMEOUT = 300.0  # seconds for a whole response
-FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first answer, which shows whether anything answers; modules that wait longer wait longer for it
+FIRST_TIMEOUT = 20.0  # seconds between two bytes of the first response, which shows whether a server answers; modules that wait longer allow more
 MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of all pods may be large; bytes that are read at once
 THREADS = 6
 CONNECTIONS = 4 * THREADS  # kept open, for checks that run side by side and for requests through the API server's proxy
@@ -74,7 +74,7 @@ def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:
         if not str(configuration.host).startswith(("https://", "http://")):
             raise ClusterError(f"the Kubernetes API server {configuration.host!r} is no URL; write it as https://host:port")
         if str(configuration.host).startswith("https://") and not configuration.verify_ssl:
-            warn(UNVERIFIED.format(host=configuration.host))  # Ansible displays a text once a run, however many modules say it
+            warn(UNVERIFIED.format(host=configuration.host))  # Ansible displays a warning once a run, however many modules issue it
         if configuration.api_key and not configuration.auth_settings():
             raise no_token(kubernetes.__version__)
         configuration.connection_pool_maxsize = CONNECTIONS
@@ -101,10 +101,10 @@ def _context(options: Facts) -> Facts:
     if options.get("host"):
         return {}
     try:
-        found, current = kubernetes.config.list_kube_config_contexts(options.get("kubeconfig"))
+        contexts, current = kubernetes.config.list_kube_config_contexts(options.get("kubeconfig"))
     except Exception:  # pylint: disable=broad-exception-caught
         return {}
-    return mapping(next((each for each in found if each["name"] == options["context"]), {}) if options.get("context") else current)
+    return mapping(next((each for each in contexts if each["name"] == options["context"]), {}) if options.get("context") else current)
 
 
 def _source(options: Facts, masked: Collection[str]) -> str:
@@ -149,11 +149,11 @@ class Cluster:
         return "" if named in urllib.request.getproxies().values() else named
 
     def be_patient(self, seconds: float) -> None:
-        """See Patience.be_patient. Logs and answers of pods are read once, since what fails there is another server."""
+        """See Patience.be_patient. Logs and responses of pods are read once, since another server fails there."""
         self._patience.be_patient(seconds)
 
     def server_time(self) -> float:
-        """Seconds since the epoch by the clock of the API server at its last answer; by this host's where that says no time."""
+        """Seconds since the epoch by the clock of the API server at its last response; by the clock of this host where that has no date."""
         try:
             return email.utils.parsedate_to_datetime(self._date).timestamp()
         except (TypeError, ValueError, OverflowError):
@@ -163,7 +163,7 @@ class Cluster:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
         limit (bytes of it), until (bytes after which it need not be read), again (whether a creation may be repeated that may have been done)."""
         once = functools.partial(self._succeed, method, path, query, body, options)
-        data = self._patience.repeated(options.get("again") or only_asks(method, path, query), once)
+        data = self._patience.repeated(options.get("again") or is_repeatable(method, path, query), once)
         try:
             decoded = json.loads(data)
         except ValueError:
@@ -206,10 +206,10 @@ class Cluster:
             # Read for each request, since tokens of exec plugins and of pods are renewed.
             for setting in self._configuration.auth_settings().values():
                 headers[setting["key"]] = setting["value"]
-            found = reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
+            response = reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
             self._patience.reached = True
-            self._date = found.headers.get("Date", "")
-            return found
+            self._date = response.headers.get("Date", "")
+            return response
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc
 
@@ -242,14 +242,14 @@ class Cluster:
 
     def listed(self, path: str, kind: str | None = None, query: Facts | None = None, **options: t.Any) -> list[Facts]:
         """Every object of a list, read in pages; [] for an unknown kind. kind: set on each object, since items of a list lack it. options: as for request."""
-        found: list[Facts] = []
-        more = ""
+        items: list[Facts] = []
+        token = ""
         while True:
-            answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": more} if more else {})}, **options))
-            found += [{**item, "kind": kind} if kind else item for item in dicts(answer.get("items"))]
-            more = text(get_path(answer, "metadata", "continue"))
-            if not more:
-                return found
+            answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": token} if token else {})}, **options))
+            items += [{**item, "kind": kind} if kind else item for item in dicts(answer.get("items"))]
+            token = text(get_path(answer, "metadata", "continue"))
+            if not token:
+                return items
 
     def apply(self, path: str, document: bytes, dry_run: bool = False, **options: t.Any) -> Facts:
         """Server-side apply of one YAML or JSON document as FIELD_MANAGER; takes over conflicting fields. The object as it is, or would be, afterwards."""
@@ -272,8 +272,8 @@ class Cluster:
         """The APIResources of an API version by kind, without subresources; empty when the server does not serve it. Cached unless refresh."""
         if refresh or api_version not in self._apis:
             prefix = "/api/" if "/" not in api_version else "/apis/"
-            found = self.find(prefix + api_version) or {}
-            self._apis[api_version] = {entry["kind"]: entry for entry in found.get("resources") or [] if "/" not in entry["name"]}
+            listing = self.find(prefix + api_version) or {}
+            self._apis[api_version] = {entry["kind"]: entry for entry in listing.get("resources") or [] if "/" not in entry["name"]}
         return self._apis[api_version]
 
     def path(self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None) -> str | None:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The private APIs of kubernetes.core and of the Kubernetes client library that this collection uses. No other module imports one.
 
-kubernetes.core keeps to itself how its connection options become a configuration, and the library publishes no WebSocket that is not a whole exec session.
+kubernetes.core does not publish how its connection options become a configuration, and the library publishes no WebSocket but for whole exec sessions.
 A release of either may rename these. tests/contract/test_private_apis.py compares the installed versions with TRIED.
 """
 
@@ -41,7 +41,7 @@ def configuration(options: dict[str, t.Any]) -> t.Any:
 
 
 def impersonation_headers(module: t.Any) -> dict[str, t.Any]:
-    """The Impersonate-* headers that a module's parameters ask for; a value is a text or a list of texts."""
+    """The Impersonate-* headers that a module's parameters request; a value is a text or a list of texts."""
     headers: dict[str, t.Any] = _create_headers(module)
     return headers
 

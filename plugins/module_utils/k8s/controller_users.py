@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what may use the controllers of a cluster."""
+"""Reads the objects that may use the controllers of a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .namespace_reader import METADATA
 from .shared_controllers import ControllerUse
 
 GATEWAY = "gateway.networking.k8s.io/v1"
-SHARED = ("Gateway", "GatewayClass", "Namespace")  # any controller of gateways looks at these
+SHARED = ("Gateway", "GatewayClass", "Namespace")  # of interest to any controller of gateways
 OF_GATEWAYS = (f"/apis/{GATEWAY}/gateways", "Gateway", "")
 
 
@@ -21,7 +21,7 @@ Job = tuple[str, str, str]  # path, kind, label selector
 
 
 def listed(cluster: Cluster, path: str, kind: str, selector: str) -> list[Facts] | str:
-    """The objects of a kind; why they are not known."""
+    """The objects of a kind, or why they cannot be listed."""
     try:
         query = {"labelSelector": selector} if selector else {}
         return cluster.listed(path, kind, query, accept=METADATA.format("List") if kind in ("Namespace", "Pod") else None)
@@ -32,8 +32,8 @@ def listed(cluster: Cluster, path: str, kind: str, selector: str) -> list[Facts]
         return f"this account may not list {plural}" if exc.status == 403 else f"{plural} cannot be listed: {shorten(f'{exc.status} {exc.message}', 160)}"
 
 
-def looks(cluster: Cluster, controller: Facts) -> list[Job]:
-    """What has to be listed to find the users of a controller. Pods of a Gateway are used by that."""
+def listings(cluster: Cluster, controller: Facts) -> list[Job]:
+    """The lists to read for the users of a controller. Pods of a Gateway do not count beside the Gateway itself."""
     if controller["kinds"]:
         paths = [(cluster.path(kind["api_version"], kind["kind"]), kind["kind"]) for kind in controller["kinds"]]
         return [(path, kind, "") for path, kind in paths if path]
@@ -42,15 +42,15 @@ def looks(cluster: Cluster, controller: Facts) -> list[Job]:
 
 
 def observe(cluster: Cluster, controllers: list[Facts], classes: bool) -> ControllerUse:
-    """The objects that may use the controllers, and where asked GatewayClasses."""
-    asked = {each["name"]: looks(cluster, each) for each in controllers}
-    jobs = list(dict.fromkeys([*([OF_GATEWAYS] if classes else []), *(job for found in asked.values() for job in found)]))
+    """The objects that may use the controllers. classes: whether to read Gateways even without a controller."""
+    by_controller = {each["name"]: listings(cluster, each) for each in controllers}
+    jobs = list(dict.fromkeys([*([OF_GATEWAYS] if classes else []), *(job for own in by_controller.values() for job in own)]))
     answers = dict(zip(jobs, cluster.parallel(lambda job: listed(cluster, *job), jobs), strict=True))
-    found = {job: [] if isinstance(answer, str) else answer for job, answer in answers.items()}
+    objects = {job: [] if isinstance(answer, str) else answer for job, answer in answers.items()}
     return ControllerUse(
-        gateways=None if isinstance(answers.get(OF_GATEWAYS), str) else found.get(OF_GATEWAYS, []),
-        classes=[item for job in jobs if job[1] == "GatewayClass" for item in found[job]],
-        namespaces=[item for job in jobs if job[1] == "Namespace" for item in found[job]],
-        served={name: [item for job in of if job[1] not in SHARED for item in found[job]] for name, of in asked.items()},
-        unread={name: list(dict.fromkeys(answer for job in of if isinstance(answer := answers[job], str))) for name, of in asked.items()},
+        gateways=None if isinstance(answers.get(OF_GATEWAYS), str) else objects.get(OF_GATEWAYS, []),
+        classes=[item for job in jobs if job[1] == "GatewayClass" for item in objects[job]],
+        namespaces=[item for job in jobs if job[1] == "Namespace" for item in objects[job]],
+        served={name: [item for job in of if job[1] not in SHARED for item in objects[job]] for name, of in by_controller.items()},
+        unread={name: list(dict.fromkeys(answer for job in of if isinstance(answer := answers[job], str))) for name, of in by_controller.items()},
     )

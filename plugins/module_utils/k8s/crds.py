@@ -109,18 +109,18 @@ def decide(bundle: Facts, installed: dict[str, Facts], names: list[str] | None) 
     missing = [name for name in names or [] if name not in installed]
     if there is None:
         return {"action": "install", "installed": "", "missing": missing}
-    found = there.get(bundle.get("annotation") or BUNDLE_VERSION) or ""
-    have, want = version_key(found), version_key(str(bundle["version"]))
-    if not found:
+    current = there.get(bundle.get("annotation") or BUNDLE_VERSION) or ""
+    have, want = version_key(current), version_key(str(bundle["version"]))
+    if not current:
         action = "adopt"
     elif have is None or want is None:
-        action = "keep" if found == bundle["version"] else "upgrade"
+        action = "keep" if current == bundle["version"] else "upgrade"
     elif have < want:
         action = "upgrade"
     else:
         # A newer bundle may have dropped a CRD on purpose: only CRDs of the same version can be missing.
         action = "repair" if missing and have == want else "keep"
-    return {"action": action, "installed": found.removeprefix("v"), "missing": missing}
+    return {"action": action, "installed": current.removeprefix("v"), "missing": missing}
 
 
 def other_managers(metadata: Facts, manager: str) -> str:

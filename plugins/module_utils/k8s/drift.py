@@ -86,14 +86,14 @@ _Path = tuple[_Step, ...]
 def differences(definition: Facts, live: Facts, wanted: Facts | None, manager: str, new: Facts | None = None) -> list[Difference]:
     """The differences of an object from its definition.
 
-    wanted: what the API server makes of the definition in a dry run; None where it makes nothing of it, and the definition itself is compared.
-    manager: our field manager; those whose names begin with it are ours too. new: what the API server makes of the definition where nothing is yet: a field
+    wanted: the object that a dry run of the definition returns; None where there is none, and the definition itself is compared.
+    manager: our field manager; those whose names begin with it are ours too. new: the object that a dry run returns where none exists yet: a field
     that another manager has set to its default is no difference.
     """
     hidden = is_secret(definition)
     entries = [entry for entry in dicts(get_path(live, "metadata", "managedFields")) if not entry.get("subresource")]
-    found = list(_changed(_content(live), _content(wanted if wanted is not None else definition), (), whole=wanted is not None))
-    changed = [each for each in found if not _expected(each[0], definition)]
+    fields = list(_changed(_content(live), _content(wanted if wanted is not None else definition), (), whole=wanted is not None))
+    changed = [each for each in fields if not _expected(each[0], definition)]
     made = [_difference(path, have, want, entries, manager, hidden) for path, have, want in changed]
     covered = [path for path, _have, _want in changed]
     for entry in entries:
@@ -122,7 +122,7 @@ def _expected(path: _Path, definition: Facts) -> bool:
 
 
 def _changed(have: t.Any, want: t.Any, path: _Path, whole: bool) -> t.Iterator[tuple[_Path, t.Any, t.Any]]:
-    """(path, found, planned) of each field that differs. whole: what only `have` has differs too."""
+    """(path, value, planned value) of each field that differs. whole: fields of `have` alone differ too."""
     if path and path[-1].name in ("metadata", "annotations"):
         have, want = ({} if each is _UNKNOWN else each for each in (have, want))
     if isinstance(have, dict) and isinstance(want, dict):
@@ -132,10 +132,10 @@ def _changed(have: t.Any, want: t.Any, path: _Path, whole: bool) -> t.Iterator[t
     if isinstance(have, list) and isinstance(want, list):
         keys = _keys(have, want)
         if keys is not None:
-            ours, theirs = _by_key(want, keys), _by_key(have, keys)
-            for key in dict.fromkeys([*ours, *(theirs if whole else ())]):
-                step = _Step(keys=key, item={**ours.get(key, {}), **theirs.get(key, {})})
-                yield from _changed(theirs.get(key, _UNKNOWN), ours.get(key, _UNKNOWN), (*path, step), whole)
+            want_items, have_items = _by_key(want, keys), _by_key(have, keys)
+            for key in dict.fromkeys([*want_items, *(have_items if whole else ())]):
+                step = _Step(keys=key, item={**want_items.get(key, {}), **have_items.get(key, {})})
+                yield from _changed(have_items.get(key, _UNKNOWN), want_items.get(key, _UNKNOWN), (*path, step), whole)
             return
         if len(have) == len(want) and any(isinstance(item, dict) for item in want):
             for index, (one, other) in enumerate(zip(have, want, strict=True)):
@@ -146,7 +146,7 @@ def _changed(have: t.Any, want: t.Any, path: _Path, whole: bool) -> t.Iterator[t
 
 
 def _same(have: t.Any, want: t.Any) -> bool:
-    """Whether a value that the API server has not normalized means what the cluster has: an empty one, or a quantity."""
+    """Whether a value that the API server has not normalized equals that of the cluster: an empty one, or a quantity."""
     if have is _UNKNOWN:
         return want in ({}, [], None, "", False)
     one, other = quantity(have), quantity(want)
@@ -154,13 +154,13 @@ def _same(have: t.Any, want: t.Any) -> bool:
 
 
 def _keys(*lists: list[t.Any]) -> tuple[str, ...] | None:
-    """The fields by which the elements of both lists are told apart; None for none."""
+    """The fields that identify the elements of both lists; None where none do."""
     items = [item for each in lists for item in each]
     if not items or not all(isinstance(item, dict) for item in items):
         return None
     for keys in _KEYS:
-        told = all(isinstance(item.get(key), (str, int)) for item in items for key in keys)
-        if told and all(len({tuple(item[key] for key in keys) for item in each}) == len(each) for each in lists):
+        keyed = all(isinstance(item.get(key), (str, int)) for item in items for key in keys)
+        if keyed and all(len({tuple(item[key] for key in keys) for item in each}) == len(each) for each in lists):
             return keys
     return None
 
@@ -170,26 +170,26 @@ def _by_key(items: list[Facts], keys: tuple[str, ...]) -> dict[tuple[tuple[str, 
 
 
 def _difference(path: _Path, have: t.Any, want: t.Any, entries: list[Facts], manager: str, hidden: bool) -> Difference:
-    found, planned = _value(path, have, hidden), _value(path, want, hidden)
-    if isinstance(have, list) and isinstance(want, list) and have != want and HIDDEN not in (found, planned):
-        # Taken apart, an argument says no more that the next one is a secret.
+    current, planned = _value(path, have, hidden), _value(path, want, hidden)
+    if isinstance(have, list) and isinstance(want, list) and have != want and HIDDEN not in (current, planned):
+        # Redacted before they are split: an argument by itself does not show that the next one is a secret.
         one, other = redact_part(have), redact_part(want)
-        more, less = [item for item in one if item not in other], [item for item in other if item not in one]
-        if (more or less) and len(more) + len(less) < len(have) + len(want):
-            found, planned = (_value(path, part, hidden) if part else "without these" for part in (more, less))
-    elif isinstance(have, str) and isinstance(want, str) and "\n" in have + want and HIDDEN not in (found, planned):
-        found, planned = _line_of(have, want)
-    if found == planned and REMOVED in found:
+        added, removed = [item for item in one if item not in other], [item for item in other if item not in one]
+        if (added or removed) and len(added) + len(removed) < len(have) + len(want):
+            current, planned = (_value(path, part, hidden) if part else "without these" for part in (added, removed))
+    elif isinstance(have, str) and isinstance(want, str) and "\n" in have + want and HIDDEN not in (current, planned):
+        current, planned = _line_of(have, want)
+    if current == planned and REMOVED in current:
         planned = HIDDEN_NEW
     by, at = _changed_by(path, have, entries, manager)
-    return Difference(_shown(path), found, planned, by, at)
+    return Difference(_shown(path), current, planned, by, at)
 
 
 def _line_of(have: str, want: str) -> tuple[str, str]:
     """The first lines in which two texts differ, with their number."""
-    mine, theirs = have.splitlines(), want.splitlines()
-    number = next((index for index, (one, other) in enumerate(zip(mine, theirs, strict=False)) if one != other), min(len(mine), len(theirs)))
-    one, other = ([*lines, ABSENT][min(number, len(lines))] for lines in (mine, theirs))
+    first, second = have.splitlines(), want.splitlines()
+    number = next((index for index, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second)))
+    one, other = ([*lines, ABSENT][min(number, len(lines))] for lines in (first, second))
     return f"{shorten(one.strip())} in line {number + 1}", shorten(other.strip())
 
 
@@ -215,8 +215,8 @@ def _owns(owned: Facts, path: _Path) -> bool:
 
 def _below(owned: Facts, step: _Step) -> Facts | None:
     if step.name:
-        found = owned.get(f"f:{step.name}")
-        return mapping(found) if found is not None else None
+        tree = owned.get(f"f:{step.name}")
+        return mapping(tree) if tree is not None else None
     for name, below in owned.items() if step.item else ():
         kind, _colon, rest = name.partition(":")
         if kind == "k":

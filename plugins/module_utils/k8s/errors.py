@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Failures of requests to an API server, each as one line: what is wrong, where, what to do."""
+"""Failures of requests to an API server, each as one line: the problem, where it is, and what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ClusterError(Exception):
 class ApiError(ClusterError):
     """The API server refused a request.
 
-    status: HTTP status; reason: the Status object's reason, such as NotFound; message: its message; retry_after: the seconds that it asks to wait for.
+    status: HTTP status; reason: the Status object's reason, such as NotFound; message: its message; retry_after: the seconds to wait that it requests.
     """
 
     def __init__(self, text: str, status: int, reason: str, message: str, retry_after: float = 0.0):
@@ -42,10 +42,10 @@ class CutError(UnreachableError):
     """The connection was closed before the response was complete."""
 
 
-# The kinds of an ExchangeError for a request through the API server that it refuses itself: waiting heals neither.
+# The kinds of an ExchangeError for a request through the API server that it refuses itself: waiting helps with neither.
 REFUSED_KINDS = {401: "unauthorized", 403: "forbidden"}
 POD_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # of the account of a pod
-GRANT = "grant get and create on "  # how the remedy begins where the API server does not let this account reach a pod
+GRANT = "grant get and create on "  # the beginning of the remedy where this account may not reach a pod
 
 
 class LateError(UnreachableError):
@@ -62,7 +62,7 @@ class UnendingError(ClusterError):
 
 _LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
 _NETWORK = (
-    # class names of urllib3 exceptions, which may wrap each other; ours; what is wrong; what to do
+    # class names of urllib3 exceptions, which may wrap each other; ours; the problem; what to do
     (("NameResolutionError",), UnreachableError, "its host name does not resolve", "correct the server in the kubeconfig (or K8S_AUTH_HOST), or DNS"),
     (("ProxyError",), UnreachableError, "the proxy refused or could not be reached", "correct K8S_AUTH_PROXY, or name the server in K8S_AUTH_NO_PROXY"),
     (("ConnectTimeoutError",), UnreachableError, "no answer to a connection", "check address, VPN and firewall"),
@@ -75,7 +75,7 @@ _NETWORK = (
 def may_pass(exc: Exception, reached: bool) -> bool:
     """Whether a wait goes on after this failure: the API server is busy or being replaced. reached: whether it has answered before.
 
-    Where it has not, an address at which nothing answers is a mistake, which no wait heals.
+    Where it has not, an address at which nothing answers is a mistake, and waiting does not help.
     """
     if isinstance(exc, ApiError):
         return exc.status in (429, 500, 502, 503, 504)
@@ -83,7 +83,7 @@ def may_pass(exc: Exception, reached: bool) -> bool:
 
 
 def lasting(exc: Exception) -> bool:
-    """Whether waiting does not help: the API server refuses these credentials, or cannot be talked to at all. What is absent may come."""
+    """Whether waiting does not help: the API server refuses these credentials, or cannot be reached at all. An absent object may be created."""
     return isinstance(exc, ClusterError) and getattr(exc, "status", 0) != 404 and not may_pass(exc, True)
 
 
@@ -126,9 +126,9 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
     if names & {"FileNotFoundError", "IsADirectoryError", "PermissionError"}:
         return ClusterError(f"{prefix}: the CA, certificate or key file cannot be read ({one_line(exc, 160)}); correct its path")
     if "SSLError" in names or "SSLCertVerificationError" in names:
-        said = _tls(str(exc))
-        # A handshake that breaks off is one of a server that is being replaced; a certificate stays as it is.
-        return (UnreachableError if said.startswith("TLS failed") else ClusterError)(f"{prefix}: {said}")
+        problem = _tls(str(exc))
+        # A handshake that is cut may be one of a server that is being replaced; a certificate stays the same.
+        return (UnreachableError if problem.startswith("TLS failed") else ClusterError)(f"{prefix}: {problem}")
     for wanted, kind, what, remedy in _NETWORK:
         if names & set(wanted):
             return kind(f"{prefix}: {what}; {remedy}")
@@ -168,7 +168,7 @@ def refusal(status: int, body: bytes | str, where: str, action: str, retry_after
 def not_an_api_server(where: str, body: bytes | str) -> ClusterError:
     """The error for a response that is not a Kubernetes object."""
     return ClusterError(
-        f"{where} does not answer like a Kubernetes API server (it said: {one_line(_printable(body), 80)!r}); "
+        f"{where} does not answer like a Kubernetes API server (it answered: {one_line(_printable(body), 80)!r}); "
         "correct the server in the kubeconfig (or K8S_AUTH_HOST), or the proxy"
     )
 
@@ -190,15 +190,15 @@ def _printable(body: bytes | str) -> str:
 
 def _names(exc: BaseException) -> set[str]:
     """Class names of an exception and of those it wraps; urllib3 wraps up to three deep."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo: list[object] = [exc]
-    while todo and len(found) < 20:
+    while todo and len(names) < 20:
         item = todo.pop()
-        if not isinstance(item, BaseException) or type(item).__name__ in found:
+        if not isinstance(item, BaseException) or type(item).__name__ in names:
             continue
-        found.add(type(item).__name__)
+        names.add(type(item).__name__)
         todo += [item.__cause__, getattr(item, "reason", None), getattr(item, "original_error", None), *item.args]
-    return found
+    return names
 
 
 def _tls(text: str) -> str:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run did, as Kubernetes Events on the objects concerned, so that `kubectl describe` tells it. Pure."""
+"""The changes of a run as Kubernetes Events on the objects, so that `kubectl describe` shows them. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..common.objects import Facts, get_path, mapping
 from .apply_results import Change
 
 COMPONENT = "llm_d.inference"
-_DEEP = 3  # keys of a path that is told
-_MANY = 5  # paths that are told
+_DEEP = 3  # keys of a reported path
+_MANY = 5  # reported paths
 
 
 def events(done: c.Iterable[Change], now: datetime.datetime) -> list[Facts]:
-    """Definitions of an Event for each namespaced object that was created or changed. They tell which fields changed, and no values."""
+    """Definitions of an Event for each namespaced object that was created or changed. They name the changed fields, and no values."""
     return [
         _event(change, now)
         for change in done
@@ -28,7 +28,7 @@ def events(done: c.Iterable[Change], now: datetime.datetime) -> list[Facts]:
 def _event(change: Change, now: datetime.datetime) -> Facts:
     metadata, stamp = change.definition["metadata"], now.strftime("%Y-%m-%dT%H:%M:%SZ")
     fields = sorted(_differing(change.before, change.after)) if change.action == "changed" else []
-    told = ", ".join(fields[:_MANY]) + (f" and {len(fields) - _MANY} more" if len(fields) > _MANY else "")
+    listed = ", ".join(fields[:_MANY]) + (f" and {len(fields) - _MANY} more" if len(fields) > _MANY else "")
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -42,7 +42,7 @@ def _event(change: Change, now: datetime.datetime) -> Facts:
             "uid": change.uid,
         },
         "reason": change.action.capitalize(),
-        "message": f"{change.action.capitalize()} by a run of {COMPONENT}" + (f": {told}" if told else ""),
+        "message": f"{change.action.capitalize()} by a run of {COMPONENT}" + (f": {listed}" if listed else ""),
         "type": "Normal",
         "source": {"component": COMPONENT},
         "firstTimestamp": stamp,

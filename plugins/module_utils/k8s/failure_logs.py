@@ -4,7 +4,7 @@
 """Patterns of known failures: in logs of programs, in refusals of the API server. Data only.
 
 In each table the first pattern that matches wins, so specific patterns come before general ones. A pattern is a regular expression, several that are joined
-by ` ... `, or a tuple of alternatives of these (common.patterns.LinePattern): strangers write these texts, so none may take more than linear time.
+by ` ... `, or a tuple of alternatives of these (common.patterns.LinePattern): the texts are untrusted, so none may take more than linear time.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ LOGS = (
     (r"No available shared memory broadcast block found", "V3", "a worker is stuck: look at the other ranks; while a model is first compiled it is no fault"),
 )
 
-# Codes of failures that follow from a driver that CUDA cannot use, where another line of the log says that it cannot.
+# Codes of failures that follow from a driver that CUDA cannot use, where another line of the log names it.
 FOLLOW_DRIVER = frozenset({"V7", "exception"})
 DRIVER = "V6"
 
@@ -230,14 +230,14 @@ REFUSALS = (
         "policy",
         "a policy of this cluster refuses it: change what it names in your file, or have its owner make an exception, then run again",
     ),
-    (r'is forbidden: User "', "rights", "have that right granted, or use an account that has it; playbooks/preflight.yml names all that are lacking"),
+    (r'is forbidden: User "', "rights", "have that permission granted, or use an account that has it; playbooks/preflight.yml names all that are lacking"),
     (
         r"no matches for kind|could not find the requested resource|ensure CRDs are installed first",
         "F2",
-        "install the CRD in the version that is asked for, or ask for the version that is served",
+        "install the CRD in the requested version, or request the version that is served",
     ),
     (r"exceeded quota", "quota", "raise the quota, or lower requests and replicas"),
     (r"security context constraint|violates PodSecurity|PodSecurity", "scc", "correct the security context, or grant the policy to the service account"),
     (r"serviceaccount  ... not found", "account", "create the service account"),
-    (r"is being terminated|being terminated", "F45", "wait until the namespace is gone, then create it anew"),
+    (r"is being terminated|being terminated", "F45", "wait until the namespace is gone, then create it again"),
 )

@@ -49,7 +49,7 @@ def _extract(value: t.Any, owned: c.Mapping[str, t.Any]) -> t.Any:
     if isinstance(value, dict):
         return {name[2:]: _extract(value[name[2:]], below) for name, below in inner.items() if name.startswith("f:") and name[2:] in value}
     if isinstance(value, list):
-        return [found for found in (_element(item, inner) for item in value) if found is not _NOT_OWNED]
+        return [part for part in (_element(item, inner) for item in value) if part is not _NOT_OWNED]
     return value
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of others would stop working if our gateways and claims were removed. Pure."""
+"""Objects of others that would stop working if our gateways and claims were removed. Pure."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ def attaches(kind: str) -> bool:
 
 
 def attached(gateway: Name, items: c.Iterable[Facts]) -> list[Facts]:
-    """The routes that lead through a Gateway, also by way of a set of listeners, and these sets."""
-    found = list(items)
-    ways: set[Parent] = {("Gateway", *gateway)}
-    sets = [item for item in found if item.get("kind") in _SETS and _parent(mapping(get_path(item, "spec", "parentRef")), item) in ways]
-    ways |= {(text(item.get("kind")), *_name(item)) for item in sets}
-    return sets + [item for item in found if any(_parent(parent, item) in ways for parent in dicts(get_path(item, "spec", "parentRefs")))]
+    """The routes that lead through a Gateway, directly or through a set of listeners, and these sets."""
+    objects = list(items)
+    parents: set[Parent] = {("Gateway", *gateway)}
+    sets = [item for item in objects if item.get("kind") in _SETS and _parent(mapping(get_path(item, "spec", "parentRef")), item) in parents]
+    parents |= {(text(item.get("kind")), *_name(item)) for item in sets}
+    return sets + [item for item in objects if any(_parent(parent, item) in parents for parent in dicts(get_path(item, "spec", "parentRefs")))]
 
 
 def others_attached(gateways: c.Iterable[Name], items: c.Iterable[Facts], labels: Facts, home: str) -> list[str]:
     """Each object that is attached to one of these Gateways and is not of this instance and the file with this namespace, as text."""
-    found: dict[str, str] = {}
-    there = list(items)
+    lines: dict[str, str] = {}
+    objects = list(items)
     for gateway in gateways:
-        for item in attached(gateway, there):
+        for item in attached(gateway, objects):
             if not is_ours(item, labels, home):
                 verb = "adds listeners to" if item.get("kind") in _SETS else "leads through"
-                found.setdefault(title_with_instance(item), f"{title_with_instance(item)} {verb} the Gateway {'/'.join(gateway)}")
-    return list(found.values())
+                lines.setdefault(title_with_instance(item), f"{title_with_instance(item)} {verb} the Gateway {'/'.join(gateway)}")
+    return list(lines.values())
 
 
-def unseen(gateway: Facts, items: c.Iterable[Facts]) -> str:
-    """What its controller has attached to a Gateway beside these objects, as text; empty where that is nothing, or not known."""
-    seen = attached(_name(gateway), items)
-    routes = len([item for item in seen if item.get("kind") not in _SETS])
+def unlisted_attachments(gateway: Facts, items: c.Iterable[Facts]) -> str:
+    """The number of objects attached to a Gateway beside these, by its status, as text; empty where there are none, or it is not reported."""
+    known = attached(_name(gateway), items)
+    routes = len([item for item in known if item.get("kind") not in _SETS])
     counted = [number(listener.get("attachedRoutes")) for listener in dicts(get_path(gateway, "status", "listeners"))]
-    sets = number(get_path(gateway, "status", "attachedListenerSets")) - (len(seen) - routes)
-    more = [(max(counted, default=0) - routes, "more route"), (sets, "more ListenerSet")]
-    return " and ".join(pluralize(count, what) for count, what in more if count > 0)
+    sets = number(get_path(gateway, "status", "attachedListenerSets")) - (len(known) - routes)
+    rest = [(max(counted, default=0) - routes, "more route"), (sets, "more ListenerSet")]
+    return " and ".join(pluralize(count, what) for count, what in rest if count > 0)
 
 
 def _parent(parent: Facts, item: Facts) -> Parent:
@@ -67,12 +67,12 @@ def _name(item: Facts) -> Name:
 
 def users_of_claims(claims: c.Container[Name], workloads: c.Iterable[Facts], labels: Facts) -> list[str]:
     """Each workload without our labels that mounts a claim of these, as text."""
-    found = []
+    users = []
     for item in workloads:
         above = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}
         spec = get_path(item, *above.get(text(item.get("kind")), ("spec", "template", "spec")))
         names = [text(get_path(volume, "persistentVolumeClaim", "claimName")) for volume in dicts(get_path(spec, "volumes"))]
         mounted = [name for name in names if (text(get_path(item, "metadata", "namespace")), name) in claims]
         if mounted and not has_labels(item, labels):
-            found.append(f"{title_with_instance(item)} mounts the PersistentVolumeClaim {mounted[0]}")
-    return found
+            users.append(f"{title_with_instance(item)} mounts the PersistentVolumeClaim {mounted[0]}")
+    return users

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Helm's record of a release, which is a Secret for each revision: whether Helm is at work on it, and how it looks when it has failed. Pure."""
+"""Helm's record of a release, which is a Secret for each revision: whether Helm is at work on it, and its form after a failure. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts(record: Facts | None) -> Facts:
 
 
 def failed(record: Facts) -> Facts:
-    """The record as Helm leaves it when it fails in order: from there it can upgrade and uninstall. Raises ValueError where it is none of Helm's."""
+    """The record as Helm leaves it after an ordinary failure: from there it can upgrade and uninstall. Raises ValueError where it is none of Helm's."""
     changed = copy.deepcopy(record)
     release = _read(text(get_path(record, "data", "release")))
     release.setdefault("info", {}).update(status="failed", description=f"{_DESCRIPTION} while {status(record)}")

@@ -21,31 +21,31 @@ class Steps(t.TypedDict):
     force: bool
 
 
-def steps_to_present(found: Facts, version: str, values: Facts) -> Steps:
+def steps_to_present(release: Facts, version: str, values: Facts) -> Steps:
     """The steps that install or upgrade a release.
 
-    found: `helm_records.facts()` of the release. version: of the wanted chart, with or without a leading `v`. values: those the chart is given.
+    release: `helm_records.facts()` of it. version: of the wanted chart, with or without a leading `v`. values: those to give to the chart.
 
     A first installation that failed is uninstalled first: `kubernetes.core.helm` does nothing for a failed release of the same version and values,
     and a release that was never deployed has nothing to lose. A later revision that failed is upgraded with `force`.
     """
-    failed_first = found["status"] == "failed" and found["revision"] == 1
-    differs = found["version"] != version.removeprefix("v") or found["release_values"] != values
+    failed_first = release["status"] == "failed" and release["revision"] == 1
+    differs = release["version"] != version.removeprefix("v") or release["release_values"] != values
     return {
         "uninstall": failed_first,
-        "install": found["status"] != "deployed" or differs,
-        "force": found["status"] == "failed" and not failed_first,
+        "install": release["status"] != "deployed" or differs,
+        "force": release["status"] == "failed" and not failed_first,
     }
 
 
-def steps_to_absent(found: Facts) -> Steps:
+def steps_to_absent(release: Facts) -> Steps:
     """The steps that remove a release."""
-    return {"uninstall": found["status"] != "absent", "install": False, "force": False}
+    return {"uninstall": release["status"] != "absent", "install": False, "force": False}
 
 
 def version_in(chart_yaml: str) -> str:
     """The version of the chart that a Chart.yaml describes. Raises ValueError where it has none."""
-    found = _VERSION.search(chart_yaml)
-    if not found:
+    match = _VERSION.search(chart_yaml)
+    if not match:
         raise ValueError("Chart.yaml has no version")
-    return found["version"]
+    return match["version"]

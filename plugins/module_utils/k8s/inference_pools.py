@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an InferencePool of either version of its API says. Pure."""
+"""Reads InferencePools of either version of their API. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..common.objects import Facts, dicts, get_path, mapping, number, text
 
 def selector(pool: Facts) -> dict[str, str]:
     """The labels by which a pool of either version of the API selects its Pods."""
-    found = mapping(get_path(pool, "spec", "selector"))
-    return {name: text(value) for name, value in mapping(found.get("matchLabels", found)).items()}
+    labels = mapping(get_path(pool, "spec", "selector"))
+    return {name: text(value) for name, value in mapping(labels.get("matchLabels", labels)).items()}
 
 
 def target_ports(pool: Facts) -> list[int]:
@@ -23,6 +23,6 @@ def target_ports(pool: Facts) -> list[int]:
 def reference(pool: Facts) -> Facts:
     """{name, port, failureMode} of a pool's endpoint picker."""
     spec = mapping(pool.get("spec"))
-    found = mapping(spec.get("endpointPickerRef") or spec.get("extensionRef"))
-    port = number(get_path(found, "port", "number")) or number(found.get("portNumber")) or 9002
-    return {"name": text(found.get("name")), "port": port, "failureMode": text(found.get("failureMode")) or "FailClose"}
+    picker = mapping(spec.get("endpointPickerRef") or spec.get("extensionRef"))
+    port = number(get_path(picker, "port", "number")) or number(picker.get("portNumber")) or 9002
+    return {"name": text(picker.get("name")), "port": port, "failureMode": text(picker.get("failureMode")) or "FailClose"}

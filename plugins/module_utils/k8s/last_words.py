@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The error that a program logs last before it ends, by the mark that its logger gives to errors, whatever the error is. Pure."""
+"""The error that a program logs last before it ends, by the mark of its logger for errors, whatever the error is. Pure."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def last_words(log: str) -> str:
     for line in reversed(lines[-LATEST:]):
         line = _COLOUR.sub("", line[:LINE]).strip()
         if _marked(line):
-            return shorten(spoken(line))
+            return shorten(summary(line))
     return ""
 
 
-def spoken(line: str) -> str:
+def summary(line: str) -> str:
     """`message: error` of a line of JSON that has both, else the line."""
     entry = _entry(line)
     message, error = _field(entry, _MESSAGE), _field(entry, _ERROR)
@@ -53,8 +53,8 @@ def message(line: str) -> str:
 def texts(line: str) -> list[str]:
     """The lines of all texts in a line of JSON, at two levels: a logger writes a whole traceback into one field. Any other line as it is."""
     values = list(_entry(line[:LINE]).values())
-    found = [value for one in values for value in (one.values() if isinstance(one, dict) else [one]) if isinstance(value, str)]
-    return [part for value in found for part in value.split("\n")] or [line]
+    strings = [value for one in values for value in (one.values() if isinstance(one, dict) else [one]) if isinstance(value, str)]
+    return [part for value in strings for part in value.split("\n")] or [line]
 
 
 def _marked(line: str) -> bool:

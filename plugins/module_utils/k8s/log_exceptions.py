@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exceptions in the log of a program: of Python, also behind prefixes of loggers and in lines of JSON, and panics of Go, Rust and C++. Pure.
 
-An exception of Python is found by the shape of its traceback: the line behind the last frame, whatever its name. Where the traceback is lost, the name decides.
-Reads line by line and looks at no more than LIMIT characters of each, so the time is linear in the length of the log, whoever wrote it.
+An exception of Python is recognized by the shape of its traceback: the line behind the last frame, whatever its name. Where the traceback is lost, the name
+decides. Reads line by line and at most LIMIT characters of each, so the time is linear in the length of the log, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Rank(enum.IntEnum):
     ECHO = 1  # repeats the message of another, which a cut log may no longer hold
     FOLLOWS = 2  # usually of a program that is being ended, or whose other part is gone
     SURVIVED = 3  # logged as a warning, or before the program began to serve: it went on
-    WRAPPER = 4  # only says that another part has failed
+    WRAPPER = 4  # only reports that another part has failed
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Raised:
     more: list[str] = field(default_factory=list)
 
 
-# What vLLM, Ray and torchrun write before a line: process, then level, time and source, then the rank.
+# The prefixes of vLLM, Ray and torchrun before a line: process, then level, time and source, then the rank.
 _PREFIX = re.compile(
     r"(?P<process>(?:\([A-Za-z][\w.-]{0,60} pid=[0-9]{1,10}(?:, ip=[0-9A-Fa-f.:]{1,45})?\) ?){0,3})"
     r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) [0-9-]{5,10} [0-9:.,]{8,15} \[?(?P<source>[\w./-]{1,200}:[0-9]{1,6})\] ?)?"
@@ -55,12 +55,12 @@ _DIGITS = str.maketrans("123456789", "0" * 9)
 _LEVELS = frozenset({"DEBUG", "TRACE", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"})
 _PASSED = re.compile(r"\b(?:DEBUG|WARN|WARNING)\b")
 _LINKS = ("The above exception was the direct cause of", "During handling of the above exception")
-_FIELD = re.compile(r"  (?=\S)")  # pydantic: two spaces before what is wrong, four before where to read about it
+_FIELD = re.compile(r"  (?=\S)")  # pydantic: two spaces before the problem, four before the address of its documentation
 _RUST = re.compile(r"thread '[^']{0,200}' (?:\([0-9]{1,20}\) )?(?:panicked at |has overflowed its stack)")
 _KLOG = re.compile(r"F[0-9]{4} [0-9:.]{8,15} {1,10}[0-9]{1,10} [\w./-]{1,200}:[0-9]{1,6}\] ")
 _PANICS = ("panic: ", "fatal error: ", "Fatal Python error: ", "fatal runtime error: ", "libc++abi: terminating", "terminate called ")
 _CPP = "terminate called after throwing an instance of"
-# A signal as faulthandlers of C++ name it (glog, PyTorch, UCX), what the C library says before it aborts, and what a shell says behind.
+# Signals as fault handlers of C++ report them (glog, PyTorch, UCX), messages of the C library before it aborts, and those of a shell afterwards.
 _NATIVE = re.compile(
     r"!{1,20} ?[A-Za-z ]{1,40} encountered|\*{3} (?:SIG[A-Z]{2,6}|Process received signal)|(?:\[[^\]\n]{1,100}\] )?Caught signal [0-9]{1,2}"
     r"|(?:free\(\)|malloc\(\)|realloc\(\)|munmap_chunk\(\)): [a-z]|double free or corruption|corrupted (?:size|double-linked)"
@@ -79,7 +79,7 @@ _FOLLOWS = ("keyboardinterrupt", "cancellederror", "systemexit", "brokenpipeerro
 
 
 def _exception(line: str, inside: bool, follows: bool) -> bool:
-    """Whether a line is an exception with its message. inside: a traceback has begun; follows: its last frame is in the line before, so any name will do."""
+    """Whether a line is an exception with its message. inside: a traceback has begun; follows: its last frame is in the line before, so any name counts."""
     name, colon, message = line.rstrip().partition(":")
     if colon:
         name = name[:300].partition("(")[0]
@@ -104,10 +104,10 @@ def _panic(line: str) -> bool:
 
 @dataclass
 class _LogStream:
-    """What the lines of one process and one call of its logger have said.
+    """The state of reading the lines of one process and one call of its logger.
 
-    inside: a traceback has begun; follows: the line before was of one; wants: the message of the latest exception comes in the line that follows; margin: what
-    a logger writes before each line of a traceback, with zeros for digits.
+    inside: a traceback has begun; follows: the line before was of one; wants: the message of the latest exception comes in the line that follows; margin: the
+    text of the logger before each line of a traceback, with zeros for digits.
     """
 
     inside: bool = False
@@ -133,9 +133,9 @@ class _LogReader:
         whole = _COLOUR.sub("", whole[:LIMIT])
         if not whole.strip():
             return
-        found = _PREFIX.match(whole)
-        key = found.group("process", "level", "source", "rank") if found else ()
-        line = whole[found.end() :] if found else whole
+        match = _PREFIX.match(whole)
+        key = match.group("process", "level", "source", "rank") if match else ()
+        line = whole[match.end() :] if match else whole
         group = _GROUP.match(line)
         line = line[group.end() :] if group else line
         stream = self._streams.setdefault(key, _LogStream())
@@ -187,7 +187,7 @@ class _LogReader:
                 stream.margin = line[:at].translate(_DIGITS)
         return line[size:]
 
-    def told(self) -> list[Raised]:
+    def exceptions(self) -> list[Raised]:
         """The exceptions so far."""
         for earlier in self.raised[: self._survived]:
             earlier.rank = max(earlier.rank, Rank.SURVIVED)
@@ -207,7 +207,7 @@ class _LogReader:
         return raised
 
     def _invalid(self, stream: _LogStream, key: tuple[str | None, ...], line: str, where: str) -> None:
-        """What pydantic says is wrong: the message of the exception before it, or, where the log was cut, all that is left."""
+        """A problem that pydantic reports: the message of the exception before it, or, where the log was cut, all that is left."""
         latest = stream.latest
         if stream.inside or latest is None or "validation error" not in latest.line:
             latest = self._add(stream, key, line)
@@ -215,7 +215,7 @@ class _LogReader:
         latest.rank = max(_rank(latest.line), latest.rank)
 
     def _message(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
-        latest, said = stream.latest, line.strip()
+        latest, stripped = stream.latest, line.strip()
         if latest is None or len(latest.more) >= MORE:
             return
         if "validation error" in latest.line and _FIELD.match(line):
@@ -223,29 +223,29 @@ class _LogReader:
             self._invalid(stream, key, line, where)
             return
         if stream.wants:
-            latest.line, stream.wants = f"{latest.line} {said}", False
+            latest.line, stream.wants = f"{latest.line} {stripped}", False
             latest.rank = max(_rank(latest.line), latest.rank)
         else:
-            latest.more.append(said)
+            latest.more.append(stripped)
 
 
 def _rank(line: str) -> Rank:
-    said = line.lower()
+    lowered = line.lower()
     kinds = ((Rank.ECHO, _ECHOES), (Rank.WRAPPER, _WRAPPERS), (Rank.FOLLOWS, _FOLLOWS))
-    return next((rank for rank, marks in kinds if any(mark in said for mark in marks)), Rank.CAUSE)
+    return next((rank for rank, marks in kinds if any(mark in lowered for mark in marks)), Rank.CAUSE)
 
 
 def read_exceptions(log: str) -> tuple[list[Raised], list[str]]:
     """(the exceptions of a log in their order, the lines that are neither of a traceback nor an exception)."""
     reader, within = _LogReader(), False  # a traceback of which each line is a line of JSON
     for line in log.replace("\r", "\n").split("\n"):
-        said = message(line) if line.startswith("{") and (within or _HEADER in line) else ""
-        within = bool(said) and (within or said.rstrip().endswith(_HEADER)) and "\n" not in said.strip()
+        logged = message(line) if line.startswith("{") and (within or _HEADER in line) else ""
+        within = bool(logged) and (within or logged.rstrip().endswith(_HEADER)) and "\n" not in logged.strip()
         before = len(reader.raised)
-        for part in [said] if within else texts(line) if line.startswith("{") and _HEADER in line else [line]:
+        for part in [logged] if within else texts(line) if line.startswith("{") and _HEADER in line else [line]:
             reader.read(part)
         within = within and len(reader.raised) == before
-    return reader.told(), reader.other
+    return reader.exceptions(), reader.other
 
 
 def first_exception(raised: list[Raised]) -> list[Raised]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which objects in a namespace keep it from being deleted: all but what is ours, and what Kubernetes and OpenShift put into every namespace. Pure."""
+"""Which objects keep a namespace from being deleted: all but our own, and those that Kubernetes and OpenShift create in every namespace. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..common.text import pluralize
 from .shared_controllers import title_with_instance
 
 SHOWN = 20  # objects that are named
-# Kinds that are records of others, as (API group, resource): they come and go with what they describe.
+# Kinds that are records of others, as (API group, resource): they are created and deleted with the objects that they describe.
 RECORDS = (("", "events"), ("events.k8s.io", "events"), ("", "endpoints"), ("discovery.k8s.io", "endpointslices"), ("coordination.k8s.io", "leases"))
 Key = tuple[str, str, str]  # API group, kind, name
 
 _CONFIG_MAP, _ACCOUNT, _SECRET, _CLAIM = ("", "ConfigMap"), ("", "ServiceAccount"), ("", "Secret"), ("", "PersistentVolumeClaim")
 _BINDING = ("rbac.authorization.k8s.io", "RoleBinding")
 _SERVICE_CA: Key = (*_CONFIG_MAP, "openshift-service-ca.crt")
-# What controllers of the cluster put into every namespace; the last names are those of Istio, of OpenShift's own Istio, of OpenShift AI and of GKE.
+# Objects that controllers of the cluster create in every namespace; the last names are those of Istio, of OpenShift's own Istio, of OpenShift AI and of GKE.
 _EVERYWHERE: tuple[Key, ...] = (
     (*_ACCOUNT, "default"),
     (*_CONFIG_MAP, "kube-root-ca.crt"),
@@ -50,7 +50,7 @@ _RELEASE = "meta.helm.sh/release-"
 
 @dataclasses.dataclass
 class Ours:
-    """What in a namespace goes with it.
+    """What may be deleted with a namespace.
 
     labels: of our own objects; home: the namespace of the file; tenants: namespaces in which labels do not count, since another account deploys there;
     releases: Helm releases, {release_name, namespace}; marks: what controllers of ours make, {namespace, and what the object has: kind, name, labels,
@@ -88,19 +88,19 @@ def keepers(inside: Contents, ours: Ours) -> list[Facts]:
 
 
 def lines(inside: Contents, kept: c.Sequence[Facts]) -> list[str]:
-    """Why the namespace stays, for people: one line each, with the first SHOWN objects. Empty where nothing keeps it."""
-    stays, found = f"the namespace {inside.namespace} stays", []
+    """Why the namespace stays, as lines for people, with the first SHOWN objects. Empty where nothing keeps it."""
+    stays, reasons = f"the namespace {inside.namespace} stays", []
     if len(kept) == 1:
-        found = [f"{stays}: {title_with_instance(kept[0])}"]
+        reasons = [f"{stays}: {title_with_instance(kept[0])}"]
     elif kept:
-        more = [f"  and {len(kept) - SHOWN} more"] if len(kept) > SHOWN else []
-        found = [f"{stays}: it holds {len(kept)} objects that are not deleted", *(f"  {title_with_instance(item)}" for item in kept[:SHOWN]), *more]
-    found += [f"{stays}: it is not known whether it holds {'more' if kept else 'objects of others'}, since {why}" for why in inside.unread]
-    return [*found, f"kubectl delete namespace {inside.namespace} deletes it with all that is in it"] if found else []
+        rest = [f"  and {len(kept) - SHOWN} more"] if len(kept) > SHOWN else []
+        reasons = [f"{stays}: it holds {len(kept)} objects that are not deleted", *(f"  {title_with_instance(item)}" for item in kept[:SHOWN]), *rest]
+    reasons += [f"{stays}: it is not known whether it holds {'more' if kept else 'objects of others'}, since {why}" for why in inside.unread]
+    return [*reasons, f"kubectl delete namespace {inside.namespace} deletes it with all that is in it"] if reasons else []
 
 
 def summary(inside: Contents, kept: c.Sequence[Facts]) -> str:
-    """The same in a few words; empty where nothing keeps it."""
+    """Why the namespace stays, as one line; empty where nothing keeps it."""
     held = [f"it holds {pluralize(len(kept), 'object')} that {'is' if len(kept) == 1 else 'are'} not deleted"] if kept else []
     unread = ["not all that is in it is known"] if inside.unread else []
     return f"the namespace {inside.namespace} stays: {' and '.join([*held, *unread])}" if held or unread else ""
@@ -108,13 +108,13 @@ def summary(inside: Contents, kept: c.Sequence[Facts]) -> str:
 
 def unlisted(forbidden: c.Sequence[str], failed: c.Mapping[str, str]) -> list[str]:
     """Why the objects of some kinds are not known. forbidden: kinds that the account may not list; failed: by kind or API, what the API server answers."""
-    more = f" and {pluralize(len(forbidden) - SHOWN, 'more kind')}" if len(forbidden) > SHOWN else ""
-    words = [f"this account may not list {', '.join(sorted(forbidden)[:SHOWN])}{more}"] if forbidden else []
+    rest = f" and {pluralize(len(forbidden) - SHOWN, 'more kind')}" if len(forbidden) > SHOWN else ""
+    words = [f"this account may not list {', '.join(sorted(forbidden)[:SHOWN])}{rest}"] if forbidden else []
     return words + [f"{name} cannot be listed: {why}" for name, why in sorted(failed.items())]
 
 
 class _Judge:
-    """Whether objects go with their namespace."""
+    """Decides whether objects may be deleted with their namespace."""
 
     def __init__(self, inside: Contents, ours: Ours) -> None:
         self._place, self._owners, self._ours = inside.namespace, inside.owners, ours
@@ -127,7 +127,7 @@ class _Judge:
         self._labels = {} if inside.namespace in ours.tenants else ours.labels
 
     def goes(self, item: Facts, way: tuple[str, ...] = ()) -> bool:
-        """Whether an object goes. way: the uids of objects that it owns, so that owners in a circle come to an end."""
+        """Whether an object may be deleted with the namespace. way: the uids of objects that it owns, so that cycles of owners end."""
         uid = _uid(item)
         if get_path(item, "metadata", "deletionTimestamp") or self._itself(item):
             return True
@@ -135,7 +135,7 @@ class _Judge:
         return bool(owners) and uid not in way and all(self._owner_goes(owner, (*way, uid)) for owner in owners) or self._follows(item, way)
 
     def leader_stays(self, item: Facts) -> bool:
-        """Whether an object is kept since it goes with another one that is kept, and named."""
+        """Whether an object is kept only since it follows another one that is kept, and named."""
         return any(other is not None for other in self._leaders(item))
 
     def _itself(self, item: Facts) -> bool:
@@ -143,13 +143,13 @@ class _Judge:
         labels, notes = mapping(metadata.get("labels")), mapping(metadata.get("annotations"))
         if name in self._everywhere or _COPIED & set(labels) or (name[:2] == _CONFIG_MAP and _LEADER in notes):
             return True
-        if name in self._going and has_labels(item, self._ours.labels):  # no other one of the name
+        if name in self._going and has_labels(item, self._ours.labels):  # not another object of that name
             return True
         if self._releases and (self._is_of_release(item) or self._is_record(item) or self._is_of_hook(labels)):
             return True
         if any(_marked(item, mark) for mark in self._marks):
             return True
-        # A claim that is left holds its data, also one of ours.
+        # A claim that remains keeps its data, also one of ours.
         return name[:2] != _CLAIM and is_ours(item, self._labels, self._ours.home)
 
     def _is_record(self, item: Facts) -> bool:
@@ -164,21 +164,21 @@ class _Judge:
         uid = text(owner.get("uid"))
         if uid in self._by_uid:
             return self.goes(self._by_uid[uid], way)
-        found = self._owners.get(uid, owner)  # one that nobody could read is somebody's
-        return found is None or is_ours(found, self._labels, self._ours.home) or self._is_of_release(found)
+        outside = self._owners.get(uid, owner)  # an owner that cannot be read counts as another's
+        return outside is None or is_ours(outside, self._labels, self._ours.home) or self._is_of_release(outside)
 
     def _is_of_release(self, item: Facts) -> bool:
         notes = mapping(get_path(item, "metadata", "annotations"))
         return notes.get(f"{_RELEASE}name") in self._releases and notes.get(f"{_RELEASE}namespace") in (None, self._place)
 
     def _follows(self, item: Facts, way: tuple[str, ...]) -> bool:
-        """Whether an object goes with one that it names, which may be gone."""
+        """Whether an object may be deleted with one that it names, which may be gone."""
         others = self._leaders(item)
         uid = _uid(item)
         return bool(others) and uid not in way and all(other is None or self.goes(other, (*way, uid)) for other in others)
 
     def _leaders(self, item: Facts) -> list[Facts | None]:
-        """The objects that an object names as those with which it goes; None for one that is gone."""
+        """The objects that an object names as those that it is deleted with; None for one that is gone."""
         metadata = mapping(item.get("metadata"))
         notes = {**mapping(metadata.get("labels")), **mapping(metadata.get("annotations"))}
         return [self._by_key.get((*leader, text(notes[note]))) for kind, note, leader in _FOLLOWS if kind in (None, key(item)[:2]) and note in notes]
@@ -198,7 +198,7 @@ def _owners(item: Facts) -> list[Facts]:
 
 
 def _marked(item: Facts, mark: Facts) -> bool:
-    """Whether an object has all that a mark says; one that says nothing marks nothing."""
+    """Whether an object has everything that a mark lists; an empty mark matches nothing."""
     if not any(mark.get(part) for part in ("kind", "labels", "annotation")):
         return False
     _group, kind, name = key(item)

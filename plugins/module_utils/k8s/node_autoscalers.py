@@ -12,7 +12,7 @@ from ..common.objects import Facts, dicts, get_path, mapping, text
 from .client import Cluster
 from .errors import ApiError
 
-# (autoscaler, API group, the kind that says which nodes it adds, its plural; without a kind the served group says enough)
+# (autoscaler, API group, the kind that configures which nodes it adds, its plural; without a kind the served group is enough)
 _KINDS = (
     ("Karpenter", "karpenter.sh", "NodePool", "nodepools"),
     ("Karpenter", "karpenter.sh", "Provisioner", "provisioners"),  # until 0.31
@@ -22,10 +22,10 @@ _KINDS = (
     ("Cluster API", "cluster.x-k8s.io", "MachinePool", "machinepools"),
     ("OpenShift", "autoscaling.openshift.io", "MachineAutoscaler", "machineautoscalers"),
 )
-# Of kinds that are there without an autoscaler as well: the annotation of those that cluster-autoscaler scales. (Its page on Cluster API, "Enabling
+# For kinds that exist without an autoscaler as well: the annotation of the objects that cluster-autoscaler scales. (Its page on Cluster API, "Enabling
 # Autoscaling".)
 _SCALED = {"cluster.x-k8s.io": "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"}
-# Whose node pools grow without an object of the kind.
+# Autoscalers that scale node pools without an object of the kind.
 _ANYHOW = ("GKE",)
 _STATUS = "cluster-autoscaler-status"  # the ConfigMap that cluster-autoscaler writes, that of a cloud too
 _IMAGE = re.compile(r"(?:^|/)cluster-autoscaler(?:-(?:amd64|arm64))?(?:[:@]|$)")
@@ -33,14 +33,14 @@ _NAMED = 3  # objects that are named
 
 
 def observe(cluster: Cluster, groups: t.Mapping[str, t.Sequence[str]] | None = None) -> Facts:
-    """{seen: autoscalers with what shows them, without: those that are installed and have nothing to add nodes by}. groups: served versions by API group."""
+    """{seen: autoscalers with what shows them, without: those that are installed and have no object to scale}. groups: served versions by API group."""
     if groups is None:
         groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts((cluster.find("/apis") or {}).get("groups"))}
     rows = [row for row in _KINDS if row[1] in groups]
-    found = cluster.parallel(lambda row: _listed(cluster, [f"/apis/{row[1]}/{version}/{row[3]}" for version in groups[row[1]]] if row[3] else []), rows)
-    seen: list[str] = []
+    lists = cluster.parallel(lambda row: _listed(cluster, [f"/apis/{row[1]}/{version}/{row[3]}" for version in groups[row[1]]] if row[3] else []), rows)
+    present: list[str] = []
     without: list[str] = []
-    for (name, group, kind, _plural), items in zip(rows, found, strict=True):
+    for (name, group, kind, _plural), items in zip(rows, lists, strict=True):
         if items:
             scaled = [item for item in items if not item or group not in _SCALED or _SCALED[group] in mapping(get_path(item, "metadata", "annotations"))]
             if not scaled:
@@ -50,14 +50,14 @@ def observe(cluster: Cluster, groups: t.Mapping[str, t.Sequence[str]] | None = N
         if items == [] and kind:
             without += [] if name in _ANYHOW else [f"{name} has no {kind}"]
         elif items is not None or not kind:
-            seen.append(f"{name} ({_names(kind, items) if items else f'API group {group}'})")
-    return {"seen": _status(cluster) + seen, "without": without}
+            present.append(f"{name} ({_names(kind, items) if items else f'API group {group}'})")
+    return {"seen": _status(cluster) + present, "without": without}
 
 
 def _listed(cluster: Cluster, paths: list[str]) -> list[Facts] | None:
-    """The objects of the first path that is served; None where none is. An object without a name stands for what may not be read."""
+    """The objects of the first path that is served; None where none is. An object without a name stands for objects that may not be read."""
     try:
-        return next((dicts(found.get("items")) for path in paths if (found := cluster.find(path)) is not None), None)
+        return next((dicts(listing.get("items")) for path in paths if (listing := cluster.find(path)) is not None), None)
     except ApiError as error:
         if error.status in (401, 403):
             return [{}]
@@ -70,18 +70,18 @@ def _names(kind: str, items: list[Facts]) -> str:
 
 
 def _status(cluster: Cluster) -> list[str]:
-    """What the status of cluster-autoscaler shows, which it writes into kube-system unless it is told another namespace."""
+    """cluster-autoscaler where its status exists, which it writes into kube-system unless another namespace is configured."""
     try:
-        found = cluster.find(f"/api/v1/namespaces/kube-system/configmaps/{_STATUS}")
+        status = cluster.find(f"/api/v1/namespaces/kube-system/configmaps/{_STATUS}")
     except ApiError as error:
         if error.status in (401, 403):
             return []
         raise
-    return [f"cluster-autoscaler (ConfigMap kube-system/{_STATUS})"] if found else []
+    return [f"cluster-autoscaler (ConfigMap kube-system/{_STATUS})"] if status else []
 
 
 def running(pods: t.Iterable[Facts]) -> list[str]:
-    """The pods of cluster-autoscaler, in whatever namespace it writes its status."""
+    """A pod of cluster-autoscaler, whatever namespace it writes its status into; [] without one."""
     return [
         f"cluster-autoscaler (Pod {text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))})"
         for pod in pods

@@ -35,7 +35,7 @@ PULL_REASONS = frozenset(
 )
 # Reasons of events about a pod that its node does not get ready to start.
 SET_UP_REASONS = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
-# What the kubelet says until it has read Secrets, ConfigMaps and Services; it tries again.
+# Messages of the kubelet until it has read Secrets, ConfigMaps and Services; it tries again.
 _SYNCING = r"failed to sync (secret|configmap) cache|services have not yet been read"
 _SUMMARY = re.compile(SUMMARY, re.IGNORECASE)
 # Names of images and digests, which hold anything, also 403 and tls.
@@ -71,7 +71,7 @@ class _Table:
         self._rows = [(LinePattern(*([row[0]] if isinstance(row[0], str) else row[0]), flags=re.IGNORECASE), *row[1:]) for row in rows]
 
     def find(self, message: str) -> tuple[str, str, str, bool] | None:
-        """(code, the message around what was found, remedy, whether waiting is of no use) of the first row that a message has."""
+        """(code, the message around the match, remedy, whether waiting is of no use) of the first row that matches a message."""
         line = one_line(message[:LINE], LINE)
         for pattern, code, remedy, ends in self._rows:
             if pattern.matches(line):
@@ -93,19 +93,19 @@ _SANDBOX, _VOLUMES, _CREATE, _INSPECT, _INVALID = (_Table(rows) for rows in (SAN
 def set_up_failure(reason: str, message: str) -> Failure:
     """Why a node does not get a pod ready to start, from an event with one of SET_UP_REASONS."""
     sandbox = reason == "FailedCreatePodSandBox"
-    found = (_SANDBOX if sandbox else _VOLUMES).find(message)
-    if found:
-        code, what, remedy, ends = found
+    match = (_SANDBOX if sandbox else _VOLUMES).find(message)
+    if match:
+        code, what, remedy, ends = match
         return Failure(code, what, remedy, ends)
     if sandbox:
         return Failure("starting", shorten(message), "check the container runtime and the network plugin of the node")
     return Failure("F20", shorten(message), "check the volume, its claim and its storage class")
 
 
-def telling(events: c.Iterable[Facts]) -> Facts | None:
-    """The latest event with one of SET_UP_REASONS; one that only sums up others gives way to these."""
-    found = sorted((event for event in events if event.get("reason") in SET_UP_REASONS), key=event_time)
-    return next((event for event in reversed(found) if not _SUMMARY.search(text(event.get("message"))[:LINE])), found[-1] if found else None)
+def set_up_event(events: c.Iterable[Facts]) -> Facts | None:
+    """The latest event with one of SET_UP_REASONS; one that only summarizes others counts where there are no others."""
+    ordered = sorted((event for event in events if event.get("reason") in SET_UP_REASONS), key=event_time)
+    return next((event for event in reversed(ordered) if not _SUMMARY.search(text(event.get("message"))[:LINE])), ordered[-1] if ordered else None)
 
 
 def event_time(event: Facts) -> str:
@@ -117,59 +117,59 @@ def event_time(event: Facts) -> str:
 def pull_failure(reason: str, message: str, image: str) -> Failure:
     """Why an image is not there, from reason and message of a container that waits for it, or from the message of an event about it."""
     if reason == "InvalidImageName":
-        found = _INVALID.find(f"{image} {message}")
-        remedy = found[2] if found else "correct the image's name: NAME:TAG or NAME@DIGEST, with its registry before it, without blanks or quotes"
+        match = _INVALID.find(f"{image} {message}")
+        remedy = match[2] if match else "correct the image's name: NAME:TAG or NAME@DIGEST, with its registry before it, without blanks or quotes"
         return Failure("F34", f"image {image!r} is no valid name", remedy, True)
     if reason == "ErrImageNeverPull":
         what = f"image {image} is not on the node and may not be pulled"
         return Failure("F34", what, "load it on the node, or change the pull policy", True)
     if reason == "ImageInspectError":
-        found = _INSPECT.find(message)
+        match = _INSPECT.find(message)
         what = f"image {image} cannot be read on the node: {shorten(message) or reason}"
-        code, _what, remedy, ends = found or ("F34", "", "check the node's container runtime, and its store of images", False)
+        code, _what, remedy, ends = match or ("F34", "", "check the node's container runtime, and its store of images", False)
         return Failure(code, what, remedy, ends)
-    said = _NAMES.sub("", message.replace(image, "") if image else message)
+    words = _NAMES.sub("", message.replace(image, "") if image else message)
     for pattern, code, remedy, terminal in _PULL:
-        if re.search(pattern, said, re.IGNORECASE):
+        if re.search(pattern, words, re.IGNORECASE):
             return Failure(code, f"image {image} cannot be pulled: {_core(message, pattern)}", remedy, terminal)
     what = f"image {image} cannot be pulled: {_core(message) or reason}"
     return Failure("F34", what, "check the image's name, the pull secret and the registry")
 
 
 def _core(message: str, pattern: str = "") -> str:
-    """The last clause of a message of the container runtime that has the pattern; the others repeat the image, or say nothing."""
+    """The last clause of a message of the container runtime that has the pattern; the others repeat the image, or have no information."""
     clauses = message.removesuffix(": unknown").split(": ")
-    telling = [clause for clause in clauses if pattern and re.search(pattern, clause, re.IGNORECASE)]
-    return shorten((telling or clauses)[-1]).strip(' ."')
+    matching = [clause for clause in clauses if pattern and re.search(pattern, clause, re.IGNORECASE)]
+    return shorten((matching or clauses)[-1]).strip(' ."')
 
 
 def command_error(message: str) -> str:
-    """What the container runtime says of a command that the image does not have or that may not be run; empty for other messages."""
-    found = re.search(
+    """The part of a message of the container runtime about a command that the image does not have or that may not be run; empty for other messages."""
+    match = re.search(
         r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)'
         r"|executable file `[^`\n]{1,200}` not found|open executable: (?:No such file or directory|Permission denied)",
         message[:LIMIT],
     )
-    return found.group(0) if found else ""
+    return match.group(0) if match else ""
 
 
 def create_failure(name: str, reason: str, message: str) -> Failure:
     """Why a container cannot be created or started, from reason and message of its state."""
-    lost = re.search(r'(secret|configmap) "([^"]+)" not found', message)
-    if lost:
-        what = f"{lost.group(1)} {lost.group(2)}"
+    absent = re.search(r'(secret|configmap) "([^"]+)" not found', message)
+    if absent:
+        what = f"{absent.group(1)} {absent.group(2)}"
         return Failure("F17", f"container {name} needs the {what}, which does not exist", f"create the {what}", True)
     key = re.search(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)", message)
     if key:
         what = f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}"
         return Failure("F16", what, f"add the key {key.group(1)}, or name the right one", True)
-    said = f"container {name} cannot be created: "
+    prefix = f"container {name} cannot be created: "
     if re.search(_SYNCING, message):
-        return Failure("create", said + shorten(message), "check the node's connection to the API server")
-    found, command = _CREATE.find(message), command_error(message)
-    if command and (found is None or found[0] not in ("runtime", "device")):
+        return Failure("create", prefix + shorten(message), "check the node's connection to the API server")
+    match, command = _CREATE.find(message), command_error(message)
+    if command and (match is None or match[0] not in ("runtime", "device")):
         return Failure("command", f"container {name} cannot run its command: {shorten(command)}", COMMAND)
-    if found:
-        code, what, remedy, ends = found
-        return Failure(code, said + what, remedy, ends)
-    return Failure("create", said + (shorten(message) or reason), "correct what the message names", reason == "CreateContainerConfigError")
+    if match:
+        code, what, remedy, ends = match
+        return Failure(code, prefix + what, remedy, ends)
+    return Failure("create", prefix + (shorten(message) or reason), "correct what the message names", reason == "CreateContainerConfigError")

@@ -4,7 +4,7 @@
 """Patterns of what keeps a node from setting a pod up, as kubelet, containerd, CRI-O and network plugins word it. Data only.
 
 In each table the first pattern that matches wins, so causes come before what merely wraps them. A pattern is one of common.patterns.LinePattern, for a message
-on one line, whatever the case of its letters. Strangers write these messages: no pattern may take more than linear time.
+on one line, whatever the case of its letters. The messages are untrusted: no pattern may take more than linear time.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ SANDBOX: tuple[Row, ...] = (
     (
         r"\"?[\w.-]{1,15}\"? already has an IP address different from",
         "pod_network",
-        "a bridge of an earlier network plugin is left on this node: delete it (ip link delete cni0), or restart the node, and let the plugin make it anew",
+        "a bridge of an earlier network plugin is left on this node: delete it (ip link delete cni0), or restart the node, and let the plugin make it again",
         False,
     ),
     (
@@ -231,7 +231,7 @@ CREATE: tuple[Row, ...] = (
     (
         r"failed to (?:stat|mkdir)|stale file handle|transport endpoint is not connected|input/output error|(?:volumes|mounts?)/[^:]{1,300}: no such file",
         "F20",
-        "a volume of the pod is not mounted there any more: delete the pod, so that it is mounted anew; check the volume's driver on this node",
+        "a volume of the pod is not mounted there any more: delete the pod, so that it is mounted again; check the volume's driver on this node",
         False,
     ),
     (r"cannot find volume", "F20", "a container mounts a volume that the pod does not have: correct its name", True),
@@ -251,7 +251,7 @@ INSPECT: tuple[Row, ...] = (
     (r"no space left on device", "F34", "free space on the node's disk for images", False),
     *((pattern, "F34", remedy, ends) for pattern, _code, remedy, ends in _ANSWERS),
 )
-# Messages of InvalidImageName, with the image: each says what to write.
+# Messages of InvalidImageName, with the image: each remedy names the correct form.
 INVALID: tuple[Row, ...] = (
     (r"[a-z]://", "F34", "write the image without https:// or another scheme", True),
     (r"must be lower ?case", "F34", "write the image's name in lower case; only its tag may have capitals", True),

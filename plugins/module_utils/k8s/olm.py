@@ -18,7 +18,7 @@ def is_resolving(subscription: Facts, plan: Facts | None) -> bool:
 
 
 def refusals(subscription: Facts, plan: Facts | None, approved: t.Sequence[str]) -> list[str]:
-    """Why a plan cannot be approved, with what to write; empty when it can, or when there is nothing to approve."""
+    """Why a plan cannot be approved, with the remedy; empty when it can, or when there is nothing to approve."""
     if plan is None or get_path(plan, "spec", "approved") or get_path(subscription, "status", "installedCSV"):
         return []
     names = [text(name) for name in get_path(plan, "spec", "clusterServiceVersionNames") or []]

@@ -26,12 +26,12 @@ Result = t.TypeVar("Result")
 Meaning = Callable[[Exception], "ClusterError | None"]
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0  # seconds: to connect, between two bytes
-PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries; as long as Retry-After says, up to the longer one
-PATIENCE = 30.0  # seconds for which every module goes on
-SILENCE = 60.0  # seconds for which a module that waits goes on
-WORTH_A_WORD = 5.0  # seconds of failures after which a warning says why the run was slow
+PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries; as long as Retry-After requests, up to the longer one
+PATIENCE = 30.0  # seconds for which every module repeats a request
+SILENCE = 60.0  # seconds for which a module that waits does so
+WARN_AFTER = 5.0  # seconds of failures after which a warning explains the delay
 FOLDER = "LLM_D_RUN_FOLDER"  # the environment variable with the path of a folder of the run, in which its modules mark the API servers that accept them
-# Requests that only ask, whatever their method.
+# Paths of requests that change nothing, whatever their method.
 _REVIEWS = ("/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/")
 
 
@@ -57,7 +57,7 @@ class Patience:
 
     @property
     def credentials_accepted(self) -> bool:
-        """The same of a request with these credentials."""
+        """Whether it has accepted a request with these credentials in this run."""
         return self._credentials_mark.made
 
     def be_patient(self, seconds: float) -> None:
@@ -69,37 +69,37 @@ class Patience:
         """Seconds that `be_patient` still gives."""
         return self._until - self._clock.now()
 
-    def repeated(self, asks: bool, once: Callable[[], Result], meaning: Meaning = _itself) -> Result:
-        """What `once` returns, which is called again after a failure that may pass. Raises what it raises.
+    def repeated(self, repeatable: bool, once: Callable[[], Result], meaning: Meaning = _itself) -> Result:
+        """The result of `once`, which is called again after a failure that may pass. Raises what it raises.
 
-        asks: the request changes nothing, or the same when it is done twice; another one is repeated only where it has not been done.
+        repeatable: the request changes nothing, or the same when it is done twice; another one is repeated only where it has not been done.
         meaning: an exception as the ClusterError that it stands for; None for one that is not about the API server.
         """
         begin = self._clock.now()
         failure: ClusterError | None = None
         while True:
             try:
-                found = once()
+                result = once()
             except Exception as exc:
                 first, failure = failure is None, meaning(exc)
                 if isinstance(failure, ApiError) and failure.reason and failure.status < 500 and failure.status not in (401, 429):
-                    self._accept()  # it looked at the request
-                if failure is None or not self._goes_on(failure, asks, begin, first):
+                    self._accept()  # it processed the request
+                if failure is None or not self._goes_on(failure, repeatable, begin, first):
                     raise
-                asked = failure.retry_after if isinstance(failure, ApiError) else 0.0
-                self._clock.sleep(min(max(PAUSE, asked), LONGEST_PAUSE))
+                requested = failure.retry_after if isinstance(failure, ApiError) else 0.0
+                self._clock.sleep(min(max(PAUSE, requested), LONGEST_PAUSE))
             else:
                 self._accept()
-                if failure is not None and self._clock.now() - begin > WORTH_A_WORD:
-                    warn(f"requests were repeated for {WORTH_A_WORD:g} s or longer, until this passed: {failure}")
-                return found
+                if failure is not None and self._clock.now() - begin > WARN_AFTER:
+                    warn(f"requests were repeated for {WARN_AFTER:g} s or longer, until this passed: {failure}")
+                return result
 
-    def _goes_on(self, failure: ClusterError, asks: bool, begin: float, first: bool) -> bool:
+    def _goes_on(self, failure: ClusterError, repeatable: bool, begin: float, first: bool) -> bool:
         if not may_pass(failure, self.reached):
             return False
         status = getattr(failure, "status", 0)
         undone = status == 429 or not isinstance(failure, (ApiError, CutError, LateError))
-        if not asks and not undone:
+        if not repeatable and not undone:
             return False
         if begin < self._until:
             return self._clock.now() + PAUSE <= min(begin + SILENCE, self._until)
@@ -117,18 +117,18 @@ class Patience:
         self._credentials_mark.make()
 
     def _give_up(self) -> None:
-        """Later requests, such as those that look for the cause, do not wait anew."""
+        """Let later requests, such as those for the cause, fail without waiting."""
         self._spent = True
         self._server_mark.take_back()
 
 
-def only_asks(method: str, path: str, query: t.Mapping[str, object] | None) -> bool:
-    """Whether a request may be done twice. A creation may not: the second one finds the object of the first."""
+def is_repeatable(method: str, path: str, query: t.Mapping[str, object] | None) -> bool:
+    """Whether a request may be done twice. A creation may not: the second one fails for the object of the first."""
     return method != "POST" or path.startswith(_REVIEWS) or "dryRun" in (query or {})
 
 
 def credentials_of(configuration: t.Any) -> str:
-    """What tells the credentials of a client's configuration from others. Secret."""
+    """A text that identifies the credentials of a client's configuration. Secret."""
     certificate = b""
     with contextlib.suppress(OSError, TypeError):
         certificate = Path(configuration.cert_file).read_bytes()  # the client writes it to another file in each process
@@ -136,7 +136,7 @@ def credentials_of(configuration: t.Any) -> str:
 
 
 class _Mark:
-    """What a module of the run leaves for the later ones: an empty file, where the run has a folder. made: by this module, or by an earlier one.
+    """A mark of a module for later modules of the run: an empty file, where the run has a folder. made: by this module, or by an earlier one.
 
     Its name discloses nothing to those who do not know the folder of the run, which is new in each.
     """
@@ -154,7 +154,7 @@ class _Mark:
         self.made = True
 
     def take_back(self) -> None:
-        """Take it from later modules; for this one it stays made."""
+        """Remove it for later modules; for this one it stays made."""
         if self._path:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)

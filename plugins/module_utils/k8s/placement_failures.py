@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why no node takes a pod, why a node refused it, and why a node gave it up. Pure."""
+"""Why no node takes a pod, why a node rejected it, and why a node evicted or ended it. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 from ..common.text import shorten
 from .node_failures import Failure
 
-# Taints that Kubernetes sets while something is the matter with a node, and what to do instead of tolerating them.
+# Taints that Kubernetes sets while a node has a problem, and what to do instead of tolerating them.
 _TAINTS = {
     "node.kubernetes.io/unschedulable": "the node was cordoned: uncordon it (kubectl uncordon)",
     "node.kubernetes.io/disk-pressure": "free space on the node's disk",
@@ -24,7 +24,7 @@ _ANY_TAINT = "see the taints of the nodes (kubectl describe nodes), and tolerate
 _CONTROL = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _COUNTED = ("cpu", "memory", "ephemeral-storage", "pods")
 _ACCELERATOR = re.compile(r"(?:nvidia|amd|habana|google|intel)\.(?:com|ai)/|gpu\.intel\.com/")
-# pattern in what the scheduler says, code, what it means, remedy; the first that matches wins
+# pattern in the message of the scheduler, code, what it means, remedy; the first that matches wins
 _UNSCHEDULED = (
     (
         r"allocate all claims|resource ?claim",
@@ -38,7 +38,7 @@ _UNSCHEDULED = (
         r"volume node affinity conflict",
         "F20",
         "its volume is in another zone, or on another node",
-        "let nodes of the volume's zone take the pod, or make the claim anew with a storage class of volumeBindingMode WaitForFirstConsumer",
+        "let nodes of the volume's zone take the pod, or make the claim again with a storage class of volumeBindingMode WaitForFirstConsumer",
     ),
     (
         r"ReadWriteOncePod",
@@ -92,7 +92,7 @@ _ENDED = (
     ("", r"Node didn't have enough resource", "failed", "another pod got there first: delete the failed pod"),
     ("", r"node shutdown|Node is shutting down", "failed", "its node was shut down: a new pod goes to another node; delete the failed one"),
 )
-# Of these no other pod of a Job or Deployment comes by itself.
+# Codes after which no other pod of a Job or Deployment comes by itself.
 _LASTING = ("F37", "device", "F13")
 
 
@@ -102,7 +102,7 @@ def unscheduled_failure(message: str) -> Failure:
     A node that lacks room has passed all checks before, so that counts first. A taint does not count where other nodes do not match, if it is of the control
     plane.
     """
-    short, said = shorten(message), message.partition("preemption: ")[0]
+    short, reasons = shorten(message), message.partition("preemption: ")[0]
     short_of = re.search(r"Insufficient ([\w./-]*\w)", message)
     if short_of:
         return _short_of(short_of.group(1), short)
@@ -110,11 +110,11 @@ def unscheduled_failure(message: str) -> Failure:
         return Failure("F35", f"no node has room for another pod: {short}", "lower the replicas, or add a node")
     taints = re.findall(r"untolerated taint(?:\(s\))?(?: \{([^}]*)\})?", message)
     meant = [name.strip() for name in taints if not name.startswith(_CONTROL)]
-    rest = next((row for row in _UNSCHEDULED if re.search(row[0], said, re.IGNORECASE)), None)
-    if meant or (taints and not rest and "match" not in said):
+    rest = next((row for row in _UNSCHEDULED if re.search(row[0], reasons, re.IGNORECASE)), None)
+    if meant or (taints and not rest and "match" not in reasons):
         name = meant[0] if meant else taints[0].strip()
-        does = next((remedy for key, remedy in _TAINTS.items() if name.startswith(key)), f"tolerate the taint {name}" if name else _ANY_TAINT)
-        return Failure("F14", f"every node has a taint: {short}", does)
+        advice = next((remedy for key, remedy in _TAINTS.items() if name.startswith(key)), f"tolerate the taint {name}" if name else _ANY_TAINT)
+        return Failure("F14", f"every node has a taint: {short}", advice)
     if rest:
         return Failure(rest[1], f"{rest[2]}: {short}", rest[3])
     return Failure("unschedulable", f"no node takes it: {short}", "check node selector, affinity and the nodes' conditions")
@@ -130,7 +130,7 @@ def _short_of(name: str, short: str) -> Failure:
 
 
 def ended_failure(reason: str, message: str) -> Failure | None:
-    """Why a node refused a pod, or gave it up; None for another end."""
+    """Why a node rejected, evicted or ended a pod; None for another end."""
     row = next((row for row in _ENDED if row[0] in (reason, "") and re.search(row[1], message)), None)
     if row is None:
         return None

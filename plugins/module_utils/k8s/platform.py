@@ -60,10 +60,10 @@ def parts(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", version.lstrip("v"))[0]))
 
 
-def older(found: str, needed: str) -> bool:
+def older(version: str, needed: str) -> bool:
     """Whether a version is older than the one needed, compared to as many parts as that one has."""
-    mine, theirs = parts(found), parts(needed)
-    return mine + (0,) * (len(theirs) - len(mine)) < theirs
+    present, least = parts(version), parts(needed)
+    return present + (0,) * (len(least) - len(present)) < least
 
 
 def quantity(value: t.Any) -> Decimal | None:
@@ -109,14 +109,14 @@ def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
         if text(get_path(pod, "status", "phase")) in ("Succeeded", "Failed"):
             continue
         node = text(get_path(pod, "spec", "nodeName"))
-        asked = sum(int(amount(mapping(get_path(part, "resources", "requests")).get(resource, 0))) for part in dicts(get_path(pod, "spec", "containers")))
-        used[node] = used.get(node, 0) + asked
-    found = []
+        requested = sum(int(amount(mapping(get_path(part, "resources", "requests")).get(resource, 0))) for part in dicts(get_path(pod, "spec", "containers")))
+        used[node] = used.get(node, 0) + requested
+    rows = []
     for item in dicts(facts.get("nodes")):
         total = int(amount(mapping(get_path(item, "status", "allocatable")).get(resource, 0)))
         if total:
             name = text(get_path(item, "metadata", "name"))
-            found.append(
+            rows.append(
                 {
                     "node": name,
                     "labels": mapping(get_path(item, "metadata", "labels")),
@@ -126,7 +126,7 @@ def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
                     "free": max(0, total - used.get(name, 0)),
                 }
             )
-    return found
+    return rows
 
 
 def tolerated(taint: Facts, tolerations: t.Sequence[Facts]) -> bool:

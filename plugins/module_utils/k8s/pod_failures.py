@@ -15,7 +15,7 @@ from ..common.patterns import lines as lines_of
 from ..common.text import shorten
 from .answer_messages import GATEWAYS, REASONS, RESPONSES
 from .failure_logs import DRIVER, FOLLOW_DRIVER, LOGS, PASSING, REFUSALS, TRANSIENT
-from .last_words import last_words, message, spoken
+from .last_words import last_words, message, summary
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
 from .node_failures import PULL_REASONS, Failure, create_failure, event_time, pull_failure
 from .placement_failures import ended_failure, unscheduled_failure
@@ -35,7 +35,7 @@ def log_failure(log: str) -> Failure | None:
     chain = first_exception(raised)
     unknown = Failure("exception", _shown(chain), UNKNOWN) if chain and chain[0].rank <= Rank.FOLLOWS else None
     if chain and chain[0].rank <= Rank.ECHO:
-        known = next((found for found in (_listed([one.line, *one.more]) for one in chain) if found), unknown)
+        known = next((failure for failure in (_listed([one.line, *one.more]) for one in chain) if failure), unknown)
         driver = _listed([*lines, *(one.line for one in raised)], DRIVER) if known and known.code in FOLLOW_DRIVER else None
         return driver or (known and replace(known, what=_shown(chain)))
     return _listed([*lines, *(line for one in raised for line in (one.line, *one.more))]) or unknown
@@ -46,8 +46,8 @@ def _listed(lines: list[str], only: str = "") -> Failure | None:
     for pattern, (_text, code, remedy) in zip(_LOGS, LOGS, strict=True):
         for line in lines if only in ("", code) else ():
             if pattern.matches(line[:LIMIT]):
-                words, said = spoken(line), message(line)
-                return Failure(code, shorten(said if words == line and said and pattern.matches(said[:LIMIT]) else words), remedy)
+                whole, short = summary(line), message(line)
+                return Failure(code, shorten(short if whole == line and short and pattern.matches(short[:LIMIT]) else whole), remedy)
     return None
 
 
@@ -57,19 +57,19 @@ def _shown(chain: list[Raised]) -> str:
 
 
 def end_failure(log: str) -> Failure | None:
-    """What ended a program, from the log of the run that has ended: a known failure or an exception, else the error that it logged last."""
+    """The failure that ended a program, from the log of that run: a known failure or an exception, else the error that it logged last."""
     words = last_words(log)
     return log_failure(log) or (Failure("crash", words, "correct what this error names; its log has more") if words else None)
 
 
 def lasting_error(log: str) -> str:
-    """What to compare the errors of two runs by, without what differs from run to run; empty where there is none, or where the next run may do better."""
+    """A text by which to compare the errors of two runs, without the parts that vary; empty where there is none, or where the next run may succeed."""
     raised, _lines = read_exceptions(log)
-    chain, found = first_exception(raised), end_failure(log)
-    if found is None or found.code in PASSING:
+    chain, failure = first_exception(raised), end_failure(log)
+    if failure is None or failure.code in PASSING:
         return ""
-    said = [found.what, *(line for one in chain if one.rank <= Rank.ECHO for line in (one.line, *one.more))]
-    return "" if any(re.search(TRANSIENT, line[:LIMIT], re.IGNORECASE) for line in said) else _VARYING.sub("#", found.what)
+    texts = [failure.what, *(line for one in chain if one.rank <= Rank.ECHO for line in (one.line, *one.more))]
+    return "" if any(re.search(TRANSIENT, line[:LIMIT], re.IGNORECASE) for line in texts) else _VARYING.sub("#", failure.what)
 
 
 def _compiled(pattern: c.Sequence[str], flags: int = 0) -> LinePattern:
@@ -84,17 +84,17 @@ _BROKEN = LinePattern(r"EngineDead|EngineCore encountered|\"error\"")
 
 
 def gateway_failure(body: str, dropped: str = "") -> Failure | None:
-    """What a gateway or an endpoint picker says of a request that reached no server, or not to its end; None for anything else.
+    """The failure that a gateway or an endpoint picker reports for a request that no server received or completed; None for any other response.
 
-    dropped: the value of the header DROPPED; one that is not known is one of its family.
+    dropped: the value of the header DROPPED; an unknown value counts as the general one of its family.
     """
     if dropped:
         known = dropped if dropped in REASONS else "evicted" if dropped.startswith("evicted") else "rejected"
         code, what, remedy = REASONS[known]
         return Failure(code, f"{what} ({known})", remedy)
     searched = lines_of(body)
-    found = next((row for pattern, row in zip(_GATEWAYS, GATEWAYS, strict=True) if any(map(pattern.matches, searched))), None)
-    return Failure(*found[1:]) if found else None
+    match = next((row for pattern, row in zip(_GATEWAYS, GATEWAYS, strict=True) if any(map(pattern.matches, searched))), None)
+    return Failure(*match[1:]) if match else None
 
 
 def response_failure(status: int, body: str, dropped: str = "") -> Failure | None:
@@ -106,8 +106,8 @@ def response_failure(status: int, body: str, dropped: str = "") -> Failure | Non
     searched = lines_of(body)
     for pattern, (known, _text, code, what, remedy) in zip(_RESPONSES, RESPONSES, strict=True):
         if known in (None, status) and any(map(pattern.matches, searched)):
-            said = shorten(body, 160)
-            return Failure(code, what + (f": {said}" if said else ""), remedy)
+            excerpt = shorten(body, 160)
+            return Failure(code, what + (f": {excerpt}" if excerpt else ""), remedy)
     return None
 
 
@@ -159,7 +159,7 @@ def container_key(pod: Facts, entry: Facts) -> str:
 
 
 def unreplaced(pods: list[Facts]) -> list[Facts]:
-    """The pods of a workload without those that have failed and in whose place it has a later one, which a node has taken or none takes."""
+    """The pods of a workload without failed ones that a later pod replaces, whether a node has taken that one or none takes it."""
     later = [
         text(get_path(pod, "metadata", "creationTimestamp"))
         for pod in pods
@@ -176,7 +176,7 @@ def _failed(pod: Facts, status: Facts) -> Failure:
     known = ended_failure(reason, message)
     if known:
         return replace(known, terminal=known.terminal or (known.code == "failed" and not of_job))
-    return Failure("failed", f"failed: {reason} {shorten(message)}".strip(), "read its log", not of_job)  # whether it tries again, the Job says
+    return Failure("failed", f"failed: {reason} {shorten(message)}".strip(), "read its log", not of_job)  # the Job reports whether it tries again
 
 
 def container_failure(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
@@ -234,7 +234,7 @@ def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     return Failure("crash", what + (f": {message}" if message else ""), remedy, lasting)
 
 
-# Reason of an event, what a progress line says for it.
+# Reason of an event, its text in a progress line.
 ACTIVITIES = {
     "Pulling": "pulling image",
     "FailedMount": "volume not mounted",
@@ -248,7 +248,7 @@ ACTIVITIES = {
 
 
 def pod_activity(pod: Facts, events: list[Facts]) -> str:
-    """What a pod that is not ready does now, in two or three words, from its latest event or its status."""
+    """The current activity of a pod that is not ready, in two or three words, from its latest event or its status."""
     uid = get_path(pod, "metadata", "uid")
     none: Facts = {}
     latest = max((event for event in events if uid and get_path(event, "involvedObject", "uid") == uid), key=event_time, default=none)

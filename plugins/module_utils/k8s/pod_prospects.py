@@ -17,22 +17,22 @@ from .pod_failures import container_key
 
 # Seconds for which a failure has to be observed in any case, since a Secret, a pod or a rule may be on its way.
 GRACE = 3.0
-# Seconds after which there is no hope: a registry that does not answer; a pod that no node takes; a program that runs, and says or answers what is wrong;
-# a pod that no scheduler has taken up; a node that does not answer.
+# Seconds after which there is no hope: a registry that does not answer; a pod that no node takes; a program that runs, and logs or answers an error;
+# a pod that no scheduler has processed; a node that does not answer.
 REGISTRY, UNSCHEDULED, RUNS, UNNOTICED, LOST = 10.0, 6.0, 6.0, 15.0, 15.0
 # The same for volumes and networks of pods, by the reason of the event: a volume can follow a pod from another node.
 SET_UP = {"FailedMount": 30.0, "FailedAttachVolume": 120.0, "FailedCreatePodSandBox": 60.0}
 # Seconds that new nodes, new volumes, or a container runtime with much to do may take; after which a node autoscaler has reported on a pod.
 NODES, VOLUMES, BUSY, AUTOSCALER = 900.0, 300.0, 300.0, 60.0
-ENDS = 3  # ends of a container after which it is in a crash loop, whatever it says
-# Failures of a program that waits for something else, and tries again for ever: without a permission, without its pool, without a name.
+ENDS = 3  # ends of a container after which it is in a crash loop, whatever it logs
+# Failures of a program that waits for something else, and tries again forever: it lacks a permission, its pool, or a name.
 WAITS_FOR = frozenset({"F3", "F4", "F5", "dns"})
-FOLLOWS = "F5"  # which follows from each of the others
-SAID, AGAIN = 30, 2  # lines at the end of the log of a program that runs, and how many of them say so
+FOLLOWS = "F5"  # a consequence of each of the others
+LAST_LINES, REPEATS = 30, 2  # lines at the end of the log of a program that runs, and how many of them must have the failure
 _REFUSED = re.compile(r"statuscode: (?:400|401|403|404|405|406|410|501)\b")
 _PORT = re.compile(r":([0-9]{1,5})(?:/|\"|: connect)")
 _CLOSED = re.compile(r"connection refused|failed to connect service")
-# A CSI driver that takes longer than its provisioner waits for an answer goes on, and is asked again.
+# A CSI driver that takes longer than its provisioner waits for a response goes on, and is called again.
 _SLOW = re.compile(r"code = (?:DeadlineExceeded|Aborted|Unavailable)\b")
 
 
@@ -47,7 +47,7 @@ class Hopeless:
 
 @dataclasses.dataclass(frozen=True)
 class Around:
-    """What is known around an object that is not ready.
+    """The known surroundings of an object that is not ready.
 
     now: seconds since the epoch by the clock of the API server; pods: those of the object that are not ready; events: of the object, of these pods and of their
     claims, by uid; logs: of containers, by pod_failures.container_key: the end of the run that ended last, or of the one that runs; claims: the
@@ -68,13 +68,13 @@ class Around:
 
     def age(self, stamp: object) -> float | None:
         """Seconds since a time of the API; None for anything else."""
-        found = moment(stamp)
-        return None if found is None else self.now - found.timestamp()
+        time = moment(stamp)
+        return None if time is None else self.now - time.timestamp()
 
     def of(self, obj: Facts, *reasons: str) -> list[Facts]:
         """The events of an object, oldest first; with `reasons`, those alone."""
-        found = self.events.get(text(get_path(obj, "metadata", "uid")), [])
-        return sorted((event for event in found if not reasons or event.get("reason") in reasons), key=event_time)
+        events = self.events.get(text(get_path(obj, "metadata", "uid")), [])
+        return sorted((event for event in events if not reasons or event.get("reason") in reasons), key=event_time)
 
 
 def lasting(failure: Failure | Hopeless, limit: float, age: float | None) -> Hopeless | None:
@@ -96,21 +96,21 @@ def pod_prospect(pod: Facts, around: Around) -> Hopeless | None:
     for entry in pod_failures.containers(pod):
         if entry.get("ready") is True or get_path(entry, "state", "terminated", "exitCode") == 0:
             continue
-        found = _pull(pod, entry, around) or _crash(pod, entry, around) or _running(pod, entry, around)
-        if found:
-            return found
+        hopeless = _pull(pod, entry, around) or _crash(pod, entry, around) or _running(pod, entry, around)
+        if hopeless:
+            return hopeless
     return _scheduling(pod, around) or _set_up(pod, around) or _lost(pod, around)
 
 
 def _pull(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
-    """An image that is refused or not there is the end; what else keeps it away has REGISTRY seconds."""
+    """An image that is refused or not there cannot be pulled; any other failure may pass within REGISTRY seconds."""
     waiting, image = mapping(get_path(entry, "state", "waiting")), text(entry.get("image"))
     reason, message = text(waiting.get("reason")), text(waiting.get("message"))
     if reason not in node_failures.PULL_REASONS:
         return None
     events = [event for event in around.of(pod, "Failed") if image in text(event.get("message"))]
     if reason == "ImagePullBackOff" and "ErrImagePull" not in message and events:
-        message = text(events[-1].get("message"))  # before Kubernetes 1.31 the status of a pod that backs off does not say why
+        message = text(events[-1].get("message"))  # before Kubernetes 1.31 the status of a pod that backs off has no cause
     failure = node_failures.pull_failure(reason, message, image)
     if failure.terminal:
         return Hopeless(failure.what, failure.remedy)
@@ -119,21 +119,21 @@ def _pull(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
 
 
 def _crash(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
-    """A container that waits to be restarted: after ENDS ends, or after the second that has an error which the next run has as well."""
+    """A container that waits to be restarted: after ENDS ends, or after the second with an error that the next run will have as well."""
     state, reason = mapping(entry.get("state")), text(get_path(entry, "state", "waiting", "reason"))
     failure = pod_failures.container_failure(pod, entry, around.restarts)
     if failure is None or not (reason in ("CrashLoopBackOff", "RunContainerError") or "terminated" in state):
         return lasting(failure, BUSY if failure.code == "busy" else REGISTRY, None) if failure and reason == "CreateContainerError" else None
     log, ends = around.logs.get(container_key(pod, entry), ""), number(entry.get("restartCount")) + 1
-    said = pod_failures.end_failure(log)
+    end = pod_failures.end_failure(log)
     if ends < (2 if failure.code in ("F18", "command") or pod_failures.lasting_error(log) else ENDS):
         return None
-    more = f": {said.what}" if said and said.what not in failure.what else ""
-    return Hopeless(failure.what + more, said.remedy if said else failure.remedy)
+    suffix = f": {end.what}" if end and end.what not in failure.what else ""
+    return Hopeless(failure.what + suffix, end.remedy if end else failure.remedy)
 
 
 def _running(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
-    """A program that runs: it says again and again what it lacks, or it answers its probe with a refusal."""
+    """A program that runs: it repeatedly logs what it lacks, or it answers its probe with a refusal."""
     running = mapping(entry.get("state")).get("running")
     if running is None:
         return None
@@ -145,14 +145,14 @@ def _running(pod: Facts, entry: Facts, around: Around) -> Hopeless | None:
 
 
 def _repeated(log: str) -> Failure | None:
-    lines = [line for line in log.splitlines() if line.strip()][-SAID:]
-    found = [failure for line in lines if (failure := pod_failures.log_failure(line)) and failure.code in WAITS_FOR]
-    causes = [failure for failure in found if failure.code != FOLLOWS]
-    return next((each[-1] for each in (causes, found) if len(each) >= AGAIN), None)
+    lines = [line for line in log.splitlines() if line.strip()][-LAST_LINES:]
+    failures = [failure for line in lines if (failure := pod_failures.log_failure(line)) and failure.code in WAITS_FOR]
+    causes = [failure for failure in failures if failure.code != FOLLOWS]
+    return next((each[-1] for each in (causes, failures) if len(each) >= REPEATS), None)
 
 
 def _probe(pod: Facts, entry: Facts, since: str, around: Around) -> Failure | None:
-    """The failure of a probe that goes on failing: nothing listens where it asks, or it asks what the program does not have."""
+    """The failure of a probe that goes on failing: nothing listens on its port, or it requests what the program does not have."""
     field = f"{{{text(entry.get('name'))}}}"
     events = [
         event for event in around.of(pod, "Unhealthy") if event_time(event) >= since and text(get_path(event, "involvedObject", "fieldPath")).endswith(field)
@@ -194,8 +194,8 @@ def _scheduling(pod: Facts, around: Around) -> Hopeless | None:
     failure = placement_failures.unscheduled_failure(text(entry.get("message")) or text(entry.get("reason")))
     if around.leaving and failure.code in ("F13", "F35"):
         return None
-    if said := autoscaler_events.reported(scaled):
-        failure = dataclasses.replace(failure, what=f"{failure.what}; {said}")
+    if report := autoscaler_events.reported(scaled):
+        failure = dataclasses.replace(failure, what=f"{failure.what}; {report}")
     return lasting(failure, AUTOSCALER if around.autoscaled and not scaled else UNSCHEDULED, around.age(entry.get("lastTransitionTime")))
 
 
@@ -214,24 +214,24 @@ def _claim(name: str, claim: Facts | None, around: Around) -> Hopeless | bool:
 
 
 def _set_up(pod: Facts, around: Around) -> Hopeless | None:
-    """A pod on a node whose volumes or network cannot be set up: its latest event says so."""
+    """A pod on a node whose volumes or network cannot be set up, by its latest events."""
     entries = pod_failures.containers(pod)
     if not get_path(pod, "spec", "nodeName") or any(get_path(entry, "state", "waiting") is None for entry in entries):
         return None
     events = around.of(pod)
     latest = [*itertools.takewhile(lambda event: event.get("reason") in SET_UP, reversed(events))]
-    told = node_failures.telling(latest)
-    if told is None:
+    cause = node_failures.set_up_event(latest)
+    if cause is None:
         return None
-    reason = text(told.get("reason"))
-    failure = node_failures.set_up_failure(reason, text(told.get("message")))
+    reason = text(cause.get("reason"))
+    failure = node_failures.set_up_failure(reason, text(cause.get("message")))
     if failure.terminal:
         return Hopeless(failure.what, failure.remedy)
-    return lasting(failure, BUSY if failure.code == "busy" else SET_UP[reason], around.age(told.get("firstTimestamp") or event_time(told)))
+    return lasting(failure, BUSY if failure.code == "busy" else SET_UP[reason], around.age(cause.get("firstTimestamp") or event_time(cause)))
 
 
 def _lost(pod: Facts, around: Around) -> Hopeless | None:
-    """A pod whose node does not answer any more: its latest event says so, and its containers are as they were then."""
+    """A pod whose node no longer answers, by its latest event; its containers are in the state from before."""
     events = around.of(pod)
     if not events or events[-1].get("reason") != "NodeNotReady":
         return None

@@ -45,7 +45,7 @@ class Forward:
 
     def __init__(self, websocket: t.Any) -> None:
         self.near, self._far = socket.socketpair()
-        self.refusal = ""  # what the API server says when nothing is forwarded
+        self.refusal = ""  # the message of the API server when nothing is forwarded
         self._websocket = websocket
         self._threads = [threading.Thread(target=self._quietly, args=(carry,), daemon=True) for carry in (self._up, self._down)]
         for thread in self._threads:

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether an object that is not ready is under way and can still become ready, and why not, from the object and what is around it. Pure.
+"""Whether an object that is not ready is in progress and can still become ready, and why not, from the object and its surroundings. Pure.
 
-For a wait that is not patient (wait.Wait): one for a verdict, in which nobody creates, corrects or repairs anything meanwhile. What waits for a controller, a
-node, an image, a model or a volume is under way; what is absent, refused, in a crash loop or unschedulable is not. Ages are by the clock of the API server.
+For a wait that is not patient (wait.Wait): one for a verdict, in which nobody creates, corrects or repairs anything meanwhile. An object that waits for a
+controller, a node, an image, a model or a volume is in progress; one that is absent, refused, in a crash loop or unschedulable is not. Ages are by the clock
+of the API server.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from ..common.objects import Facts, Verdict, condition, describe, dicts, generat
 from .pod_failures import creation_failure
 from .pod_prospects import Around, Hopeless, lasting, pod_prospect
 
-# Seconds after which a controller has seen a change, or reported on what has changed around; after which it does not change its mind about what it refuses;
-# and that what it waits for may take: an address, pods of a proxy.
-UNSEEN, UNREPORTED, REFUSED, PENDING = 30.0, 10.0, 5.0, 300.0
+# Seconds within which a controller observes a change, and reports on a change of other objects; after which a refusal is final; and for what it waits for:
+# an address, pods of a proxy.
+UNOBSERVED, UNREPORTED, REFUSED, PENDING = 30.0, 10.0, 5.0, 300.0
 # Reasons of conditions that are False while something else is made.
 _WAITING = {"Pending": PENDING, "AddressNotAssigned": PENDING, "Waiting": PENDING, "NoResources": 60.0}
-# Of API groups with these parts of a name; their controllers write a condition for each generation.
+# Prefixes of API groups whose controllers write a condition for each generation.
 _GATEWAYS = ("gateway.", "inference.networking.")
 
 
 def prospect(obj: Facts | None, verdict: Verdict, around: Around) -> Hopeless | None:
-    """Why an object that is not ready, as `verdict` says, cannot become ready any more; None where it still can. obj: None where it does not exist."""
+    """Why an object that is not ready, by `verdict`, can no longer become ready; None where it still can. obj: None where it does not exist."""
     if obj is None:
         return Hopeless(verdict.reason, verdict.remedy, 0.0)
     if verdict.terminal or get_path(obj, "metadata", "deletionTimestamp"):
         return Hopeless(verdict.reason, verdict.remedy)
     if get_path(obj, "spec", "paused") is True or get_path(obj, "spec", "suspend") is True:
-        return None  # as somebody wants it, who may resume it
-    return next((found for rule in _RULES if (found := rule(obj, verdict, around))), None)
+        return None  # on purpose, and may be resumed
+    return next((hopeless for rule in _RULES if (hopeless := rule(obj, verdict, around))), None)
 
 
 def _absent(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
@@ -51,30 +52,30 @@ def _refused(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
 
 
 def _pods(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
-    found = [each for pod in around.pods if (each := pod_prospect(pod, around))]
-    return min(found, key=lambda each: each.hold, default=None)
+    prospects = [each for pod in around.pods if (each := pod_prospect(pod, around))]
+    return min(prospects, key=lambda each: each.hold, default=None)
 
 
 def _stuck(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
-    """A Deployment that has made no progress for as long as it allows itself."""
+    """A Deployment that has made no progress within its own deadline."""
     entry = condition(obj.get("status"), "Progressing")
-    if entry.get("reason") != "ProgressDeadlineExceeded" or entry.get("status") != "False" or _unseen(obj):
+    if entry.get("reason") != "ProgressDeadlineExceeded" or entry.get("status") != "False" or _unobserved(obj):
         return None
     return Hopeless(f"its rollout has made no progress for {get_path(obj, 'spec', 'progressDeadlineSeconds')} s", "look at the pods of its latest ReplicaSet")
 
 
 def _overlooked(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
-    """A change that its controller has not seen, or has not reported on."""
-    if not _unseen(obj):
+    """A change that its controller has not observed, or has not reported on."""
+    if not _unobserved(obj):
         return None
     remedy = verdict.remedy or "check that its controller runs"
-    return lasting(Hopeless(verdict.reason, remedy), UNSEEN, around.age(_changed(obj)))
+    return lasting(Hopeless(verdict.reason, remedy), UNOBSERVED, around.age(_changed(obj)))
 
 
-def _unseen(obj: Facts) -> bool:
-    seen, current = [get_path(obj, "status", "observedGeneration")], generation(obj)
+def _unobserved(obj: Facts) -> bool:
+    observed, current = [get_path(obj, "status", "observedGeneration")], generation(obj)
     if not _of_gateway(obj):
-        return isinstance(seen[0], int) and seen[0] < current
+        return isinstance(observed[0], int) and observed[0] < current
     entries = list(_conditions(obj.get("status")))
     if not entries:
         return obj.get("kind") != "InferencePool"  # of which many controllers report nothing
@@ -82,21 +83,21 @@ def _unseen(obj: Facts) -> bool:
 
 
 def _changed(obj: Facts) -> str:
-    """When somebody changed the object last, so far as its managed fields say; else when it was created."""
+    """The time of the last change by its managed fields; the time of creation where they have none."""
     fields = [entry for entry in dicts(get_path(obj, "metadata", "managedFields")) if not entry.get("subresource")]
     return max([text(get_path(obj, "metadata", "creationTimestamp")), *(text(entry.get("time")) for entry in fields)])
 
 
 def _condition(obj: Facts, verdict: Verdict, around: Around) -> Hopeless | None:
-    """What a controller of the Gateway API says of the current generation, and goes on to say."""
+    """A condition that a controller of the Gateway API reports for the current generation, and keeps."""
     if not _of_gateway(obj):
         return None
     entry = next((entry for entry in _conditions(obj.get("status")) if describe(entry) in verdict.reason), None)
     failure, created = Hopeless(verdict.reason, verdict.remedy), around.age(get_path(obj, "metadata", "creationTimestamp"))
     if entry is None:
-        return lasting(failure, UNREPORTED, None) if lasting(failure, UNSEEN, around.age(_changed(obj))) else None
+        return lasting(failure, UNREPORTED, None) if lasting(failure, UNOBSERVED, around.age(_changed(obj))) else None
     limit = PENDING if entry.get("status") == "Unknown" else _WAITING.get(text(entry.get("reason")), REFUSED)
-    # The CRDs give a new object conditions of 1970.
+    # The CRDs default the conditions of a new object to 1970.
     ages = [age for age in (around.age(entry.get("lastTransitionTime")), created) if age is not None]
     return lasting(failure, limit, min(ages, default=None))
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read objects with few requests, and their pods, events and logs."""
+"""Reads objects with few requests, and their pods, events and logs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ GATEWAY_PODS = (
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 LOG_LINES = 400  # lines of a log that hold the cause: vLLM writes some 150 after it, of every process
 CREATORS = 3
-EVENTS = "100"  # of one question
+EVENTS = "100"  # of one request
 REVISION = "deployment.kubernetes.io/revision"
-# Labels that LeaderWorkerSet sets on everything it creates.
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Ref:
     labels: str = ""
     every: bool = False
     parent: str = ""  # NAMESPACE/NAME of the Gateway that has to report on it
-    least: int = 0  # replicas that the spec of a workload has to ask for
+    least: int = 0  # replicas that the spec of a workload must request
 
     def __str__(self) -> str:
         name = self.name or (f"with {self.labels}" if self.labels else "of any name")
@@ -83,7 +82,7 @@ class Observer:
     """Reads the objects of some Refs, and their pods, events and logs.
 
     skip_forbidden: what the account may not read counts as absent; `forbidden` has these refs with the message of the API server. managed_fields: whether
-    objects keep these, by which one sees when somebody changed them.
+    objects keep theirs, which show when they were changed.
     """
 
     def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False, managed_fields: bool = False) -> None:
@@ -98,10 +97,10 @@ class Observer:
 
     def fetch(self) -> dict[Ref, list[Facts]]:
         """The objects of each Ref: none, one, or all with its labels. One request per kind and namespace."""
-        found: dict[Ref, list[Facts]] = {}
+        objects: dict[Ref, list[Facts]] = {}
         for part in self.cluster.parallel(self._group, list(self._groups.values())):
-            found.update(part)
-        return found
+            objects.update(part)
+        return objects
 
     def known(self, ref: Ref, refresh: bool = False) -> bool:
         """Whether the API server serves the kind."""
@@ -179,7 +178,7 @@ class Observer:
         return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUP_LABELS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
     def creators(self, obj: Facts) -> list[Facts]:
-        """The objects that create the pods of a workload without a condition about that, and have not created all of them: their events say why."""
+        """The objects that create the pods of a workload without a condition about that, and have not created all of them: their events have the cause."""
         namespace, name = (text(get_path(obj, "metadata", key)) for key in ("namespace", "name"))
         if obj.get("kind") == "LeaderWorkerSet":
             sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUP_LABELS}/name={name}")
@@ -191,9 +190,9 @@ class Observer:
         # Beside the Gateway, which an account of its namespace may read, else wherever its controller is.
         for path in (f"/api/v1/namespaces/{namespace}/pods", "/api/v1/pods"):
             for selector in GATEWAY_PODS:
-                found = self._list(path, selector.format(name=name, namespace=namespace))
-                if found:
-                    return found
+                pods = self._list(path, selector.format(name=name, namespace=namespace))
+                if pods:
+                    return pods
         return []
 
     def events(self, obj: Facts) -> list[Facts]:
@@ -206,8 +205,8 @@ class Observer:
         namespace, name = (text(get_path(obj, "metadata", key)) for key in ("namespace", "name"))
         if obj.get("kind") != "Deployment":
             return []
-        found = self._list(f"/api/v1/namespaces/{namespace}/events", fields="reason=FailedCreate,involvedObject.kind=ReplicaSet")
-        return [event for event in found if text(get_path(event, "involvedObject", "name")).rpartition("-")[0] == name]
+        events = self._list(f"/api/v1/namespaces/{namespace}/events", fields="reason=FailedCreate,involvedObject.kind=ReplicaSet")
+        return [event for event in events if text(get_path(event, "involvedObject", "name")).rpartition("-")[0] == name]
 
     def log(self, pod: Facts, container: str, lines: int, previous: bool = False, stamps: bool = False) -> str:
         """The last lines of a container's log, with secrets; empty when it cannot be read. stamps: a time before each line."""

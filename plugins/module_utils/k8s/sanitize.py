@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects and events as they may be shown: without secrets and, in evidence files, without managed fields. Pure."""
+"""Removes secrets from objects and events before they are shown, and managed fields from evidence files. Pure."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def redact_object(obj: Facts) -> Facts:
 
 
 def scraping_fields(obj: Facts) -> Facts:
-    """The parts of a spec that say which ports of which pods are scraped: selectors and endpoints of a monitor, labels and ports of a workload's templates."""
+    """The parts of a spec that set which ports of which pods are scraped: selectors and endpoints of a monitor, labels and ports of a workload's templates."""
     spec = mapping(obj.get("spec"))
     group = mapping(spec.get("leaderWorkerTemplate"))
     templates = {key: _ports(group[key]) for key in ("leaderTemplate", "workerTemplate") if key in group}
-    found: Facts = {"leaderWorkerTemplate": templates} if templates else {}
+    fields: Facts = {"leaderWorkerTemplate": templates} if templates else {}
     if "podMetricsEndpoints" in spec:
-        found.update({key: spec[key] for key in ("selector", "namespaceSelector", "podMetricsEndpoints") if key in spec})
+        fields.update({key: spec[key] for key in ("selector", "namespaceSelector", "podMetricsEndpoints") if key in spec})
     if "template" in spec:
-        found["template"] = _ports(spec["template"])
-    return found
+        fields["template"] = _ports(spec["template"])
+    return fields
 
 
 def _ports(template: t.Any) -> Facts:
@@ -78,23 +78,23 @@ def redact_part(value: t.Any) -> t.Any:
 
 
 def redact_change(before: t.Any, after: t.Any) -> tuple[t.Any, t.Any]:
-    """Two states of a part of an object as redact_part leaves them. Where the second one has another value that is not shown, it says so."""
+    """Two states of a part of an object as redact_part leaves them. In the second one, a hidden value that differs is marked as another value."""
     shown = redact_part(before)
-    return shown, _told_apart(before, after, shown, redact_part(after))
+    return shown, _marked(before, after, shown, redact_part(after))
 
 
-def _told_apart(before: t.Any, after: t.Any, was: t.Any, now: t.Any) -> t.Any:
-    """What is shown of a part, `now`. was: what is shown of its state before."""
+def _marked(before: t.Any, after: t.Any, was: t.Any, now: t.Any) -> t.Any:
+    """The shown form of a part, `now`, with hidden values that differ marked. was: the shown form of its state before."""
     if before == after:
         return now
     if all(isinstance(part, dict) for part in (before, after, was, now)):
-        return {name: _told_apart(before.get(name), after[name], was.get(name), value) for name, value in now.items()}
+        return {name: _marked(before.get(name), after[name], was.get(name), value) for name, value in now.items()}
     if all(isinstance(part, (list, tuple)) for part in (before, after, was, now)):
         beside = [None] * len(now)
-        return [_told_apart(*each) for each in zip([*before, *beside], after, [*was, *beside], now, strict=False)]
+        return [_marked(*each) for each in zip([*before, *beside], after, [*was, *beside], now, strict=False)]
     if all(isinstance(part, str) for part in (before, after, was, now)) and "\n" in now and was.count("\n") == before.count("\n"):
         lines = [part.split("\n") for part in (before, after, was, now)]
-        return "\n".join(_told_apart(*lines)) if len(lines[1]) == len(lines[3]) else now
+        return "\n".join(_marked(*lines)) if len(lines[1]) == len(lines[3]) else now
     return now.replace(REMOVED, HIDDEN_NEW) if was == now and isinstance(now, str) else now
 
 
@@ -116,14 +116,14 @@ def _removed(before: t.Any, after: t.Any) -> t.Iterator[str]:
 
 
 def _is_secret(name: t.Any, value: t.Any) -> bool:
-    hidden = value in (HIDDEN, HIDDEN_NEW)  # by whoever knows whether it is another value
+    hidden = value in (HIDDEN, HIDDEN_NEW)  # by a caller that has compared the values
     return isinstance(name, str) and isinstance(value, (str, list, tuple)) and not hidden and _SECRET_KEY.fullmatch(name) is not None
 
 
 def _argument(item: t.Any, end: str) -> tuple[t.Any, str]:
-    """(an element of a list as it is shown, how the option begins with which the values of a secret one end: empty where none follow).
+    """(an element of a list as it is shown, the prefix of the option that ends the values of a secret one: empty where none follow).
 
-    end: that of the element before. An option may have several values.
+    end: the prefix from the element before. An option may have several values.
     """
     if not isinstance(item, str):
         return redact_part(item), ""

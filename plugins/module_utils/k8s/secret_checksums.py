@@ -6,7 +6,7 @@
 A container reads its environment once, when it starts, so servers keep an old token until they restart. Mounted Secrets are updated in place, and pull
 secrets are read at each pull: they need no restart.
 
-Everyone who can read pods can read the annotation, so it must not help to guess even a short value: it is an HMAC whose key is the uid of the Secret,
+Everyone who can read pods can read the annotation, so it must not allow guessing even a short value: it is an HMAC whose key is the uid of the Secret,
 which only those who can read the Secret know. A resourceVersion would also change with a label.
 """
 
@@ -28,8 +28,8 @@ ANNOTATION = "llm-d.ai/secret-checksum"
 
 def environment_secrets(definition: Facts) -> dict[Path, list[tuple[str, str]]]:
     """(Secret, key) that containers read environment variables from, by the path of each pod template that has any."""
-    found = {path: sorted(set(_references(template))) for path, template in _templates(definition, ())}
-    return {path: references for path, references in found.items() if references}
+    by_path = {path: sorted(set(_references(template))) for path, template in _templates(definition, ())}
+    return {path: references for path, references in by_path.items() if references}
 
 
 def checksum(references: c.Sequence[tuple[str, str]], secrets: c.Mapping[str, Facts | None]) -> str | None:

@@ -47,34 +47,34 @@ class ServiceTransport:
         """See Transport."""
         start, what = self._cluster.clock.now(), f"{method} {path} of {self.where} (through the API server)"
         options = {"timeout": timeout, "limit": MAX_BODY, "until": until, "accept": "*/*", "content_type": (headers or {}).get("Content-Type")}
-        got: list[t.Any] = []
+        results: list[t.Any] = []
         # In a thread, since nothing bounds the resolution of a name. The client closes the connection at the end of the time, which ends the thread.
-        thread = threading.Thread(target=self._send, args=(got, method, self._prefix + path, body, options), daemon=True)
+        thread = threading.Thread(target=self._send, args=(results, method, self._prefix + path, body, options), daemon=True)
         thread.start()
         thread.join(timeout)
-        if not got:
+        if not results:
             raise self._late(what, timeout)
-        if isinstance(got[0], UnendingError):
-            if got[0].large:
-                raise ExchangeError("too_large", f"{what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there") from got[0]
-            raise self._late(what, timeout) from got[0]
-        if isinstance(got[0], LateError):  # the server behind the API server is late: the API server itself would have answered
-            raise self._late(what, timeout) from got[0]
-        if isinstance(got[0], Exception):
-            raise ExchangeError("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]
-        answer_headers = {name.lower(): value for name, value in got[0].headers.items()}
-        answer = Answer(what, got[0].status, answer_headers, got[0].data or b"", self._cluster.clock.now() - start)
+        if isinstance(results[0], UnendingError):
+            if results[0].large:
+                raise ExchangeError("too_large", f"{what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there") from results[0]
+            raise self._late(what, timeout) from results[0]
+        if isinstance(results[0], LateError):  # the server behind the API server is late; the API server itself answers in time
+            raise self._late(what, timeout) from results[0]
+        if isinstance(results[0], Exception):
+            raise ExchangeError("cluster", f"{what}: {excerpt(str(results[0]))}", "check the connection to the API server") from results[0]
+        answer_headers = {name.lower(): value for name, value in results[0].headers.items()}
+        answer = Answer(what, results[0].status, answer_headers, results[0].data or b"", self._cluster.clock.now() - start)
         raise_if_cluster_refused(answer)
         return answer
 
     def _late(self, what: str, timeout: float) -> ExchangeError:
         return ExchangeError("timeout", f"{what}: no answer within {timeout:g} s", "look at the server's log and load; raise the timeout if it is only slow")
 
-    def _send(self, got: list[t.Any], *args: t.Any) -> None:
+    def _send(self, results: list[t.Any], *args: t.Any) -> None:
         try:
-            got.append(self._uncut(*args))
+            results.append(self._uncut(*args))
         except Exception as error:  # pylint: disable=broad-except  # request() makes an ExchangeError of it
-            got.append(error)
+            results.append(error)
 
     def _uncut(self, method: str, path: str, body: bytes | None, options: Facts) -> t.Any:
         # A server may close an idle connection just when the API server reuses it for this request. The API server itself retries a GET but not a POST,

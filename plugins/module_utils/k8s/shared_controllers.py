@@ -17,7 +17,7 @@ from .applyset import Others
 @dataclasses.dataclass
 class ControllerUse:
     """Objects of the cluster. gateways: None where they cannot be listed; served: by the name of a controller, the objects and pods that it serves;
-    unread: by the same, why it is not known who uses it."""
+    unread: by the same, why its users are not known."""
 
     gateways: c.Sequence[Facts] | None
     classes: c.Sequence[Facts]
@@ -27,56 +27,55 @@ class ControllerUse:
 
 
 def removable(use: ControllerUse, controllers: c.Sequence[Facts], classes: c.Collection[str], labels: Facts, home: str, beside: Others) -> Facts:
-    """{free: the controllers that nobody else uses, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
+    """{free: the controllers without other users, each with the GatewayClasses that it `made`; classes: those of these names that must stay; lines: why}.
 
     controllers: rows of plan/cluster/record.py, whose releases are ours if their namespace is. home: the namespace of the file, whose own objects with these
-    labels need nothing, since they go or have another controller; empty where they are another file's. beside: the records of
-    other files.
+    labels need nothing, since they are deleted or have another controller; empty where they belong to another file. beside: the records of other files.
     """
     gateways = [item for item in use.gateways or [] if not (home and is_ours(item, labels, home))]
-    # What cannot be listed may use any.
-    found: Facts = {"free": [], "classes": sorted({*classes} if use.gateways is None else {*classes} & {_class(item) for item in gateways}), "lines": []}
-    there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
+    # Gateways that cannot be listed may use any class.
+    result: Facts = {"free": [], "classes": sorted({*classes} if use.gateways is None else {*classes} & {_class(item) for item in gateways}), "lines": []}
+    by_name = {text(get_path(item, "metadata", "name")): item for item in use.classes}
     holders, unread = beside.holders, [beside.unread] if beside.unread else []
     for controller in controllers:
         holder = holders.get(controller["namespace"])
-        users = [*_users(controller, gateways, there, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
+        users = [*_users(controller, gateways, by_name, use.namespaces, labels), *_served(use.served.get(controller["name"], ()), labels, home)]
         why = [
             *([first_few(users)] if users else []),
             *([f"the file of the record {holder} needs it"] if holder else []),
             *(f"it is not known who else uses it, since {reason}" for reason in [*use.unread.get(controller["name"], ()), *unread]),
         ]
         if why:
-            found["lines"] += [f"the controller {controller['name']} stays, and with it what it needs: {line}" for line in why]
+            result["lines"] += [f"the controller {controller['name']} stays, and with it what it needs: {line}" for line in why]
         else:
-            made = [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
-            found["free"].append({**controller, "made": made})
+            made = [name for name, server in controller["classes"].items() if name in by_name and _server(by_name[name]) == server]
+            result["free"].append({**controller, "made": made})
     # Two releases of one controller have the same users.
-    return {**found, "lines": list(dict.fromkeys(found["lines"]))}
+    return {**result, "lines": list(dict.fromkeys(result["lines"]))}
 
 
 def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[str, Facts], namespaces: c.Sequence[Facts], labels: Facts) -> list[str]:
-    """Each object of someone else that needs a controller, as text."""
+    """Each object of others that needs a controller, as text."""
     own = {controller["class_name"]: controller["name"], **controller["classes"]}
     served = {name for name, item in classes.items() if _server(item) in (controller["name"], own.get(name))} | {name for name in own if name not in classes}
-    found = [f"{title_with_instance(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
+    users = [f"{title_with_instance(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
     for name, item in classes.items():
         made = name in controller["classes"] and MANAGED_BY not in mapping(get_path(item, "metadata", "labels"))
         if _server(item) == controller["name"] and not made and not has_labels(item, labels):
-            found.append(f"{title_with_instance(item)} is another's")
+            users.append(f"{title_with_instance(item)} is another's")
     for item in namespaces:
         marks = [f"{name}={value}" for name, value in controller["mesh"].items() if has_labels(item, {name: value}) and not has_labels(item, labels)]
-        found += [f"{title_with_instance(item)} has its pods served ({marks[0]})"] if marks else []
+        users += [f"{title_with_instance(item)} has its pods served ({marks[0]})"] if marks else []
         if get_path(item, "metadata", "name") == controller["namespace"] and not has_labels(item, labels):
             if mapping(get_path(item, "metadata", "labels")).get(MANAGED_BY) == labels.get(MANAGED_BY):
-                found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
+                users.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
             else:
-                found.append(f"{title_with_instance(item)} is not ours, so that the release in it may be of others (helm list -n {controller['namespace']})")
-    return found
+                users.append(f"{title_with_instance(item)} is not ours, so that the release in it may be of others (helm list -n {controller['namespace']})")
+    return users
 
 
 def _served(items: c.Sequence[Facts], labels: Facts, home: str) -> list[str]:
-    """Each object or pod that a controller serves that is not ours, or any where none of ours is about to be deleted."""
+    """Each object or pod of others that a controller serves; all of them where `home` is empty, since none of ours is about to be deleted."""
     return list(dict.fromkeys(title_with_instance(item) for item in items if not (home and is_ours(item, labels, home))))
 
 

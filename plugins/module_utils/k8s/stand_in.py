@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trying by a dry run what the API server does not judge where it is: objects in a namespace that is missing, pods of a LeaderWorkerSet. Pure."""
+"""Dry runs of stand-ins for what the API server cannot validate itself: objects in a namespace that is missing, pods of a LeaderWorkerSet. Pure."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ Trial = tuple[int, Facts]
 
 
 def trials(done: t.Sequence[Change], namespace: str) -> list[Trial]:
-    """(index of the change, a definition to try) for what the API server could not judge in a check mode. namespace: one that exists."""
+    """(index of the change, a definition to try) for what the API server could not validate in check mode. namespace: one that exists."""
     missing = {change.definition["metadata"].get("namespace") for change in done if change.untried == "namespace"}
-    found: list[Trial] = []
+    result: list[Trial] = []
     for index, change in enumerate(done):
         if change.untried == "namespace":
-            found.append((index, _elsewhere(change.definition, namespace)))
+            result.append((index, _elsewhere(change.definition, namespace)))
         for pods in _deployments(change.definition):
-            found.append((index, _elsewhere(pods, namespace if pods["metadata"]["namespace"] in missing else pods["metadata"]["namespace"])))
-    return found
+            result.append((index, _elsewhere(pods, namespace if pods["metadata"]["namespace"] in missing else pods["metadata"]["namespace"])))
+    return result
 
 
 def judged(done: t.Sequence[Change], tried: t.Iterable[tuple[Trial, Change]]) -> list[Change]:
-    """The changes, with what their trials showed.
+    """The changes, with the results of their trials.
 
     Only what makes an object invalid counts: quotas, permissions and admission policies are those of the other namespace.
     """
-    found = list(done)
+    result = list(done)
     for (index, definition), trial in tried:
-        change = found[index]
+        change = result[index]
         if trial.action == "refused" and is_invalid(trial.problem) and change.action != "refused":
             problem = trial.problem.replace(definition["metadata"]["name"], change.definition["metadata"]["name"])
-            found[index] = dataclasses.replace(change, action="refused", after={}, problem=problem, untried="")
-    return found
+            result[index] = dataclasses.replace(change, action="refused", after={}, problem=problem, untried="")
+    return result
 
 
 def _elsewhere(definition: Facts, namespace: str) -> Facts:
@@ -51,7 +51,7 @@ def _elsewhere(definition: Facts, namespace: str) -> Facts:
 
 
 def _deployments(definition: Facts) -> list[Facts]:
-    """A Deployment for each pod template of a LeaderWorkerSet: neither its CRD nor its webhook looks into them."""
+    """A Deployment for each pod template of a LeaderWorkerSet: neither its CRD nor its webhook validates them."""
     if definition["kind"] != LEADER_WORKER_SET["kind"]:
         return []
     parts = mapping(definition["spec"].get("leaderWorkerTemplate"))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads what is around an object that is not ready, from which prospects.prospect computes whether it can still become ready."""
+"""Reads the surroundings of an object that is not ready, from which prospects.prospect computes whether it can still become ready."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .pod_prospects import Around
 from .readiness.gateway import GROUP
 from .related_objects import LOG_LINES, Observer
 
-PODS = 3  # pods of an object that are looked at, those with a failure first: of many replicas that fail, most fail alike
-# Seconds between two reads of the log of a program that runs, and how much of it: what it says again and again is at its end.
+PODS = 3  # pods of an object that are checked, those with a failure first: of many replicas that fail, most fail alike
+# Seconds between two reads of the log of a program that runs, and lines of it: repeated messages are at its end.
 AGAIN, TAIL = 3.0, 60
 
 
@@ -27,7 +27,7 @@ class Surroundings:
         self._autoscaled: bool | None = None
 
     def of(self, obj: Facts, context: Context) -> Around:
-        """What is around an object. context: with the pods of its current revision."""
+        """The surroundings of an object. context: with the pods of its current revision."""
         unready = [pod for pod in unreplaced(context.pods) if condition(pod.get("status"), "Ready").get("status") != "True"]
         pods = sorted(unready, key=lambda pod: pod_failure(pod) is None)[:PODS]
         claims = {name: claim for pod in pods for name, claim in self._claims(pod).items()}
@@ -51,16 +51,16 @@ class Surroundings:
             return {}
         namespace = text(get_path(pod, "metadata", "namespace"))
         names = [name for volume in dicts(get_path(pod, "spec", "volumes")) if (name := text(get_path(volume, "persistentVolumeClaim", "claimName")))]
-        found: dict[str, Facts | None] = {}
+        claims: dict[str, Facts | None] = {}
         for name in names:
             try:
-                found[f"{namespace}/{name}"] = self._cluster.find(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
+                claims[f"{namespace}/{name}"] = self._cluster.find(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
             except ApiError:
                 continue
-        return found
+        return claims
 
     def _log(self, pod: Facts, entry: Facts) -> str:
-        """The end of the log of the run that has ended last, read once, or of the one that runs, read again after a while."""
+        """The end of the log of the run that ended last, read once, or of the current one, read again after AGAIN seconds."""
         state, runs = mapping(entry.get("state")), "running" in mapping(entry.get("state"))
         count = entry.get("restartCount") or 0
         if not runs and not count and "terminated" not in state:
@@ -70,9 +70,9 @@ class Surroundings:
         if (known and not runs) or self._clock.now() - then < AGAIN:
             return known
         previous = not runs and "terminated" not in state
-        found = self._observer.log(pod, text(entry.get("name")), TAIL if runs else LOG_LINES, previous)
-        self._logs[key] = (self._clock.now(), found)
-        return found
+        log = self._observer.log(pod, text(entry.get("name")), TAIL if runs else LOG_LINES, previous)
+        self._logs[key] = (self._clock.now(), log)
+        return log
 
     def _absent(self, obj: Facts) -> list[str]:
         """Objects that an object of the Gateway API names, and without which no controller takes it up."""

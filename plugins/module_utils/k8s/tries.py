@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Failures that Kubernetes tries again by itself, ever more seldom, and whose state stays as it is between two tries. Pure.
+"""Failures that Kubernetes retries by itself with growing pauses, and whose state stays the same between two tries. Pure.
 
-Somebody who has created the missing object runs the same again before the next try: the failure is still there, its cause is not.
+A user who has created the missing object may run the same again before the next try: the failure is still there, its cause is not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .node_failures import event_time
 from .pod_failures import container_key, containers
 
 # Seconds to the next try at most, by the reason of the container that waits. The backoff of the kubelet ends at 300 s; that of a ReplicaSet is about as long
-# as it has failed, up to 1000 s, for which nobody waits.
+# as it has failed, up to 1000 s, which is too long to wait.
 _PULL, _CONFIG, _CREATION = 310.0, 30.0, 310.0
 _WAITING = {"ImagePullBackOff": _PULL, "CreateContainerConfigError": _CONFIG}
 
@@ -48,5 +48,5 @@ def latest_try(obj: Facts, pods: list[Facts], events: list[Facts]) -> Try | None
 
 def _which(events: list[Facts], reason: str) -> tuple[str, ...]:
     """Texts that differ once there is a further event of this reason."""
-    found = [event for event in events if event.get("reason") == reason]
-    return tuple(sorted(f"{text(get_path(event, 'metadata', 'uid'))} {number(event.get('count'))} {event_time(event)}" for event in found))
+    matching = [event for event in events if event.get("reason") == reason]
+    return tuple(sorted(f"{text(get_path(event, 'metadata', 'uid'))} {number(event.get('count'))} {event_time(event)}" for event in matching))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Patterns of what keeps a volume from a pod, as kubelet, drivers and file systems word it. Data only; the rules of node_messages hold."""
+"""Patterns of what keeps a volume from a pod, as kubelet, drivers and file systems word it. Data only; patterns are as in node_messages."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ VOLUMES: tuple[Row, ...] = (
     (
         r"InvalidVolume\.NotFound|code = NotFound|volume \S{0,200} ?(?:was )?not found|disk \S{0,200} ?(?:was )?not found|could not be found",
         "F20",
-        "the volume, or the node, is not there for the storage provider: check the PersistentVolume's handle; a claim whose volume is lost has to be made anew",
+        "the volume, or the node, is not there for the storage provider: check the PersistentVolume's handle; recreate a claim whose volume is lost",
         False,
     ),
     (

@@ -41,7 +41,7 @@ class End:
 class Wait:
     """One wait for many objects. state: ready or absent; progress: the file for progress lines, or empty.
 
-    patient: whether what is not there may still come, as after a change; else only what is under way is waited for, see prospects.
+    patient: whether absent objects may still come, as after a change; else only objects in progress are waited for, see prospects.
     """
 
     def __init__(self, cluster: Cluster, refs: list[Ref], state: str = "ready", progress: str = "", patient: bool = True) -> None:
@@ -94,19 +94,19 @@ class Wait:
         self.verdicts = {ref: self._final(ref, self._judge(ref)) for ref in self.refs}
 
     def _final(self, ref: Ref, verdict: Verdict) -> Verdict:
-        """The verdict, which is terminal with its cause where a wait that is not patient cannot hope for the object."""
+        """The verdict; in a wait that is not patient, terminal with its cause where the object cannot become ready."""
         if verdict.ready:
             return verdict
         if self._surroundings is None:
             return replace(verdict, reason=f"{verdict.reason}, not tried again yet", terminal=False) if self._untried(ref, verdict) else verdict
         obj = self._culprits[ref] if self.objects.get(ref) else None
-        found = prospect(obj, verdict, self._view(ref, obj) if obj else Around(0.0))
-        if found is None:
+        hopeless = prospect(obj, verdict, self._view(ref, obj) if obj else Around(0.0))
+        if hopeless is None:
             return verdict
-        self._hold[ref] = found.hold
+        self._hold[ref] = hopeless.hold
         count, _what, _rest = verdict.reason.partition(" (")
-        counted = f"{count} ({found.what})" if _COUNT.match(count) else f"{verdict.reason}: {found.what}"
-        return Verdict(False, verdict.reason if found.what in verdict.reason else counted, found.remedy or verdict.remedy, True)
+        counted = f"{count} ({hopeless.what})" if _COUNT.match(count) else f"{verdict.reason}: {hopeless.what}"
+        return Verdict(False, verdict.reason if hopeless.what in verdict.reason else counted, hopeless.remedy or verdict.remedy, True)
 
     def _untried(self, ref: Ref, verdict: Verdict) -> bool:
         """Whether a failure was there when the wait began, and has not been tried again since. See tries."""
@@ -115,14 +115,14 @@ class Wait:
         if not verdict.terminal or obj is None or not (first or known):
             return False
         pods = self._contexts.get(ref, (0.0, Context()))[1].pods[:DETAIL]
-        events = [event for found in (self.observer.creations(obj), *map(self.observer.events, pods)) for event in found]
-        seen = latest_try(obj, pods, events)
-        if seen and (first or seen == known and self.elapsed < seen.within):
-            self._tries[ref] = seen
+        events = [event for listed in (self.observer.creations(obj), *map(self.observer.events, pods)) for event in listed]
+        latest = latest_try(obj, pods, events)
+        if latest and (first or latest == known and self.elapsed < latest.within):
+            self._tries[ref] = latest
         return ref in self._tries
 
     def _view(self, ref: Ref, obj: Facts) -> Around:
-        """What is around an object, read once in PODS seconds."""
+        """The surroundings of an object, read once in PODS seconds."""
         then, known = self._around.get(ref, (-PODS, Around(0.0)))
         if self._surroundings is None or self.elapsed - then < PODS:
             return known
@@ -131,19 +131,19 @@ class Wait:
         return around
 
     def _judge(self, ref: Ref) -> Verdict:
-        found = self.objects.get(ref, [])
+        objects = self.objects.get(ref, [])
         if self.state == "absent":
-            if not found:
+            if not objects:
                 return Verdict(True, "gone")
-            if get_path(found[0], "metadata", "deletionTimestamp"):
-                return leaving(found[0])
+            if get_path(objects[0], "metadata", "deletionTimestamp"):
+                return leaving(objects[0])
             return Verdict(False, "still there and not being deleted")
-        if not found:
+        if not objects:
             if not self.observer.known(ref) and not self.observer.known(ref, refresh=True):
                 return Verdict(False, f"the API server knows no {ref.kind} in {ref.api_version}", "install its CustomResourceDefinition (prerequisites)")
             return Verdict(True, "none there") if ref.labels else judge(None)
         verdict = Verdict(True, "there")
-        for obj in found:
+        for obj in objects:
             verdict = self._judge_one(ref, obj)
             if not verdict.ready:
                 # explain() adds the pods, events and logs of this object
@@ -153,10 +153,10 @@ class Wait:
 
     def _judge_one(self, ref: Ref, obj: Facts) -> Verdict:
         if generation(obj) < ref.generation:
-            return Verdict(False, f"generation {generation(obj)} seen, {ref.generation} wanted")
+            return Verdict(False, f"generation {generation(obj)} observed, {ref.generation} wanted")
         if number(get_path(obj, "spec", "replicas"), 1) < ref.least:
-            asked = f"spec.replicas is {get_path(obj, 'spec', 'replicas')}, {ref.least} planned"
-            return Verdict(False, asked, "run playbooks/site.yml, which scales it as your file says, and find out who else does", True)
+            reason = f"spec.replicas is {get_path(obj, 'spec', 'replicas')}, {ref.least} planned"
+            return Verdict(False, reason, "run playbooks/site.yml, which scales it as your file says, and find out who else does", True)
         verdict = judge(obj)
         if not verdict.ready:
             return judge(obj, self._context(ref, obj))
@@ -184,7 +184,7 @@ class Wait:
         return context
 
     def _note_end(self, pod: Facts, entry: Facts, first: bool) -> None:
-        """Compare the error of a container's latest end with that of the end before. first: the wait begins, and what ended before does not count."""
+        """Compare the error of a container's latest end with that of the end before. first: the wait begins, and earlier ends do not count."""
         key, state = pod_failures.container_key(pod, entry), mapping(entry.get("state"))
         ended = mapping(get_path(entry, "lastState", "terminated"))
         # restartCount grows when the next run starts; until then the container waits.
@@ -195,14 +195,14 @@ class Wait:
             return
         stamp, log = self.observer.stamped_log(pod, text(entry.get("name")), LOG_LINES, previous=True) if ended.get("exitCode") else ("", "")
         error = node_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
-        # The status of a pod lags its log, so that one run's log can be read twice; the timestamps tell.
+        # The status of a pod lags its log, so that one run's log can be read twice; its timestamps show it.
         if error and error == before.error and (not stamp or stamp != before.stamp):
             ended_by = pod_failures.end_failure(log)
             self._again[key] = ended_by.what if ended_by else error
         self._ends[key] = End(count, error, stamp)
 
     def _has_lasting_failure(self) -> bool:
-        """Whether a terminal verdict has held for GRACE seconds, or for as long as its prospects say."""
+        """Whether a terminal verdict has held for GRACE seconds, or for the `hold` of its prospect."""
         for ref in self.refs:
             if ref in self.verdicts and self.verdicts[ref].terminal:
                 self._terminal.setdefault(ref, self.elapsed)
@@ -211,13 +211,13 @@ class Wait:
         return any(self.elapsed - since >= self._hold.get(ref, GRACE) for ref, since in self._terminal.items())
 
     def outcome(self, done: bool) -> Facts:
-        """What a module returns of a wait that `run` has ended: {waited, waiting_for}, and {resources} or, unless done, {failures, msg}."""
+        """The result of a module for a wait that `run` has ended: {waited, waiting_for}, and {resources} or, unless done, {failures, msg}."""
         waited = round(self.elapsed, 3)
-        found: Facts = {"waited": waited, "waiting_for": [str(ref) for ref in self.refs]}
+        result: Facts = {"waited": waited, "waiting_for": [str(ref) for ref in self.refs]}
         if done:
-            return {**found, "resources": [named(ref, obj, self.verdicts[ref].reason) for ref in self.refs for obj in self.objects.get(ref, [])]}
+            return {**result, "resources": [named(ref, obj, self.verdicts[ref].reason) for ref in self.refs for obj in self.objects.get(ref, [])]}
         entries = self.explain()
-        return {**found, "failures": entries, "msg": report(entries, len(self.refs), waited, self.state)}
+        return {**result, "failures": entries, "msg": report(entries, len(self.refs), waited, self.state)}
 
     def explain(self) -> list[Facts]:
         """For each pending object: {kind, name, namespace, reason, remedy, terminal, details: [lines]}."""
@@ -242,7 +242,7 @@ class Wait:
     def _details(self, obj: Facts) -> tuple[list[str], str]:
         """(lines about pods, logs and events, the remedy of the first known failure in a log)."""
         lines: list[str] = []
-        said: list[str] = []
+        reported: list[str] = []
         remedy = ""
         pods = [pod for pod in pod_failures.unreplaced(self.observer.pods(obj)) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
@@ -250,15 +250,15 @@ class Wait:
             failure = pod_failures.pod_failure(pod, self._restarts, self._again)
             events = self.observer.events(pod)
             lines.append(f"pod {name}: {failure.what if failure else pod_failures.pod_activity(pod, events)}")
-            said.append(failure.what if failure else "")
+            reported.append(failure.what if failure else "")
             for container, log, ended in self._logs(pod):
                 known = pod_failures.end_failure(log) if ended else pod_failures.log_failure(log)
                 line = known.what if known else pod_failures.last_line(log)
                 if line and not (failure and line in failure.what):
                     lines.append(f"pod {name}, log of {container}: {line}")
                 remedy = remedy or (known.remedy if known else "")
-            lines += event_lines(events, f"pod {name}", said)
-        lines += event_lines(self.observer.events(obj), text(obj.get("kind")), said)
+            lines += event_lines(events, f"pod {name}", reported)
+        lines += event_lines(self.observer.events(obj), text(obj.get("kind")), reported)
         return lines, remedy
 
     def _logs(self, pod: Facts) -> list[tuple[str, str, bool]]:
@@ -276,20 +276,20 @@ class Wait:
 
 
 def named(ref: Ref, obj: Facts, reason: str) -> Facts:
-    """Which object it is, why it is ready, and what it says of scraping."""
+    """The identity of an object, why it is ready, and the parts of its spec about scraping."""
     scraping = scraping_fields(obj)
     which = {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
     return {**which, "reason": reason, **({"spec": scraping} if scraping else {})}
 
 
-def event_lines(events: list[Facts], who: str, said: list[str]) -> list[str]:
-    """The last DETAIL warnings and reports of node autoscalers among events, one per reason, without those whose message is in `said`."""
+def event_lines(events: list[Facts], who: str, reported: list[str]) -> list[str]:
+    """The last DETAIL warnings and reports of node autoscalers among events, one per reason, without those whose message is in `reported`."""
     latest: dict[str, Facts] = {}
     for event in sorted(events, key=node_failures.event_time):
         if event.get("type") == "Warning" or from_autoscaler(event):
             latest[text(event.get("reason"))] = event
     words = {reason: shorten(text(event.get("message"))) for reason, event in list(latest.items())[-DETAIL:]}
-    return [f"{who}, event {reason}: {message}" for reason, message in words.items() if not any(message in part for part in said)]
+    return [f"{who}, event {reason}: {message}" for reason, message in words.items() if not any(message in part for part in reported)]
 
 
 def report(entries: list[Facts], total: int, elapsed: float, state: str) -> str:
@@ -312,20 +312,20 @@ class Progress:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
-        self._told = -BEAT
+        self._reported_at = -BEAT
         self._names: set[str] = set()
 
     def report(self, elapsed: float, pending: dict[str, str]) -> None:
-        """Write a line when the set of what is waited for has changed, and every BEAT seconds. elapsed: seconds; pending: why, by name."""
+        """Write a line when the set of pending objects has changed, and every BEAT seconds. elapsed: seconds; pending: reasons by name."""
         names = set(pending)
-        if self._path is None or not (elapsed - self._told >= BEAT or (names != self._names and elapsed - self._told >= 1)):
+        if self._path is None or not (elapsed - self._reported_at >= BEAT or (names != self._names and elapsed - self._reported_at >= 1)):
             return
         parts = [f"{name} {reason}" for name, reason in list(pending.items())[:DETAIL]]
         if len(pending) > DETAIL:
             parts.append(f"and {len(pending) - DETAIL} more")
         done = sorted(self._names - names)
         line = (f"ready: {', '.join(done)}; " if done else "") + f"waiting {elapsed:.0f} s: {'; '.join(parts)}"
-        self._told, self._names = elapsed, names
+        self._reported_at, self._names = elapsed, names
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(line.replace("\n", " ") + "\n")

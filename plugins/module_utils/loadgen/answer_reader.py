@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The reader of one answer, which fills a record from the bytes as they arrive. Pure: the clock is the caller's.
 
-Failures are HTTP errors, time-outs, broken answers, errors inside a stream that began with 200, empty answers, and answers shorter than asked.
+Failures are HTTP errors, time-outs, broken answers, errors inside a stream that began with 200, empty answers, and answers shorter than requested.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class AnswerReader:
         except (ValueError, StopIteration, RecursionError):
             value = None
         if not isinstance(value, dict):
-            said, self._like = data.decode("utf-8", "replace"), None
-            self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(said)!r}")
+            content, self._like = data.decode("utf-8", "replace"), None
+            self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(content)!r}")
         elif sse.error_of(value):
             self._error(data.decode("utf-8", "replace"))
         else:
@@ -179,19 +179,19 @@ class AnswerReader:
         if value.get("usage") is not None or not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
             return
         part = choices[0]["delta"] if isinstance(choices[0].get("delta"), dict) else choices[0]
-        said = [found for key in CONTENT if (found := part.get(key))]
+        contents = [content for key in CONTENT if (content := part.get(key))]
         if choices[0].get("finish_reason"):
             return
-        if len(said) != 1 or not isinstance(said[0], str):
+        if len(contents) != 1 or not isinstance(contents[0], str):
             return
-        text = said[0].encode("utf-8", "surrogatepass")
+        text = contents[0].encode("utf-8", "surrogatepass")
         if SIMPLE(text) and data.count(b'"' + text + b'"') == 1:
             place = data.index(b'"' + text + b'"') + 1
             self._like = data[:place], data[place + len(text) :]
 
-    def _error(self, said: str) -> None:
+    def _error(self, text: str) -> None:
         self._like = None
-        self.record.fail("error_in_stream", f"answered 200, then an error in event {self._events}: {excerpt(said)!r}")
+        self.record.fail("error_in_stream", f"answered 200, then an error in event {self._events}: {excerpt(text)!r}")
 
     def _value(self, value: dict[str, t.Any]) -> None:
         usage = value.get("usage")
@@ -211,20 +211,20 @@ class AnswerReader:
             if sse.gave_up(choice["finish_reason"]):
                 self.record.fail("aborted", f"answered 200, and ended by finish_reason {choice['finish_reason']!r}")
         part: dict[str, t.Any] = next((choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)), choice)
-        found = False
+        content = False
         for key in CONTENT:
-            if said := part.get(key):
-                found = True
-                if self._texts is not None and isinstance(said, str):
-                    self._texts.append(said)
-        if found:
+            if text := part.get(key):
+                content = True
+                if self._texts is not None and isinstance(text, str):
+                    self._texts.append(text)
+        if content:
             self._text = True
         elif not part.get("role") and any(part.get(key) == "" for key in CONTENT):
             # A token without text: a special one, as ignore_eos gives behind the end, or the first half of a character.
             # With a finish reason, many servers mean no token.
             self._closes = self._closes or bool(choice.get("finish_reason"))
             return not choice.get("finish_reason")
-        return found
+        return content
 
     def _lacks(self, tokens: int) -> bool:
         """Whether `tokens`, the tokens without an event, are the one that came with the finish reason; of an unstreamed answer, all of it."""
@@ -266,7 +266,7 @@ class AnswerReader:
             record.chunks += 1
             self._stamp(max(self._closing, record.last or 0.0))  # some content may have come after it
         if self._text and record.output_tokens == 0:
-            record.prompt_tokens = record.output_tokens = record.cached_tokens = None  # a usage that nobody filled in
+            record.prompt_tokens = record.output_tokens = record.cached_tokens = None  # a usage without values
         if record.status != 200:
             record.fail(f"http_{record.status}", f"answered {record.status}: {excerpt(self._kept.decode('utf-8', 'replace'))!r}")
         elif not self._finished:
@@ -274,7 +274,7 @@ class AnswerReader:
         elif record.first is None or (not self._text and not 0 < self._output_len <= (record.output_tokens or 0)):
             record.fail("empty", "the answer ended without any content")
         elif record.output_tokens is not None and record.output_tokens < self._output_len:
-            record.fail("short", f"{record.output_tokens} tokens came of {self._output_len} that were asked for")
+            record.fail("short", f"{record.output_tokens} tokens came of {self._output_len} that were requested")
         if self._texts is not None:
             record.text = "".join(self._texts)
 

@@ -30,18 +30,18 @@ from .request import Call
 from .socket_stamps import OWN, Place, connect, resolve
 
 _PORTS = {"http": 80, "https": 443}
-Seen = c.Callable[[Record, Call], None]
+RecordHandler = c.Callable[[Record, Call], None]
 
 
 class LoadClient:
-    """Sends calls over kept connections. `seen` is called once with each record, when it is complete. End it with `close`.
+    """Sends calls over kept connections. `handler` is called once with each record, when it is complete. End it with `close`.
 
     `tls`: the TLS settings; None for the defaults.
     """
 
-    def __init__(self, destination: Destination, limits: LoadLimits, seen: Seen, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, destination: Destination, limits: LoadLimits, handler: RecordHandler, tls: ssl.SSLContext | None = None) -> None:
         parts = urllib.parse.urlsplit(base_url(destination.url))
-        self._limits, self._seen = limits, seen
+        self._limits, self._handler = limits, handler
         self._where = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
         self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._prefix = parts.path
@@ -53,7 +53,7 @@ class LoadClient:
             **({"Authorization": f"Bearer {destination.api_key}"} if destination.api_key else {}),
         }
         self._head = http_headers.head(http_headers.merged(headers, destination.headers))
-        # The longest first, so that no rest of one stays behind.
+        # The longest first, so that no part of one stays unmasked.
         self._hidden = sorted(hidden_values(destination.api_key, destination.headers), key=len, reverse=True)
         self._idle: list[Connection] = []
         self._in_flight: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines
@@ -78,7 +78,7 @@ class LoadClient:
         if bounded and self.running >= self._limits.in_flight:
             record.fail("in_flight", f"{self.running} requests were in flight already, so it was not sent")
             record.end = self.now()
-            self._seen(record, call)
+            self._handler(record, call)
             return
         self.running += 1
         request = http11.post(self._prefix + call.path, self._head, call.body)
@@ -131,13 +131,13 @@ class LoadClient:
         except ConnectionRefusedError:
             self._give_up(exchange, "refused", "connection refused")
         except (OSError, UnicodeError) as error:
-            said = getattr(error, "strerror", None) or str(error)
+            reason = getattr(error, "strerror", None) or str(error)
             if lacking := _lacking(error):
                 self._give_up(exchange, CLIENT, f"the host of the client opens no more connections: {lacking}")
             elif isinstance(error, socket.gaierror):
-                self._give_up(exchange, "dns", f"the name {self._where[0]} has no address: {said}")
+                self._give_up(exchange, "dns", f"the name {self._where[0]} has no address: {reason}")
             else:
-                self._give_up(exchange, "network", said)
+                self._give_up(exchange, "network", reason)
         else:
             if exchange.done:
                 self._idle.append(connection)  # too late for this request, but open for the next
@@ -156,8 +156,8 @@ class LoadClient:
             self._idle.append(connection)
         else:
             connection.close()
-        if connection.unheard and record.error == "closed":
-            # the server had closed the kept connection, and knows nothing of the request: once more, on another one
+        if connection.unreceived and record.error == "closed":
+            # the server closed the kept connection before it received the request: send it again, on another one
             record.error = record.detail = None
             self._carry(exchange)
             return
@@ -183,7 +183,7 @@ class LoadClient:
         self.running -= 1
         for value in self._hidden if record.detail else ():
             record.detail = str(record.detail).replace(value, "***")  # a server may repeat what it was sent
-        self._seen(record, call)
+        self._handler(record, call)
 
     def _expire(self) -> None:
         """End requests that have taken too long."""
@@ -208,7 +208,7 @@ class LoadClient:
 
 def _lacking(error: Exception) -> str | None:
     """What this host lacks for a connection; None where the failure is not its own."""
-    if isinstance(error, socket.gaierror):  # it does not say that it could open no socket
+    if isinstance(error, socket.gaierror):  # it does not show that no socket could be opened
         try:
             os.close(os.dup(0))
         except OSError as own:

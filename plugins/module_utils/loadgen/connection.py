@@ -17,7 +17,7 @@ from . import http11
 from .answer_reader import AnswerReader
 from .record import Record
 from .request import Call
-from .socket_stamps import StampedSocket, told
+from .socket_stamps import StampedSocket, tcp_state
 
 READ = 256 << 10  # bytes of one read
 
@@ -48,7 +48,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None], sock: socket.socket) -> None:
         self.transport: asyncio.Transport | None = None
         self.closed = False
-        self.unheard = False  # whether the server had closed it, answers behind it, before it received anything of the request
+        self.unreceived = False  # whether the server closed it, after an earlier answer, before it received anything of the request
         self._clock = clock
         self._ended = ended
         self._sock = sock
@@ -65,7 +65,7 @@ class Connection(asyncio.BufferedProtocol):
         call, record = t.cast(Call, exchange.call), t.cast(Record, exchange.record)
         exchange.reader = AnswerReader(record, call.output_len, stream=call.stream, keep_text=call.keep_text)
         exchange.connection, exchange.resolved, self._exchange = self, True, exchange
-        self._acknowledged = (told(self._sock) or (True, None))[1]
+        self._acknowledged = (tcp_state(self._sock) or (True, None))[1]
         t.cast(asyncio.Transport, self.transport).write(exchange.request)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = True
         exchange = self._exchange
         if exc is None or getattr(exc, "errno", None) == errno.EPIPE:
-            self._note()  # a reset without an end before it (ECONNRESET) says nothing of what the server has read
+            self._note()  # a reset without an end before it (ECONNRESET) does not show what the server has read
         if exchange is not None:
             reader = t.cast(AnswerReader, exchange.reader)
             if isinstance(exc, ssl.SSLError) and not reader.record.status:
@@ -110,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def reusable(self) -> bool:
         """Whether another request may use it: also the loop may not know yet that the server has closed it."""
-        return not self.closed and self._exchange is None and (told(self._sock) or (True, 0))[0]
+        return not self.closed and self._exchange is None and (tcp_state(self._sock) or (True, 0))[0]
 
     def close(self) -> None:
         """Close at once, without waiting for data in flight."""
@@ -119,10 +119,10 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def _note(self) -> None:
-        """The server has closed the connection."""
-        now = told(self._sock)
+        """Note whether the server, which has closed the connection, received anything of the request."""
+        now = tcp_state(self._sock)
         if self._exchange is not None and now is not None and self._answered:
-            self.unheard = now[1] is not None and now[1] == self._acknowledged
+            self.unreceived = now[1] is not None and now[1] == self._acknowledged
 
     def _end(self, exchange: Exchange) -> None:
         self._exchange, self._answered = None, True

@@ -15,7 +15,7 @@ from .request import Call
 from .workloads import RequestSource
 
 TICK = 0.02  # seconds between two checks of the loop
-PAUSE = 0.1  # seconds after a request that nobody answered until its place in a closed loop has the next: at once would be a busy loop
+PAUSE = 0.1  # seconds from a request without an answer to the next one in its place of a closed loop: without them it would be a busy loop
 
 
 class LoopLagMonitor:
@@ -49,10 +49,10 @@ class LoopLagMonitor:
 
 
 class Stage:
-    """One stage. It takes requests from `source`, beginning with number `first`, and ends when all have ended. `seen` is called with each record."""
+    """One stage. It takes requests from `source`, beginning with number `first`, and ends when all have ended. `handler` is called with each record."""
 
-    def __init__(self, client: LoadClient, source: RequestSource, first: int, seen: c.Callable[[Record], None]) -> None:
-        self._client, self._source, self._seen = client, source, seen
+    def __init__(self, client: LoadClient, source: RequestSource, first: int, handler: c.Callable[[Record], None]) -> None:
+        self._client, self._source, self._handler = client, source, handler
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._sending = True
@@ -86,12 +86,12 @@ class Stage:
             self._refill()
         await self._rest()
 
-    def seen(self, record: Record, call: Call) -> None:
+    def request_ended(self, record: Record, call: Call) -> None:
         """A request of the client has ended: send what follows it."""
         self._open -= 1
-        self._seen(record)
+        self._handler(record)
         if record.error == CLIENT:
-            self._until = 0.0  # what would come of the others says nothing of the server
+            self._until = 0.0  # the outcome of further requests would not depend on the server
         follow = self._source.follow(call, record) if self._client.now() < self._until else None
         if follow is not None:
             self._open += 1

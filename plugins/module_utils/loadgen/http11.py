@@ -7,7 +7,7 @@ from __future__ import annotations
 
 MAX_HEAD = 64 << 10  # bytes of status line and headers
 MAX_SIZE = 10  # bytes of a chunk's size and the line's end, where it is a plain number
-MAX_LINE = 4 << 10  # bytes of the line that tells a chunk's size
+MAX_LINE = 4 << 10  # bytes of the line with a chunk's size
 
 
 class WireError(ValueError):
@@ -67,7 +67,7 @@ class ResponseParser:
         return True
 
     def _framing(self, version: str) -> None:
-        """Choose how the end of the body is found."""
+        """Choose how the end of the body is determined."""
         options = [option.strip() for option in self.headers.get("connection", "").lower().split(",")]
         self.keep_alive = "close" not in options and (version != "HTTP/1.0" or "keep-alive" in options)
         length = self.headers.get("content-length", "")
@@ -148,7 +148,7 @@ class ResponseParser:
         if self._left or len(self._rest) < 2:
             return False
         if self._rest[:2] != b"\r\n":
-            raise WireError("a chunk is longer than it said")
+            raise WireError("a chunk is longer than its size")
         self._rest = self._rest[2:]
         self._step = self._chunk_size
         return True

@@ -64,8 +64,8 @@ class Record:
 
     @property
     def tpot(self) -> float | None:
-        """Time per output token after the first; undefined with fewer than two tokens, and where all of them came in one piece: then nobody saw the
-        time between them."""
+        """Time per output token after the first; undefined with fewer than two tokens, and where all of them came in one piece: then the time
+        between them is unknown."""
         if self.first is None or self.last is None or self.last <= self.first or not self.output_tokens or self.output_tokens < 2:
             return None
         return (self.last - self.first) / (self.output_tokens - 1)

@@ -34,7 +34,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """What the requests of a run have in common."""
+    """The properties that all requests of a run share."""
 
     api: str = "completions"
     stream: bool = True
@@ -49,17 +49,17 @@ class Shape:
 
     def body(self, model: str, prompt: str | list[dict[str, str]], output_len: int | None) -> bytes:
         """The JSON of one request. For chat a text becomes one message of the user; for completions messages become lines of one prompt."""
-        asked: dict[str, t.Any] = {"model": model}
+        fields: dict[str, t.Any] = {"model": model}
         if self.api == "chat_completions":
-            asked["messages"] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+            fields["messages"] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         else:
-            asked["prompt"] = prompt if isinstance(prompt, str) else "\n".join(message["content"] for message in prompt)
+            fields["prompt"] = prompt if isinstance(prompt, str) else "\n".join(message["content"] for message in prompt)
         if output_len:
-            asked["max_tokens"] = output_len
+            fields["max_tokens"] = output_len
         if self.temperature is not None:
-            asked["temperature"] = self.temperature
+            fields["temperature"] = self.temperature
         if self.ignore_eos:
-            asked["ignore_eos"] = True
+            fields["ignore_eos"] = True
         if self.stream:
-            asked |= {"stream": True, "stream_options": {"include_usage": True}}
-        return json.dumps({**asked, **dict(self.extra)}).encode()
+            fields |= {"stream": True, "stream_options": {"include_usage": True}}
+        return json.dumps({**fields, **dict(self.extra)}).encode()

@@ -12,7 +12,7 @@ import random
 import typing as t
 
 MAX_REQUESTS = 100_000_000
-TINY = 1e-9  # what a rate times seconds may be above a whole number by rounding
+TINY = 1e-9  # by which rounding may lift a rate times seconds above a whole number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Step:
 
     @property
     def label(self) -> str:
-        """Its load in words, by which the same stage of another run is found."""
+        """Its load as text, which identifies the same stage in another run."""
         if self.trace:
             return "trace"
         if self.concurrency is not None:
@@ -56,30 +56,30 @@ class Step:
 
 def steps(stages: c.Iterable[c.Mapping[str, t.Any]], warmup: c.Mapping[str, t.Any] | None = None) -> list[Step]:
     """The stages of options such as {rate: 8, seconds: 30} or {concurrency: 64, requests: 1000}, the warm-up first. Raises ValueError: all problems."""
-    found, problems = [], []
+    parsed, problems = [], []
     for path, entry in ([("warmup", warmup)] if warmup else []) + [(f"stages[{index}]", entry) for index, entry in enumerate(stages)]:
         given = {name: entry.get(name) for name in ("rate", "to_rate", "concurrency", "seconds", "requests")}
-        said = step_problems(given)
-        problems += [f"{path}{problem}" for problem in said]
-        if not said:
-            found.append(Step(**t.cast(t.Any, given), warmup=path == "warmup"))
+        mistakes = step_problems(given)
+        problems += [f"{path}{problem}" for problem in mistakes]
+        if not mistakes:
+            parsed.append(Step(**t.cast(t.Any, given), warmup=path == "warmup"))
     if problems:
         raise ValueError("; ".join(problems))
-    return found
+    return parsed
 
 
 def step_problems(given: c.Mapping[str, t.Any]) -> list[str]:
-    """Mistakes in one stage, each to be written behind its path."""
-    found = [f".{name}: {value:g} must be more than 0" for name, value in given.items() if value is not None and not (value > 0 and math.isfinite(value))]
+    """Mistakes in one stage, each to be appended to its path."""
+    problems = [f".{name}: {value:g} must be more than 0" for name, value in given.items() if value is not None and not (value > 0 and math.isfinite(value))]
     if (given["rate"] is None) == (given["concurrency"] is None):
-        found.append(": give either rate or concurrency")
+        problems.append(": give either rate or concurrency")
     if (given["seconds"] is None) == (given["requests"] is None):
-        found.append(": give either seconds or requests")
+        problems.append(": give either seconds or requests")
     if given["to_rate"] is not None and (given["rate"] is None or given["seconds"] is None):
-        found.append(".to_rate: a ramp goes from rate to to_rate within seconds; give rate and seconds")
-    if not found and given["requests"] is not None and given["requests"] > MAX_REQUESTS:
-        found.append(f".requests: {given['requests']} is more than {MAX_REQUESTS}")
-    return found
+        problems.append(".to_rate: a ramp goes from rate to to_rate within seconds; give rate and seconds")
+    if not problems and given["requests"] is not None and given["requests"] > MAX_REQUESTS:
+        problems.append(f".requests: {given['requests']} is more than {MAX_REQUESTS}")
+    return problems
 
 
 def times(step: Step, seed: int, arrivals: str) -> c.Iterator[float]:
@@ -100,10 +100,10 @@ def _poisson(count: int, room: float, dice: random.Random) -> c.Iterator[float]:
     """Times of a Poisson process of rate 1 of which it is known that the first comes within `room`, and the last `count` - 1 later."""
     first, left = dice.random() * room, float(count - 1)
     end = first + left
-    for more in range(count - 1, 0, -1):
+    for remaining in range(count - 1, 0, -1):
         yield end - left
-        # the first of the gaps that share what is left: as far as the nearest of `more` - 1 times that may be anywhere there
-        left = left * (1.0 - dice.random()) ** (1 / (more - 1)) if more > 1 else 0.0
+        # the first of the gaps that share what is left: as far as the nearest of `remaining` - 1 times that may be anywhere there
+        left = left * (1.0 - dice.random()) ** (1 / (remaining - 1)) if remaining > 1 else 0.0
     yield end
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sockets that know when the kernel received what they read and what the other side received, and connecting them.
 
-A loop with thirty readable sockets reads the last one when it is done with the others; its own clock would call the server late for that.
+A loop with thirty readable sockets reads the last one when it is done with the others; by its own clock the server would be late.
 Linux stamps each packet on arrival (SO_TIMESTAMPNS, socket(7)). Elsewhere, and without a stamp, `behind` is 0 and the loop's clock counts.
 """
 
@@ -27,7 +27,7 @@ MACHINES = ("x86_64", "aarch64", "ppc64le", "s390x")
 STAMPED = sys.platform == "linux" and platform.machine() in MACHINES
 TIMESPEC = struct.Struct("@qq")
 TCP_INFO, ESTABLISHED = struct.Struct("@B119xQ"), 1  # tcpi_state and tcpi_bytes_acked of struct tcp_info (linux/tcp.h)
-OWN = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)  # what this host lacks, whatever the server does
+OWN = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)  # errors of this host, whatever the server does
 NO_WAY = (errno.ENETUNREACH, errno.EAFNOSUPPORT)  # this host has no address of the kind
 Place = tuple[t.Any, ...]  # as getaddrinfo returns it
 ANCILLARY = socket.CMSG_SPACE(TIMESPEC.size) if STAMPED else 0
@@ -45,9 +45,9 @@ class StampedSocket(socket.socket):
 
     def recv_into(self, buffer: t.Any, nbytes: int = 0, flags: int = 0) -> int:
         """As socket.socket.recv_into."""
-        read, said, _flags, _address = self.recvmsg_into([memoryview(buffer)[:nbytes] if nbytes else buffer], ANCILLARY, flags)
+        read, messages, _flags, _address = self.recvmsg_into([memoryview(buffer)[:nbytes] if nbytes else buffer], ANCILLARY, flags)
         self.stamp = 0.0
-        for level, kind, data in said:
+        for level, kind, data in messages:
             if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS and len(data) == TIMESPEC.size:
                 seconds, nanoseconds = TIMESPEC.unpack(data)
                 self.stamp = seconds + nanoseconds / 1e9
@@ -59,12 +59,12 @@ class StampedSocket(socket.socket):
         return max(0.0, time.time() - self.stamp) if self.stamp else 0.0
 
 
-def told(sock: socket.socket) -> tuple[bool, int | None] | None:
-    """(whether neither side has closed the connection, how many bytes the other side's kernel has acknowledged); None where ours does not say it.
+def tcp_state(sock: socket.socket) -> tuple[bool, int | None] | None:
+    """(whether neither side has closed the connection, how many bytes the other side's kernel has acknowledged); None where our kernel does not report it.
 
-    No count is 0 on Linux, where the opening of a connection is acknowledged too; kernels that do not count (gVisor) leave it so.
+    The number is None where the kernel does not count (gVisor reports 0). On Linux it is never 0, since the opening of a connection is acknowledged too.
     """
-    if sys.platform != "linux":  # those of FreeBSD have the name, and other numbers for their states
+    if sys.platform != "linux":  # FreeBSD has an option of this name, with other numbers for the states
         return None
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO.size)
@@ -81,13 +81,13 @@ async def resolve(host: str, port: int) -> list[Place]:
     except socket.gaierror:
         pass
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[Place]] = loop.create_future()
+    resolved: asyncio.Future[list[Place]] = loop.create_future()
 
     def settle(places: list[Place], error: Exception | None) -> None:
-        if error and not found.done():
-            found.set_exception(error)
-        elif not found.done():
-            found.set_result(places)
+        if error and not resolved.done():
+            resolved.set_exception(error)
+        elif not resolved.done():
+            resolved.set_result(places)
 
     def look() -> None:
         places, failed = [], None
@@ -100,11 +100,11 @@ async def resolve(host: str, port: int) -> list[Place]:
 
     # Not a thread of the loop's executor: the loop waits for those when it ends, and no time-out ends a look-up.
     threading.Thread(target=look, daemon=True).start()
-    return await found
+    return await resolved
 
 
 async def connect(places: list[Place]) -> socket.socket:
-    """A connection to the first address that accepts one. Raises OSError: of several, the one that says most of the server."""
+    """A connection to the first address that accepts one. Raises OSError: of several, the one that is the least likely to be of this host."""
     refused: list[OSError] = []
     for place in places:
         try:
@@ -129,10 +129,10 @@ async def _connected(place: Place) -> socket.socket:
 
 
 def _unreachable(place: Place) -> OSError | None:
-    """The error of an address that none of this host's can reach, as where IPv6 is off; None where this host has one, and no port left."""
-    with socket.socket(place[0], socket.SOCK_DGRAM) as asked:  # sends nothing
+    """The error of an address that no address of this host reaches, as where IPv6 is off; None where one does, and no port is left."""
+    with socket.socket(place[0], socket.SOCK_DGRAM) as probe:  # sends nothing
         try:
-            asked.connect(place[4])
+            probe.connect(place[4])
         except OSError:
             return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
     return None

@@ -69,14 +69,14 @@ class TokenCounter:
                 raise OSError
             record.output_tokens = await asyncio.to_thread(self._count, {"model": call.model, "prompt": record.text, "add_special_tokens": False})
             sent = json.loads(call.body)
-            asked = {name: sent[name] for name in ("prompt", "messages") if name in sent}
-            record.prompt_tokens = await asyncio.to_thread(self._count, {"model": call.model, **asked})
+            fields = {name: sent[name] for name in ("prompt", "messages") if name in sent}
+            record.prompt_tokens = await asyncio.to_thread(self._count, {"model": call.model, **fields})
             record.token_source = "tokenize"
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             self._works = False
             in_chunks(record, call)
 
-    def _count(self, asked: dict[str, t.Any]) -> int:
+    def _count(self, fields: dict[str, t.Any]) -> int:
         parts = urllib.parse.urlsplit(base_url(self._destination.url))
         if self._connection is None:
             if parts.scheme == "https":
@@ -89,15 +89,15 @@ class TokenCounter:
         if self._destination.api_key:
             headers["Authorization"] = f"Bearer {self._destination.api_key}"
         headers = merged(headers, self._destination.headers)
-        self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(asked), headers)
+        self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(fields), headers)
         answer = self._connection.getresponse()
-        found = json.loads(answer.read(32 << 20))
-        count = found.get("count") if answer.status == 200 and isinstance(found, dict) else None
+        data = json.loads(answer.read(32 << 20))
+        count = data.get("count") if answer.status == 200 and isinstance(data, dict) else None
         if not isinstance(count, int) or not 0 <= count <= MOST:
             raise ValueError("no count")
         return count
 
 
 def in_chunks(record: Record, call: Call) -> None:
-    """Take the events with content as tokens: servers send about one token in each. Nobody knows those of an answer that came as a whole."""
+    """Take the events with content as tokens: servers send about one token in each. Those of an unstreamed answer are unknown."""
     record.output_tokens, record.token_source = (record.chunks, "chunks") if call.stream else (None, "none")

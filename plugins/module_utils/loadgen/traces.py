@@ -37,10 +37,10 @@ def prompts(text: str) -> list[OwnPrompt]:
 
     Raises ValueError that names the line.
     """
-    found = []
+    parsed = []
     for number, line in _lines(text):
         if not line.startswith("{"):
-            found.append(OwnPrompt(line))
+            parsed.append(OwnPrompt(line))
             continue
         data = _object(number, line)
         prompt = data.get("messages", data.get("prompt"))
@@ -49,33 +49,33 @@ def prompts(text: str) -> list[OwnPrompt]:
         model = data.get("model")
         if model is not None and not isinstance(model, str):
             raise ValueError(f"line {number}: model {model!r} is no name")
-        found.append(OwnPrompt(t.cast(t.Any, prompt), _length(number, data, "output_len") if "output_len" in data else None, model))
-    if not found:
+        parsed.append(OwnPrompt(t.cast(t.Any, prompt), _length(number, data, "output_len") if "output_len" in data else None, model))
+    if not parsed:
         raise ValueError("the file holds no prompt")
-    return found
+    return parsed
 
 
 def trace(text: str, kind: str) -> list[TraceEntry]:
     """The requests of a trace in the order of their times. Raises ValueError that names the line."""
     try:
-        found = sorted(_mooncake(text) if kind == "mooncake" else _burstgpt(text), key=lambda entry: entry.at)
+        entries = sorted(_mooncake(text) if kind == "mooncake" else _burstgpt(text), key=lambda entry: entry.at)
     except csv.Error as error:
         raise ValueError(f"no CSV: {error}") from None
-    if not found:
+    if not entries:
         raise ValueError("the trace holds no request")
-    return found
+    return entries
 
 
 def _mooncake(text: str) -> list[TraceEntry]:
-    found = []
+    entries = []
     for number, line in _lines(text):
         data = _object(number, line)
         blocks = data.get("hash_ids", [])
         if not isinstance(blocks, list) or not all(isinstance(block, int) for block in blocks):
             raise ValueError(f"line {number}: hash_ids is no list of numbers")
         at = _number(number, "timestamp", data.get("timestamp")) / 1000
-        found.append(TraceEntry(at, _length(number, data, "input_length"), _length(number, data, "output_length"), tuple(blocks)))
-    return found
+        entries.append(TraceEntry(at, _length(number, data, "input_length"), _length(number, data, "output_length"), tuple(blocks)))
+    return entries
 
 
 def _burstgpt(text: str) -> list[TraceEntry]:
@@ -83,22 +83,22 @@ def _burstgpt(text: str) -> list[TraceEntry]:
     needed = ("Timestamp", "Request tokens", "Response tokens")
     if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
         raise ValueError(f"line 1: columns {', '.join(missing)} are missing; a BurstGPT file has {', '.join(needed)}")
-    found = []
+    entries = []
     for number, row in enumerate(rows, 2):
         at = _number(number, "Timestamp", row["Timestamp"])
         prompt, answer = (int(_number(number, name, row[name])) for name in needed[1:])
         if prompt > 0 and answer > 0:  # an answer without tokens was a failure when the trace was recorded
-            found.append(TraceEntry(at, prompt, answer))
-        if len(found) > MAX_ENTRIES:
+            entries.append(TraceEntry(at, prompt, answer))
+        if len(entries) > MAX_ENTRIES:
             raise ValueError(f"more than {MAX_ENTRIES} requests; cut the trace")
-    return found
+    return entries
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    found = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    if len(found) > MAX_ENTRIES:
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if len(lines) > MAX_ENTRIES:
         raise ValueError(f"more than {MAX_ENTRIES} lines; cut the file")
-    return found
+    return lines
 
 
 def _object(number: int, line: str) -> dict[str, t.Any]:
@@ -113,12 +113,12 @@ def _object(number: int, line: str) -> dict[str, t.Any]:
 
 def _number(number: int, name: str, value: t.Any) -> float:
     try:
-        found = float(value)
-        if not 0 <= found < 1e12:
+        parsed = float(value)
+        if not 0 <= parsed < 1e12:
             raise ValueError
     except (TypeError, ValueError):
         raise ValueError(f"line {number}: {name} {value!r} is no number from 0 on") from None
-    return found
+    return parsed
 
 
 def _length(number: int, data: dict[str, t.Any], name: str) -> int:

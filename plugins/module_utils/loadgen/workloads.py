@@ -144,10 +144,10 @@ class Trace(Workload):
         """The request with this number; after the last comes the first again."""
         entry = self.entries[number % len(self.entries)]
         blocks = [words(random.Random(f"{self._seed} {self._nonce} block {block}"), self._options["block_len"]) for block in entry.blocks]
-        said = " ".join(blocks).split(" ")[: entry.input_len] if blocks else []
-        if len(said) < entry.input_len:
-            said += words(random.Random(f"{self._seed} {self._nonce} own {number}"), entry.input_len - len(said)).split()
-        return self._call(number, entry.blocks[0] if entry.blocks else number, " ".join(said), entry.output_len)
+        prompt_words = " ".join(blocks).split(" ")[: entry.input_len] if blocks else []
+        if len(prompt_words) < entry.input_len:
+            prompt_words += words(random.Random(f"{self._seed} {self._nonce} own {number}"), entry.input_len - len(prompt_words)).split()
+        return self._call(number, entry.blocks[0] if entry.blocks else number, " ".join(prompt_words), entry.output_len)
 
 
 class Prompts(Workload):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build binaries from pinned Go modules, and copy files out of them, only when their inputs change.
+"""Builds binaries from pinned Go modules, and copies files out of them, only when their inputs change.
 
-A stamp file holds the hash of all inputs of a result; when it matches, the result is kept. Results are written beside their place and renamed, so an
+A stamp file holds the hash of all inputs of a result; when it matches, the result is kept. A result is written to a partial file and renamed, so an
 interrupted build leaves either the old file or none.
 """
 
@@ -24,12 +24,12 @@ from threading import Thread
 
 from ..common import programs
 
-# go.mod has the version of each module; go.sum, which all programs share, only what proves that these are what they were.
+# go.mod has the version of each module; go.sum, which all programs share, has only checksums, which prove that the modules are unchanged.
 SOURCE_SUFFIXES = (".go", "go.mod")
 
 
 class BuildError(Exception):
-    """A build failed; the message says what is wrong and what to do."""
+    """A build that failed; the message has the problem and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class Builder:
         return self.cache / "bin" / name
 
     def fetch(self, binaries: list[Binary]) -> None:
-        """Download the modules of the binaries in the background, while another is compiled."""
+        """Downloads the modules of the binaries in the background, while another binary is compiled."""
         Thread(target=self._fetch, args=[[*binaries]], daemon=True).start()
 
     def build(self, binary: Binary, position: str) -> None:
-        """Compile one binary and report progress every ten seconds. position: such as `2 of 5`. Raises BuildError."""
+        """Compiles one binary and reports progress every ten seconds. position: such as `2 of 5`. Raises BuildError."""
         fingerprint = binary.fingerprint(self.go_version)
         target = self.path(binary.name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ class Builder:
         self.report(f"built {binary.name} in {time.monotonic() - started:.0f} s ({target.stat().st_size / 2**20:.0f} MiB)")
 
     def copy(self, asset: Asset) -> None:
-        """Copy one asset out of its module, which is downloaded unless it is in the module cache. Raises BuildError."""
+        """Copies one asset out of its module, which is downloaded unless it is in the module cache. Raises BuildError."""
         where = self._module_dir(asset) / asset.path
         if not where.exists():
             raise BuildError(f"{asset.module} has no {asset.path}; check the version in {asset.source}/go.mod.")
@@ -150,14 +150,14 @@ class Builder:
 
     def _progress(self, command: list[str], folder: str) -> Iterator[tuple[str, int]]:
         """Each line of the compiler with the count of packages so far, and an empty line every ten seconds."""
-        compiled, told = 0, time.monotonic()
+        compiled, reported = 0, time.monotonic()
         with programs.start(command, cwd=folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             try:
                 for line in process.stdout or ():
                     compiled += 1
                     yield line.rstrip(), compiled
-                    if time.monotonic() - told >= 10:
-                        told = time.monotonic()
+                    if time.monotonic() - reported >= 10:
+                        reported = time.monotonic()
                         yield "", compiled
             except BaseException:
                 process.kill()
@@ -165,7 +165,7 @@ class Builder:
 
     def _explain(self, binary: Binary, output: list[str]) -> str:
         errors = [line for line in output if line and not line.startswith("go: downloading") and not re.fullmatch(r"[\w.\-/]+", line)]
-        head = "\n  ".join(errors[:12])  # the cause comes first, consequences and usage texts after it
+        head = "\n  ".join(errors[:12])  # the cause is first, followed by consequences and usage texts
         hint = "Check that the Go module proxy can be reached, and that the disk is not full."
         return f"Building {binary.name} ({binary.package} in {binary.source}) failed:\n  {head}\n{hint}"
 
@@ -210,12 +210,12 @@ def _run_quietly(command: list[str]) -> str:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    found = re.search(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return tuple(int(part or 0) for part in found.groups()) if found else ()
+    match = re.search(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(part or 0) for part in match.groups()) if match else ()
 
 
 def _fill(path: Path, values: dict[str, str]) -> None:
-    """Replace `${name}` in a `*.tmpl.*` file and drop the `.tmpl` from its name."""
+    """Replaces `${name}` in a `*.tmpl.*` file and removes the `.tmpl` from its name."""
     filled = Template(path.read_text(encoding="utf-8")).safe_substitute(values)
     path.with_name(path.name.replace(".tmpl", "")).write_text(filled, encoding="utf-8")
     path.unlink()

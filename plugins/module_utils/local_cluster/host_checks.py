@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requirements of a local cluster on its host. Each check yields its problems, with what to do."""
+"""Requirements of a local cluster on its host. Each check yields its problems, with remedies."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ PACKAGES = {
 CNI_PACKAGE = "containernetworking-plugins"
 # A loopback address that no program binds: a port is in use here only by a program that listens on all addresses.
 UNUSED_ADDRESS = "127.255.255.254"
-LEFTOVER = "`make down` does if it is left from a local cluster"
+DOWN_HINT = "`make down` does if it is left from a local cluster"
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Requirements of the cluster. memory, disk: MiB; ports: (address, port, `tcp` or `udp`, program); running: the cluster runs already;
-    check_mode: load no kernel module; go: the Go compiler, None when there is none that is new enough.
+    """Requirements of the cluster. memory, disk: MiB; ports: (address, port, `tcp` or `udp`, program); running: whether the cluster already runs;
+    check_mode: load no kernel module; go: path of the Go compiler, None when none is new enough.
     """
 
     memory: int
@@ -60,7 +60,7 @@ class Needs:
 
 
 def problems(needs: Needs) -> list[str]:
-    """Every problem of this host, each with what to do."""
+    """All problems of this host, each with its remedy."""
     if platform.system() != "Linux":
         return [f"This is {platform.system()}, and a local cluster needs Linux: use a Linux host or virtual machine, or an inventory of a cluster you have."]
     checks = [_machine(), _permissions(), _cgroups(), _kernel(needs), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
@@ -85,8 +85,8 @@ def _permissions() -> Iterator[str]:
         yield f"You are user {os.geteuid()}, and a kubelet needs root: run the same command with sudo."
         return
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    found = re.search(r"^CapEff:\s*(\w+)$", status, re.MULTILINE)
-    effective = int(found.group(1), 16) if found else 0
+    match = re.search(r"^CapEff:\s*(\w+)$", status, re.MULTILINE)
+    effective = int(match.group(1), 16) if match else 0
     absent = [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
     if absent:
         yield f"Root here lacks {', '.join(absent)}, as in an unprivileged container: start that container privileged, or use the host itself."
@@ -146,19 +146,19 @@ def _go(needs: Needs) -> Iterator[str]:
     name, _equals, version = needs.go_package.partition("==")
     listed = programs.run([sys.executable, "-m", "pip", "index", "versions", name]).stdout
     if version not in listed.replace(",", " ").split():
-        lacking = f"no Python package index in reach to get {needs.go_package} from"
-        yield f"There is no Go compiler that is new enough, and {lacking}: install Go and put it on the PATH."
+        reason = f"no Python package index in reach to get {needs.go_package} from"
+        yield f"There is no Go compiler that is new enough, and {reason}: install Go and put it on the PATH."
 
 
 def _ports(needs: Needs) -> Iterator[str]:
     for address, port, protocol, program in needs.ports:
         if _in_use(address, port, protocol):
-            finder = f"`ss -l{protocol[0]}np 'sport = :{port}'` names it; {LEFTOVER}"
+            finder = f"`ss -l{protocol[0]}np 'sport = :{port}'` names it; {DOWN_HINT}"
             yield f"Port {port}/{protocol}, which {program} needs, is in use on this host: stop the program that has it ({finder})."
 
 
 def _in_use(address: str, port: int, protocol: str) -> bool:
-    """Whether a program has the port on that address or, when this host does not have the address yet, on all addresses."""
+    """Whether a program uses the port on that address or, when this host does not have the address yet, on all addresses."""
     for here in (address, UNUSED_ADDRESS):
         with socket.socket(type=socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM) as probe:
             # With SO_REUSEADDR, as servers set it, a closed connection does not count. With UDP it would allow two programs on one port.
@@ -167,7 +167,7 @@ def _in_use(address: str, port: int, protocol: str) -> bool:
                 probe.bind((str(ipaddress.IPv4Address(here)), port))
                 return False
             except ipaddress.AddressValueError:
-                continue  # made from an invalid range, which _ranges reports; no name is resolved
+                continue  # from an invalid range, which _ranges reports; no name is resolved
             except OSError as error:
                 if error.errno != errno.EADDRNOTAVAIL:
                     return error.errno == errno.EADDRINUSE  # not EACCES: _permissions reports that
@@ -192,7 +192,7 @@ def _ranges(needs: Needs) -> Iterator[str]:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | None:
-    """The range; None when it is invalid or does not end in .0, since the address of the node is made by replacing that with .1."""
+    """The range; None when it is invalid or does not end in .0, since the address of the node is the range with .1 in the place of .0."""
     try:
         network = ipaddress.IPv4Network(text)
     except ValueError:
@@ -202,18 +202,18 @@ def _network(text: str) -> ipaddress.IPv4Network | None:
 
 def _other_cluster(needs: Needs) -> Iterator[str]:
     for folder in needs.foreign_cni:
-        # Podman keeps its own network there, which is no cluster.
+        # Podman keeps its own network there, which is not a cluster.
         files = [path for path in Path(folder).glob("*.conf*") if "podman" not in path.name] if os.path.isdir(folder) else []
         if files:
             remedy = "Use a host without Kubernetes, or remove what is left of the old one."
             yield f"Another cluster's CNI configuration is here: {', '.join(map(str, files))}. {remedy}"
     kubelets = running_kubelets()
     if kubelets:
-        yield f"A kubelet runs on this host already (process {kubelets[0]}): use that cluster with another inventory, or stop it ({LEFTOVER})."
+        yield f"A kubelet runs on this host already (process {kubelets[0]}): use that cluster with another inventory, or stop it ({DOWN_HINT})."
 
 
 def running_kubelets() -> list[int]:
-    """The processes of kubelets. One that has ended and that nobody has asked about yet has no command line any more."""
+    """The process ids of running kubelets. A zombie, which has ended but has not been waited for, has no command line and is left out."""
     named = [path for path in Path("/proc").glob("[0-9]*/comm") if _read(path).strip() == "kubelet"]
     return [int(path.parent.name) for path in named if _read(path.with_name("cmdline"))]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 def rules(bridge: str) -> dict[str, list[str]]:
-    """The rule of each chain. Packets from elsewhere are not accepted."""
+    """{chain: rule}. The rules do not accept packets from other interfaces."""
     return {"FORWARD": ["-i", bridge, "-o", bridge, "-j", "ACCEPT"], "INPUT": ["-i", bridge, "-j", "ACCEPT"]}
 
 

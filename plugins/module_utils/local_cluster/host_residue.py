@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find and remove what a local cluster leaves on its host.
+"""Finds and removes the processes, network objects and files of a local cluster on its host.
 
-Everything is found by names and folders of this cluster, so that another containerd, Docker or Kubernetes on the host is not touched.
+All are found by the names and folders of this cluster, so that another containerd, Docker or Kubernetes on the host is not changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHARED_FOLDERS = (
 @dataclass
 class Residue:
     """Names and folders of the cluster. folders: its state, which is removed; cache: its programs, which stay; cgroup: its name below the root;
-    network: of CNI; tables: of nftables, each as `family name`; sysctl_backup: the file with previous kernel settings.
+    network: the name of its CNI network; tables: those of nftables, each as `family name`; sysctl_backup: the file with previous kernel settings.
     """
 
     folders: list[str]
@@ -51,7 +51,7 @@ class Residue:
     sysctl_backup: str
 
     def find(self) -> list[str]:
-        """One line for each thing that exists, such as `process 412 kubelet`."""
+        """One line for each process, object and file that exists, such as `process 412 kubelet`."""
         return [
             *(f"process {pid} {name}" for pid, name in self.processes()),
             *(f"mount {path}" for path in self.mounts()),
@@ -63,7 +63,7 @@ class Residue:
         ]
 
     def remove(self) -> None:
-        """Remove everything, in the order of dependencies."""
+        """Removes all of them, in the order of dependencies."""
         self.stop_processes()
         for path in self.mounts():
             programs.run(["umount", "--lazy", path])
@@ -86,31 +86,31 @@ class Residue:
     def processes(self) -> list[tuple[int, str]]:
         """(pid, name) of the supervisor, its programs, the container shims and everything in their cgroups."""
         contained = self._contained()
-        found: list[tuple[int, str]] = []
+        processes: list[tuple[int, str]] = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) not in (os.getpid(), os.getppid()):
                 words = _command(entry)
                 name = _program(words)
                 if int(entry.name) in contained:
-                    found.append((int(entry.name), name or "in a container"))
+                    processes.append((int(entry.name), name or "in a container"))
                 elif name.startswith(OUR_PROGRAMS) and _mentions(words, [*self.folders, self.cache]):
-                    found.append((int(entry.name), name))
-        return sorted(found)
+                    processes.append((int(entry.name), name))
+        return sorted(processes)
 
     def stop_processes(self) -> None:
-        """Kill the supervisor first, so that it restarts nothing, then all others, and wait for their end.
+        """Kills the supervisor first, so that it restarts nothing, then all others, and waits for their end.
 
-        Until then a killed process has its ports and files, but no command line any more by which it could be found.
+        Until it has ended, a killed process holds its ports and files, but no longer has the command line by which it is found.
         """
         killed: set[int] = set()
 
-        def kill(of: str = "") -> None:
+        def kill(prefix: str = "") -> None:
             for pid, name in self.processes():
-                if name.startswith(of):
+                if name.startswith(prefix):
                     killed.add(pid)
                     _kill(pid)
 
-        kill(of="supervisord")
+        kill(prefix="supervisord")
         _until(lambda: not self.processes() and all(map(ended, killed)), kill, 30)
 
     def mounts(self) -> list[str]:
@@ -142,11 +142,11 @@ class Residue:
         return [str(path) for path in cgroup_roots(self.cgroup) if path.is_dir()]
 
     def files(self) -> list[str]:
-        """Our folders, and what the kubelet, CNI and shims write outside them, which no setting changes."""
+        """Our folders, and the files that the kubelet, CNI and shims write outside them, at paths that no setting changes."""
         own = [each for each in self.folders if os.path.exists(each)]
         # Each shim's folder has a file with the path of its socket.
-        notes = [path for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.runtime.v2.task/*/*/address")]
-        sockets = sorted({path.read_text(encoding="utf-8").removeprefix("unix://") for path in notes})
+        addresses = [path for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.runtime.v2.task/*/*/address")]
+        sockets = sorted({path.read_text(encoding="utf-8").removeprefix("unix://") for path in addresses})
         plugins = [str(path) for path in _listed("/var/lib/kubelet/device-plugins")] if os.path.exists(self.sysctl_backup) else []
         logs = [str(path) for path in _listed("/var/log/containers") if path.is_symlink() and self._ours(os.readlink(path))]
         results = [str(path) for path in _listed("/var/lib/cni/results") if path.name.startswith(self.network + "-")]
@@ -198,7 +198,7 @@ def cgroup_roots(name: str) -> list[Path]:
 
 
 def _remove_tree(path: str) -> None:
-    """Remove a file, link or folder, by `rm`, which is several times faster than shutil on a container store."""
+    """Removes a file, link or folder with `rm`, which is several times faster than shutil on a container store."""
     programs.run(["rm", "-rf", "--one-file-system", path])
 
 
@@ -226,7 +226,7 @@ def _listed(folder: str) -> list[Path]:
 
 
 def _output(command: list[str]) -> str:
-    """The output of a command; empty without the program: then it has nothing to list, as `ip` before the first `up`."""
+    """The output of a command; empty without the program, when there is nothing to list, as with `ip` before the first `up`."""
     try:
         return programs.run(command).stdout
     except FileNotFoundError:
@@ -234,7 +234,7 @@ def _output(command: list[str]) -> str:
 
 
 def ended(pid: int) -> bool:
-    """Whether no thread of a process runs any more; that nobody has asked yet how it ended (a zombie) does not count."""
+    """Whether no thread of a process runs any longer; True for a zombie, which has not been waited for yet."""
     try:
         states = [each.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] for each in Path(f"/proc/{pid}/task").glob("*/stat")]
     except OSError:  # a thread has ended in between
@@ -247,9 +247,9 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _until(done: Callable[[], bool], again: Callable[[], object], seconds: float) -> None:
-    """Repeat `again` until `done`, for at most `seconds`."""
+def _until(done: Callable[[], bool], step: Callable[[], object], seconds: float) -> None:
+    """Repeats `step` until `done` returns True, for at most `seconds`."""
     end = time.monotonic() + seconds
     while not done() and time.monotonic() < end:
-        again()
+        step()
         time.sleep(0.1)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Assemble container images from files of this host, and push them to a registry on it with crane."""
+"""Assembles container images from files of this host, and pushes them to a registry on this host with crane."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NOBODY = 65532
 PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{NOBODY}:{NOBODY}:nonroot:/home/nonroot:/sbin/nologin\n"
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
 ABSENT = "absent"
-# Programs that `ldd` is asked about in one call.
+# Number of programs in one call of `ldd`.
 LDD_FILES = 200
-# Of an interpreter's own folder: what no server needs.
+# Names in the library folder of an interpreter that no server needs.
 NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "config-*")
 
 
@@ -38,9 +38,9 @@ NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3",
 class Image:
     """An image, or one more layer on the image `base` of the same registry.
 
-    files: paths in the image, each with a file of this host; trees: the same with folders, which may be gone once the image is made; leave_out: patterns of
-    names in them; inputs: files whose content says what is in the trees; python: a virtual environment of this host whose interpreter and standard library
-    come along, at their own paths; libraries: add the shared libraries that all of these link to.
+    files: paths in the image, each with a file of this host; trees: the same with folders, which need not exist once the image is made; leave_out: patterns
+    of names in the trees; inputs: files whose content determines the trees; python: a virtual environment of this host whose interpreter and standard library
+    are added, at their own paths; libraries: whether to add the shared libraries that all of these link to.
     """
 
     name: str
@@ -59,14 +59,14 @@ class Image:
         return [*(path for path in [*self.files.values(), *self.inputs] if not os.path.isfile(path)), *(path for path in folders if not os.path.isdir(path))]
 
     def fingerprint(self, base: str = "") -> str:
-        """The hash of all inputs; of files, which may be large, size and modification time. base: the digest of the image below."""
+        """The hash of all inputs; for files, which may be large, of size and modification time. base: the digest of the base image."""
         inputs: list[t.Any] = [(target, source, os.stat(source).st_size, os.stat(source).st_mtime_ns) for target, source in sorted(self.files.items())]
         inputs += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in self.inputs]
         inputs += [sorted(self.trees.items()), self.leave_out, self.python and _interpreter(self.python)]
         return hashlib.sha256(json.dumps([self.name, inputs, self.entrypoint, self.libraries, base, PASSWD]).encode()).hexdigest()
 
     def layer(self, file: t.IO[bytes]) -> None:
-        """Write the layer as a tar file. The same inputs give the same bytes."""
+        """Writes the layer as a tar file. The same inputs give the same bytes."""
         sources = self._sources()
         if self.libraries:
             sources = {**_libraries(sources), **sources}
@@ -78,28 +78,28 @@ class Image:
                 tar.addfile(entry)
             _add(tar, "etc/passwd", io.BytesIO(PASSWD.encode()), len(PASSWD), 0o644)
             for target, source in sorted(sources.items()):
-                known = os.stat(source)
+                details = os.stat(source)
                 with open(source, "rb") as content:
                     if target in self.files:
-                        _add(tar, target.lstrip("/"), content, known.st_size, 0o755)
-                    else:  # Python takes a compiled file for that of another source if the time of the source differs
-                        _add(tar, target.lstrip("/"), content, known.st_size, 0o755 if known.st_mode & 0o100 else 0o644, int(known.st_mtime))
+                        _add(tar, target.lstrip("/"), content, details.st_size, 0o755)
+                    else:  # Python ignores a compiled file whose recorded time of the source differs
+                        _add(tar, target.lstrip("/"), content, details.st_size, 0o755 if details.st_mode & 0o100 else 0o644, int(details.st_mtime))
 
     def _sources(self) -> dict[str, str]:
-        """Each path in the image with its file on this host. Links are followed."""
-        found: dict[str, str] = {}
+        """{path in the image: file on this host}. Links are followed."""
+        sources: dict[str, str] = {}
         for target, source in self.trees.items():
-            found.update(_tree(source, target, self.leave_out))
+            sources.update(_tree(source, target, self.leave_out))
         if self.python:
             program, library = _interpreter(self.python)
-            found |= {program: os.path.realpath(program), **_tree(library, library, NOT_OF_PYTHON)}
-        return {**found, **self.files}
+            sources |= {program: os.path.realpath(program), **_tree(library, library, NOT_OF_PYTHON)}
+        return {**sources, **self.files}
 
 
 class Registry:
     """A registry on this host with plain HTTP.
 
-    blobs: the folder on its disk; stamps: the folder that records from which inputs an image was pushed; starts: seconds in which it starts to answer.
+    blobs: the folder on its disk; stamps: the folder that records the inputs of each pushed image; starts: seconds within which it starts to answer.
     """
 
     def __init__(self, address: str, crane: str, blobs: str, stamps: str, starts: float = 0.0, clock: Clock = SYSTEM) -> None:
@@ -115,14 +115,14 @@ class Registry:
         if not stamp.is_file() or not all(os.path.isfile(path) for path in [*image.files.values(), *image.inputs]):
             return False
         if self._digest(image.name) == ABSENT:
-            self._remind(image.name)
+            self._restore_manifest(image.name)
         return stamp.read_text(encoding="utf-8") == self._record(image)
 
     def push(self, image: Image) -> None:
-        """Assemble the image and push it. Raises CalledProcessError with the output of crane."""
+        """Assembles the image and pushes it. Raises CalledProcessError with the output of crane."""
         reference = f"{self.address}/{image.name}"
         packing = self.stamps.parent / "packing"
-        shutil.rmtree(packing, ignore_errors=True)  # gigabytes, perhaps, of a run that was killed
+        shutil.rmtree(packing, ignore_errors=True)  # possibly gigabytes of a run that was killed
         packing.mkdir(parents=True)
         try:
             layer = str(packing / "layer.tar.zst")
@@ -137,11 +137,11 @@ class Registry:
         stamp = self._stamp(image)
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(self._record(image), encoding="utf-8")
-        _status, kind, content = self._ask("GET", image.name)
+        _status, kind, content = self._request("GET", image.name)
         kept = self._manifest(image.name)
         kept.parent.mkdir(exist_ok=True)
         before = _blobs(kept)
-        # A run may be killed at any moment: the manifest is there whole, or as it was.
+        # A run may be killed at any moment: the manifest is complete, or unchanged.
         half = self.stamps.parent / "manifest"
         half.write_bytes(kind.encode() + b"\n" + content)
         half.replace(kept)
@@ -149,24 +149,24 @@ class Registry:
             self._blob(digest).unlink(missing_ok=True)  # gigabytes, if it is a layer of vLLM
 
     def _upload(self, name: str, layer: str) -> None:
-        """Give the registry a layer in one request, which goes to its disk. crane sends pieces, which the registry collects in memory."""
+        """Uploads a layer to the registry in one request, which goes to its disk. crane sends pieces, which the registry collects in memory."""
         digest = hashlib.sha256()
-        with open(layer, "rb") as content, contextlib.suppress(OSError):  # then crane tries, and says why it cannot
+        with open(layer, "rb") as content, contextlib.suppress(OSError):  # crane then tries again, and reports the error
             for piece in iter(lambda: content.read(2**20), b""):
                 digest.update(piece)
             content.seek(0)
-            self._ask("POST", name, f"blobs/uploads/?digest=sha256:{digest.hexdigest()}", body=content, size=os.path.getsize(layer))
+            self._request("POST", name, f"blobs/uploads/?digest=sha256:{digest.hexdigest()}", body=content, size=os.path.getsize(layer))
 
-    def _remind(self, name: str) -> None:
-        """Give the registry a manifest again whose blobs it has. It keeps those on disk, and manifests in memory only.
+    def _restore_manifest(self, name: str) -> None:
+        """Uploads a manifest again whose blobs the registry has. It keeps blobs on disk, and manifests only in memory.
 
-        The disk is looked at, since the registry hashes a blob to say that it has it: seconds for each of vLLM's images.
+        The disk is checked, since the registry hashes a blob to confirm that it has it: seconds for each of vLLM's images.
         """
         kept = self._manifest(name)
         blobs = _blobs(kept)
         if blobs and all(self._blob(digest).is_file() and self._blob(digest).stat().st_size == size for digest, size in blobs.items()):
             kind, _newline, content = kept.read_bytes().partition(b"\n")
-            self._ask("PUT", name, body=content, kind=kind.decode())
+            self._request("PUT", name, body=content, kind=kind.decode())
 
     def _blob(self, digest: str) -> Path:
         return self.blobs / digest.replace(":", "/")
@@ -179,12 +179,12 @@ class Registry:
         programs.run([self.crane, *arguments, "--insecure"], check=True)
 
     def _digest(self, name: str) -> str:
-        status, digest, _content = self._ask("HEAD", name, header="Docker-Content-Digest")
+        status, digest, _content = self._request("HEAD", name, header="Docker-Content-Digest")
         return digest or "present" if status == 200 else ABSENT
 
-    def _ask(self, method: str, name: str, what: str = "", body: bytes | t.BinaryIO = b"", kind: str = "", size: int | None = None,
-             header: str = "Content-Type") -> tuple[int, str, bytes]:  # fmt: skip
-        """(status, one header, content) of a request about an image: its manifest, or what is named. size: of a body that is a file. Raises OSError."""
+    def _request(self, method: str, name: str, what: str = "", body: bytes | t.BinaryIO = b"", kind: str = "", size: int | None = None,
+                 header: str = "Content-Type") -> tuple[int, str, bytes]:  # fmt: skip
+        """(status, one header, content) of a request about an image: its manifest, or the path `what`. size: bytes of a body that is a file. Raises OSError."""
         repository, _colon, tag = name.rpartition(":")
         connection = http.client.HTTPConnection(self.address, timeout=10)
         try:
@@ -198,7 +198,7 @@ class Registry:
             connection.close()
 
     def _connect(self, connection: http.client.HTTPConnection) -> None:
-        """Connect, once the registry has started. Raises OSError."""
+        """Connects, once the registry has started. Raises OSError."""
         while True:
             try:
                 return connection.connect()
@@ -215,14 +215,14 @@ class Registry:
 
 
 def _blobs(manifest: Path) -> dict[str, int]:
-    """The sizes by digest of what a manifest names, which was kept behind its media type; none where there is no manifest, or only a part of one."""
+    """{digest: size} of the blobs in a manifest, which is stored after its media type; empty where there is no manifest, or only a part of one."""
     if not manifest.is_file():
         return {}
     try:
-        found = json.loads(manifest.read_bytes().partition(b"\n")[2])
+        document = json.loads(manifest.read_bytes().partition(b"\n")[2])
     except ValueError:
         return {}
-    return {blob["digest"]: blob["size"] for blob in (found["config"], *found["layers"])}
+    return {blob["digest"]: blob["size"] for blob in (document["config"], *document["layers"])}
 
 
 def _file_name(image: str) -> str:
@@ -230,7 +230,7 @@ def _file_name(image: str) -> str:
 
 
 def _packed(image: Image, path: str) -> None:
-    """Write the compressed layer. Gzip would take minutes for gigabytes here, and as long again in the node."""
+    """Writes the compressed layer. Gzip would take minutes for gigabytes here, and as long again in the node."""
     with programs.start(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing, t.cast("t.IO[bytes]", packing.stdin) as pipe:
         image.layer(pipe)
     if packing.returncode:
@@ -238,11 +238,11 @@ def _packed(image: Image, path: str) -> None:
 
 
 def _folders(paths: list[str]) -> list[str]:
-    found: set[str] = set()
+    folders: set[str] = set()
     for path in paths:
         parts = path.strip("/").split("/") if path.endswith("/") else path.strip("/").split("/")[:-1]
-        found.update("/".join(parts[: count + 1]) for count in range(len(parts)))
-    return sorted(found)
+        folders.update("/".join(parts[: count + 1]) for count in range(len(parts)))
+    return sorted(folders)
 
 
 def _add(tar: tarfile.TarFile, path: str, content: t.BinaryIO, size: int, mode: int, time: int = 0) -> None:
@@ -252,38 +252,38 @@ def _add(tar: tarfile.TarFile, path: str, content: t.BinaryIO, size: int, mode: 
 
 
 def _tree(source: str, target: str, left_out: t.Sequence[str]) -> dict[str, str]:
-    """Each file under the folder `source`, as a path under `target`. left_out: patterns of names. Links to folders are left out."""
+    """{path under `target`: file} for each file under the folder `source`. left_out: patterns of names. Links to folders are left out."""
 
-    def wanted(name: str) -> bool:
+    def included(name: str) -> bool:
         return not any(fnmatch.fnmatchcase(name, pattern) for pattern in left_out)
 
-    found: dict[str, str] = {}
+    members: dict[str, str] = {}
     for folder, folders, files in os.walk(source):
-        folders[:] = filter(wanted, folders)
+        folders[:] = filter(included, folders)
         inside = f"{target}/{os.path.relpath(folder, source)}".removesuffix("/.")
-        found.update({f"{inside}/{name}": f"{folder}/{name}" for name in filter(wanted, files) if os.path.isfile(f"{folder}/{name}")})
-    return found
+        members.update({f"{inside}/{name}": f"{folder}/{name}" for name in filter(included, files) if os.path.isfile(f"{folder}/{name}")})
+    return members
 
 
 def _interpreter(environment: str) -> tuple[str, str]:
     """(program that the virtual environment's own Python links to, folder of its standard library)."""
-    asked = "import sys, sysconfig; print(sys._base_executable); print(sysconfig.get_path('stdlib'))"
-    said = programs.run([f"{environment}/bin/python3", "-c", asked], check=True).stdout.split("\n")
-    return said[0], said[1]
+    code = "import sys, sysconfig; print(sys._base_executable); print(sysconfig.get_path('stdlib'))"
+    lines = programs.run([f"{environment}/bin/python3", "-c", code], check=True).stdout.split("\n")
+    return lines[0], lines[1]
 
 
 def _libraries(sources: dict[str, str]) -> dict[str, str]:
-    """The shared libraries and the loader that the files link to, but for those among the files: the path where they are loaded from, the file."""
+    """{path where it is loaded from: file} for the shared libraries and the loader that the files link to, without those among the files."""
     binaries = [source for source in sources.values() if _links(source)]
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     for start in range(0, len(binaries), LDD_FILES):
         listed = programs.run(["ldd", *binaries[start : start + LDD_FILES]]).stdout
-        found.update({path: os.path.realpath(path) for path in re.findall(r"(/\S+)\s+\(0x", listed)})
+        libraries.update({path: os.path.realpath(path) for path in re.findall(r"(/\S+)\s+\(0x", listed)})
     present = {os.path.realpath(source) for source in sources.values()}
-    return {path: file for path, file in found.items() if file not in present}
+    return {path: file for path, file in libraries.items() if file not in present}
 
 
 def _links(file: str) -> bool:
-    """Whether it is a program or a library."""
+    """Whether a file is a program or a library."""
     with open(file, "rb") as content:
         return content.read(4) == b"\x7fELF"

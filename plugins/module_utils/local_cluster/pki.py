@@ -30,9 +30,9 @@ BACKDATE = datetime.timedelta(minutes=5)
 
 
 class Authority:
-    """Issues what is missing, expires within RENEW_BEFORE, or is requested with other names.
+    """Issues certificates and keys that are missing, expire within RENEW_BEFORE, or are requested with other names.
 
-    changed: what was issued, or would be with issue=False, which writes nothing.
+    changed: the names of those that were issued, or would be with issue=False, which writes nothing.
     """
 
     def __init__(self, folder: str, name: str) -> None:
@@ -41,25 +41,25 @@ class Authority:
         self.changed: list[str] = []
 
     def certificate(self, name: str, common_name: str, organizations: list[str], alternatives: list[str], issue: bool = True) -> None:
-        """Issue `<name>.crt` and `<name>.key`, for client and server authentication, signed by `ca`."""
+        """Issues `<name>.crt` and `<name>.key`, for client and server authentication, signed by `ca`."""
         if self._fresh(name, common_name, organizations, alternatives):
             return
         self._write_pair(name, self._subject(common_name, organizations), alternatives, issue)
 
     def authority(self, issue: bool = True) -> None:
-        """Issue `ca.crt` and `ca.key`. With a new authority every certificate is issued again."""
+        """Issues `ca.crt` and `ca.key`. With a new authority every certificate is issued again."""
         if not self._fresh("ca", self.name, [], []):
             self._write_pair("ca", self._subject(self.name, []), [], issue)
 
     def key(self, name: str, issue: bool = True) -> None:
-        """Generate `<name>.key` alone, for signing tokens."""
+        """Generates `<name>.key` alone, for signing tokens."""
         if not self._path(name, "key").is_file():
             self.changed.append(name)
             if issue:
                 self._write(self._path(name, "key"), _private_bytes(ec.generate_private_key(ec.SECP256R1())))
 
     def kubeconfig(self, name: str, path: str, server: str, cluster: str, issue: bool = True) -> None:
-        """Write a kubeconfig with everything embedded, which authenticates with certificate `name`."""
+        """Writes a kubeconfig with everything embedded, which authenticates with certificate `name`."""
         if not all(self._path(*each).is_file() for each in ((name, "crt"), (name, "key"), ("ca", "crt"))):
             self.changed.append(path)
             return
@@ -81,15 +81,15 @@ class Authority:
     def _fresh(self, name: str, common_name: str, organizations: list[str], alternatives: list[str]) -> bool:
         if not self._path(name, "key").is_file() or not self._path(name, "crt").is_file():
             return False
-        found = x509.load_pem_x509_certificate(self._path(name, "crt").read_bytes())
-        # An interrupted run may leave a new key beside an old certificate.
-        if found.public_key() != serialization.load_pem_private_key(self._path(name, "key").read_bytes(), None).public_key():
+        certificate = x509.load_pem_x509_certificate(self._path(name, "crt").read_bytes())
+        # An interrupted run may leave a new key with an old certificate.
+        if certificate.public_key() != serialization.load_pem_private_key(self._path(name, "key").read_bytes(), None).public_key():
             return False
-        if found.not_valid_after_utc - RENEW_BEFORE < datetime.datetime.now(datetime.UTC):
+        if certificate.not_valid_after_utc - RENEW_BEFORE < datetime.datetime.now(datetime.UTC):
             return False
-        if found.subject != self._subject(common_name, organizations) or _alternatives_of(found) != sorted(alternatives):
+        if certificate.subject != self._subject(common_name, organizations) or _alternatives_of(certificate) != sorted(alternatives):
             return False
-        return name == "ca" or ("ca" not in self.changed and self._signed_by_us(found))
+        return name == "ca" or ("ca" not in self.changed and self._signed_by_us(certificate))
 
     def _signed_by_us(self, certificate: x509.Certificate) -> bool:
         try:

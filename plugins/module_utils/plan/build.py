@@ -31,7 +31,7 @@ from .cluster.removal import contents
 from .cluster.removal import rights as removal_rights
 from .cluster.secrets import definitions, pull_names, secrets, token_reference
 from .engines.adapters import runtime_adapters
-from .engines.aliases import asked_names, rewrites
+from .engines.aliases import alias_names, rewrites
 from .engines.api_keys import api_key_reference, api_key_secret
 from .engines.engine import spelled_out
 from .engines.sidecars import routing_proxy
@@ -70,9 +70,9 @@ SERVICES = "llm_d_model_services"
 class Mistakes(ValueError):
     """The user's file cannot be planned; `problems` holds every reason."""
 
-    def __init__(self, found: t.Sequence[Problem], of: str = "llm_d_* variables") -> None:
-        self.problems = list(found)
-        super().__init__(explain(found, of))
+    def __init__(self, mistakes: t.Sequence[Problem], of: str = "llm_d_* variables") -> None:
+        self.problems = list(mistakes)
+        super().__init__(explain(mistakes, of))
 
 
 def plan(variables: t.Mapping[str, t.Any]) -> Facts:
@@ -82,82 +82,84 @@ def plan(variables: t.Mapping[str, t.Any]) -> Facts:
 
 def completed(variables: t.Mapping[str, t.Any]) -> Facts:
     """Those of `variables` whose names begin with llm_d_, with all defaults. Raises Mistakes with every problem."""
-    user, found = _complete(variables)
-    if found:
-        raise Mistakes(found)
+    user, mistakes = _complete(variables)
+    if mistakes:
+        raise Mistakes(mistakes)
     return user
 
 
 def derived(user: Facts) -> Facts:
     """The plan of what `completed` returned. Raises Mistakes where images have no digest."""
     planned = _derive(user)
-    found = pin_problems(planned, user[DIGESTS])
-    if found:
-        raise Mistakes(found)
+    mistakes = pin_problems(planned, user[DIGESTS])
+    if mistakes:
+        raise Mistakes(mistakes)
     return planned
 
 
 def problems(variables: t.Mapping[str, t.Any]) -> list[Problem]:
     """All problems of the user's variables; empty when they can be planned."""
-    user, found = _complete(variables)
-    return found or (pin_problems(_derive(user), user[DIGESTS]) if user[DIGESTS] else [])
+    user, mistakes = _complete(variables)
+    return mistakes or (pin_problems(_derive(user), user[DIGESTS]) if user[DIGESTS] else [])
 
 
-def explain(found: t.Sequence[Problem], of: str = "llm_d_* variables") -> str:
-    """A message with one line for each problem. of: where they are."""
-    count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
-    return "\n".join([f"{count} in your {of}. Nothing has been touched.", *(f"  - {redacted(problem)}" for problem in found)])
+def explain(mistakes: t.Sequence[Problem], of: str = "llm_d_* variables") -> str:
+    """A message with one line for each problem. of: the variables that have them."""
+    count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+    return "\n".join([f"{count} in your {of}. Nothing has been touched.", *(f"  - {redacted(problem)}" for problem in mistakes)])
 
 
 def redacted(problem: Problem) -> Problem:
-    """The problem without secrets that the value may hold, and what is said of it may repeat: the key of an API in an argument, a password in a URL."""
+    """The problem without secrets in its value, reason and fix, such as an API key in an argument or a password in a URL."""
     (value,) = redact_part(hide_environment([problem.value], REMOVED))  # in a list, an argument is known to end with its text
     return Problem(problem.path, value, redact(problem.reason), redact(problem.fix))
 
 
-def in_order(found: t.Iterable[Problem]) -> list[Problem]:
+def in_order(mistakes: t.Iterable[Problem]) -> list[Problem]:
     """The problems sorted by path; numbers in paths compare as numbers."""
-    return sorted(found, key=lambda problem: [(int(part) if part.isdigit() else -1, part) for part in re.split(r"[.\[\]]+", problem.path)])
+    return sorted(mistakes, key=lambda problem: [(int(part) if part.isdigit() else -1, part) for part in re.split(r"[.\[\]]+", problem.path)])
 
 
 def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
     """(the user's variables with all defaults, their problems). Values are checked against each other only where each is right by itself."""
     own = {name: value for name, value in variables.items() if str(name).startswith(PREFIX)}
-    found = [unknown_key(name, VARIABLES, "", value) for name, value in own.items() if name not in VARIABLES]
+    mistakes = [unknown_key(name, VARIABLES, "", value) for name, value in own.items() if name not in VARIABLES]
     user: Facts = {}
     for name, field in VARIABLES.items():
         if name == SERVICES:
             continue
-        user[name], wrong = complete(own.get(name), field, name)
-        found += wrong + empty_name(own, name, field, name)
+        user[name], field_mistakes = complete(own.get(name), field, name)
+        mistakes += field_mistakes + empty_name(own, name, field, name)
     services = own.get(SERVICES)
     names = [element.get("profile") if isinstance(element, dict) else None for element in services] if isinstance(services, (list, tuple)) else []
     if any(names):
         services = with_profiles(own[SERVICES], user[PROFILES])
-    scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
+    scalars_right = not [problem for problem in mistakes if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gpu_problems(user) + monitoring_problems(user) + tracing_problems(user) + mirror_problems(user) + source_problems(user)
-        found += gateway_problems({**user, SERVICES: services}) + profile_problems(user[PROFILES], names)
-        found += suffix_problems(user, default_name(user["llm_d_gateway"]["provider"]))
-    user[SERVICES], wrong = _complete_services(services, user, scalars_right)
+        mistakes += gpu_problems(user) + monitoring_problems(user) + tracing_problems(user) + mirror_problems(user) + source_problems(user)
+        mistakes += gateway_problems({**user, SERVICES: services}) + profile_problems(user[PROFILES], names)
+        mistakes += suffix_problems(user, default_name(user["llm_d_gateway"]["provider"]))
+    user[SERVICES], service_mistakes = _complete_services(services, user, scalars_right)
     if own.get(SERVICES) is None and scalars_right:
-        # Not said is not none: a play with the wrong inventory must not delete what is there.
+        # A missing variable is no empty list: a play with the wrong inventory must not delete the services of the cluster.
         user[PRUNE] = {**user[PRUNE], "services": False}
-    if scalars_right and not wrong:
-        called = [str(service["name"]) for service in user[SERVICES]]
-        user[SERVICES] = [by_name(service, user, called) for service in user[SERVICES]]
-        found += leader_worker_problems(user, user[SERVICES])
-        found += benchmark_problems(user["llm_d_benchmark"], referable(called, name_suffix(user)))
+    if scalars_right and not service_mistakes:
+        service_names = [str(service["name"]) for service in user[SERVICES]]
+        user[SERVICES] = [by_name(service, user, service_names) for service in user[SERVICES]]
+        mistakes += leader_worker_problems(user, user[SERVICES])
+        mistakes += benchmark_problems(user["llm_d_benchmark"], referable(service_names, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
-    wrong = wrong if found or wrong else _added_problems(user)
-    return user, in_order(found + (_written(wrong, own.get(SERVICES), user, {problem.path for problem in found}) if scalars_right and wrong else wrong))
+    service_mistakes = service_mistakes if mistakes or service_mistakes else _added_problems(user)
+    if scalars_right and service_mistakes:
+        service_mistakes = _written(service_mistakes, own.get(SERVICES), user, {problem.path for problem in mistakes})
+    return user, in_order(mistakes + service_mistakes)
 
 
 def _added_problems(user: Facts) -> list[Problem]:
-    """What the user adds to pods and charts and may not; both depend on all else in the file, which has to be right."""
-    found = chart_value_problems(user, _charts(user)) if any(user[CHART_VALUES].values()) else []
+    """Additions of the user to pods and charts that are not allowed. Both depend on the rest of the file, which has to be valid."""
+    mistakes = chart_value_problems(user, _charts(user)) if any(user[CHART_VALUES].values()) else []
     if not _adds(user):
-        return found
+        return mistakes
     gateway = planned_gateway(user, {})
     made: list[Facts] = []
     for index, service in enumerate(user[SERVICES]):
@@ -168,8 +170,8 @@ def _added_problems(user: Facts) -> list[Problem]:
         servers = [{**each, "autoscaling": None} for each in _servers(referring, user, {})]
         made.append({"warmup_job": warmup_job(referring, user, {}, servers), "cache_server": cache_server(referring, user, {})})
         picker = scheduler(referring, user, _release(user), gateway, {}, service["configuration"])
-        found += pod_problems(service, path, servers) + picker_pod_problems(service["scheduler"], f"{path}.scheduler", picker["ours"])
-    return found + other_pod_problems(other_pods(user, made, gpus(user, {})))
+        mistakes += pod_problems(service, path, servers) + picker_pod_problems(service["scheduler"], f"{path}.scheduler", picker["ours"])
+    return mistakes + other_pod_problems(other_pods(user, made, gpus(user, {})))
 
 
 def _adds(part: t.Any) -> bool:
@@ -186,12 +188,12 @@ def _charts(user: Facts) -> list[Facts]:
     return [*planned_gateway(user, {})["charts"], *(chart for chart in rest if chart)]
 
 
-def _written(found: t.Sequence[Problem], services: t.Any, user: Facts, reported: set[str]) -> list[Problem]:
-    """The problems where the user writes what they are of: in an override, a profile, or the element. services: as given; reported: paths of other problems.
+def _written(mistakes: t.Sequence[Problem], services: t.Any, user: Facts, reported: set[str]) -> list[Problem]:
+    """The problems at the places of their values: in an override, a profile, or the element. services: as given; reported: paths of other problems.
 
     A mistake in a profile is reported once, however many services use it.
     """
-    made = {(problem.path, problem.reason): problem for problem in (_where_written(problem, services, user) for problem in found)}
+    made = {(problem.path, problem.reason): problem for problem in (_where_written(problem, services, user) for problem in mistakes)}
     return [problem for problem in made.values() if not (problem.path.startswith(PROFILES) and problem.path in reported)]
 
 
@@ -200,7 +202,7 @@ def _release(user: Facts) -> Facts:
 
 
 def _where_written(problem: Problem, services: t.Sequence[t.Any], user: Facts) -> Problem:
-    """The problem in its override or profile where the value is not in the element."""
+    """The problem at the path of its override or profile, where the value is not in the element."""
     place = re.match(rf"{SERVICES}\[(\d+)\]", problem.path)
     if not place:
         return problem
@@ -215,44 +217,44 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         return complete(value, VARIABLES[SERVICES], SERVICES)
     services: list[Facts] = []
     named: list[tuple[str, Facts]] = []
-    right: list[tuple[str, Facts]] = []
-    found: list[Problem] = []
+    valid: list[tuple[str, Facts]] = []
+    mistakes: list[Problem] = []
     overrides, ending = user[OVERRIDES], name_suffix(user) if scalars_right else ""
     for index, element in enumerate(value):
         path = f"{SERVICES}[{index}]"
         scheduler_block, _place = overriding_scheduler(element, overrides, ending)
         if scheduler_block is not None:
             element = {**element, "scheduler": scheduler_block}
-        service, wrong = complete({} if element is None else element, SERVICE, path)
-        wrong += unstated_features(element, path)
-        if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in wrong]:
+        service, element_mistakes = complete({} if element is None else element, SERVICE, path)
+        element_mistakes += unstated_features(element, path)
+        if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in element_mistakes]:
             service = renamed(service, ending) if ending else service
             named.append((path, service))
-        if not wrong and scalars_right and user["llm_d_scheduler_namespace"]:
+        if not element_mistakes and scalars_right and user["llm_d_scheduler_namespace"]:
             service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
-        if not wrong and scalars_right:
-            # Pods get them as they are written: what a file says does not change with what is known of an engine, and no server restarts for it.
+        if not element_mistakes and scalars_right:
+            # Pods get the arguments as they are written, so that new knowledge of an engine changes no pod template, and restarts no server.
             service = {**_spelled(service, user), "prefill": _spelled(service["prefill"], user, service)}
             service["configuration"] = configuration(service, user["llm_d_release"])
         services.append(service)
-        if not wrong:
-            right.append((path, service))
+        if not element_mistakes:
+            valid.append((path, service))
             if scalars_right:
-                wrong = service_problems(service, path, user)
-        found += wrong
+                element_mistakes = service_problems(service, path, user)
+        mistakes += element_mistakes
     unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
     names = [service["name"] for _path, service in named]
-    routes = [] if alone else route_problems(right, listened_hosts(user) if scalars_right else ["*"], routes_suffix(user) if scalars_right else "")
+    routes = [] if alone else route_problems(valid, listened_hosts(user) if scalars_right else ["*"], routes_suffix(user) if scalars_right else "")
     if scalars_right and not alone:
-        routes += hostname_problems(user, right) + published_problems(user, right) + sharing_problems(user, right, names)
-    taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}, **{name + RESTORE_SUFFIX: name for name in names}}
+        routes += hostname_problems(user, valid) + published_problems(user, valid) + sharing_problems(user, valid, names)
+    taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in valid}, **{name + RESTORE_SUFFIX: name for name in names}}
     proxy = proxy_problems(user, taken) if scalars_right else []
-    return services, found + unknown + name_problems(named) + front_problems(right) + proxy + routes
+    return services, mistakes + unknown + name_problems(named) + front_problems(valid) + proxy + routes
 
 
 def _spelled(block: Facts, user: Facts, service: Facts | None = None) -> Facts:
-    """A block with an engine whose arguments are spelled out, and `written_args`, these as they are written. service: of the block, if that is another."""
+    """A block whose engine has its arguments spelled out, and `written_args`, the arguments as written. service: of a block that is no service itself."""
     engine = block["engine"]
     if not engine:
         return block
@@ -284,7 +286,7 @@ def _derive(given: Facts) -> Facts:
     charts = [*gateway["charts"], *([groups["chart"]] if groups and groups["install"] else [])]
     charts += [operators["chart"]] if operators["active"] and operators["chart"] else []
     before = prerequisites(user, release, gateway, groups)
-    together = sharing(services)
+    shared = sharing(services)
     chosen, names = user["llm_d_benchmark"], [service["name"] for service in given[SERVICES]]
     planned = {
         "instance": user["llm_d_instance"],
@@ -294,10 +296,10 @@ def _derive(given: Facts) -> Facts:
         "scope": user["llm_d_scope"],
         "state": user["llm_d_state"],
         "release": release,
-        # What reports are of. The cluster is known to who connects.
+        # The deployment that reports are of; the cluster is filled in where a connection is made.
         "deployment": {"instance": user["llm_d_instance"], "namespace": user["llm_d_namespace"], "cluster": "", "release": release["name"]},
         "labels": labels,
-        "foreign": "take" if user["llm_d_adopt"] else "refuse",  # what becomes of objects of others with the names of ours
+        "foreign": "take" if user["llm_d_adopt"] else "refuse",  # objects of others with the names of planned ones
         "connection": {"kubeconfig": user["llm_d_kubeconfig"], "context": user["llm_d_context"]},
         "wait_timeout": user["llm_d_wait_timeout"],
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
@@ -313,7 +315,7 @@ def _derive(given: Facts) -> Facts:
         "gpus": operators,
         "force_removal": user["llm_d_force_removal"],
         "confirm": user["llm_d_confirm"],
-        "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
+        "services": [_service(service, shared, user, release, gateway, labels) for service in user[SERVICES]],
     }
     planned["record"] = record(planned, user, groups, charts)
     planned["reports"] = {"config_maps": reports.config_maps(planned, user), "s3": user[reports.VARIABLE]["s3"]}
@@ -326,12 +328,12 @@ def _derive(given: Facts) -> Facts:
     return {**planned, "adapters": runtime_adapters(*given_and_planned), "warmups": warmups(*given_and_planned), "preflight": needs(planned, user)}
 
 
-def _service(service: Facts, together: dict[str, Facts], user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
+def _service(service: Facts, shared: dict[str, Facts], user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
     labels = {**plan_labels, SERVICE_LABEL: service["name"]}
     built = service["configuration"]
     servers = _servers(service, user, labels)
     decode = servers[0]
-    service_routes = routes(service, together, gateway, user["llm_d_namespace"], labels)
+    service_routes = routes(service, shared, gateway, user["llm_d_namespace"], labels)
     planned_pool = pool(service, gateway, decode["port"] != decode["engine_port"])
     picker = scheduler(service, user, release, gateway, labels, built)
     for each in servers:
@@ -365,7 +367,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
         "stages": stages,
         "pool": planned_pool,
         "rewrites": rewrites(service, release),
-        "aliases": asked_names(service),
+        "aliases": alias_names(service),
         "weights": service["route"]["weights"],
         "gateway": service_policies(service, user, gateway, planned_pool["failure_mode"], labels),
         "scheduler": picker,
@@ -375,12 +377,12 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
 
 
 def _referring(service: Facts, user: Facts) -> Facts:
-    """The service with the names of Secrets that we make for it."""
+    """The service with the names of the Secrets that the plan creates for it."""
     return {**service, "model": {**service["model"], **token_reference(service, user), **api_key_reference(service, user)}}
 
 
 def _servers(service: Facts, user: Facts, labels: Facts) -> list[Facts]:
-    """The servers of a service, those of decode first: every scheduler has them."""
+    """The servers of a service; the decode servers, which every scheduler has, are first."""
     release, required = _release(user), service["configuration"].requires
     roles = sorted(required["roles"] or ["decode"])
     return [server(service, user, labels, required, role, _proxy(service, user, release, required, role)) for role in roles]

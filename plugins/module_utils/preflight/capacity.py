@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on what a namespace allows: quotas and limit ranges. Pure."""
+"""Findings on the limits of a namespace: quotas and limit ranges. Pure."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import amount
 from .finding import PreflightFinding
 
-Found = t.Iterator[PreflightFinding]
+Findings = t.Iterator[PreflightFinding]
 
 
-def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The sum of all requests and limits is within the quotas of the namespace."""
+def quotas(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The sums of all requests and of all limits are within the quotas of the namespace."""
     for quota in _quotas(facts):
         hard, used = mapping(get_path(quota, "status", "hard")), mapping(get_path(quota, "status", "used"))
-        ours = _ours(facts, needs)
+        own_use = _own_use(facts, needs)
         for name, limit in hard.items():
-            asked = _asked(needs, name)
-            if asked and asked > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - ours.get(name, Decimal(0))):
+            demand = _demand(needs, name)
+            if demand and demand > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - own_use.get(name, Decimal(0))):
                 yield PreflightFinding(
                     "quota/exceeded",
                     f"The quota {text(get_path(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
                     f"{used.get(name, 0)} of {limit} used",
-                    f"{asked.normalize():f}",
+                    f"{demand.normalize():f}",
                     "Have the quota raised, or lower replicas or resources.",
                 )
 
 
-def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """With a quota on processors or memory, pods are rejected that state none and get none from a LimitRange."""
-    given = _stated(facts)
+def unstated(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """A quota on CPU or memory rejects pods that do not state these resources and get no default from a LimitRange."""
+    defaults = _defaults(facts)
     for quota in _quotas(facts):
         for name in mapping(get_path(quota, "status", "hard")):
             part, resource = _counted(name)
             if resource not in ("cpu", "memory"):
                 continue
-            # where a pod states its limit alone, that is its request too
+            # where a pod states only its limit, the request is the same
             parts = ("requests", "limits") if part == "requests" else ("limits",)
             containers = [container for pod in needs["resources"] for container in pod["containers"]]
             lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
-            if lacking and resource not in given[part]:
+            if lacking and resource not in defaults[part]:
                 yield PreflightFinding(
                     "quota/unstated",
                     f"The quota {text(get_path(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
@@ -67,8 +67,8 @@ def _scopes(quota: Facts) -> set[str]:
     return {text(scope) for scope in scopes} if isinstance(scopes, list) else set()
 
 
-def _stated(facts: Facts) -> dict[str, set[str]]:
-    """{limits, requests: resources for which a LimitRange of the namespace has a default}."""
+def _defaults(facts: Facts) -> dict[str, set[str]]:
+    """{limits, requests: names of the resources for which a LimitRange of the namespace has a default}."""
     entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(get_path(item, "spec", "limits")) if limit.get("type") == "Container"]
     limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
     requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
@@ -81,7 +81,8 @@ def _counted(name: str) -> tuple[str, str]:
     return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
 
 
-def _asked(needs: Facts, name: str) -> Decimal:
+def _demand(needs: Facts, name: str) -> Decimal:
+    """The amount that the planned pods take of a name in a quota."""
     if name in ("pods", "count/pods"):
         return Decimal(sum(pod["replicas"] for pod in needs["resources"]))
     part, resource = _counted(name)
@@ -93,16 +94,16 @@ def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
     return sum((amount(container[part].get(resource, 0)) for container in pod["containers"] if container["sums"]), Decimal(0))
 
 
-def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
-    """{name in a quota: what our own pods use of it}."""
+def _own_use(facts: Facts, needs: Facts) -> dict[str, Decimal]:
+    """{name in a quota: the amount that our own pods use of it}."""
     used: dict[str, Decimal] = {}
     for pod in dicts(facts.get("pods", facts.get("own_pods"))):
         if not needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items():
             continue
         for name in ("pods", "count/pods"):
             used[name] = used.get(name, Decimal(0)) + 1
-        beside = [each for each in dicts(get_path(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
-        for container in [*dicts(get_path(pod, "spec", "containers")), *beside]:
+        sidecars = [each for each in dicts(get_path(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
+        for container in [*dicts(get_path(pod, "spec", "containers")), *sidecars]:
             for part in ("requests", "limits"):
                 for resource, value in mapping(get_path(container, "resources", part)).items():
                     for name in (f"{part}.{resource}", *([resource] if part == "requests" else [])):
@@ -110,35 +111,35 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
     return used
 
 
-def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Pods and containers are within the largest and smallest sizes of the LimitRanges."""
+def limit_ranges(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """Pods and containers are within the maximum and the minimum sizes of the LimitRanges."""
     for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(get_path(item, "spec", "limits"))]:
         kind = text(entry.get("type"))
         for name, limits, requests in _bounded(needs, kind):
-            for resource, most in mapping(entry.get("max")).items():
-                asked = limits(resource) or requests(resource)
-                if asked > amount(most):
+            for resource, maximum in mapping(entry.get("max")).items():
+                size = limits(resource) or requests(resource)
+                if size > amount(maximum):
                     yield PreflightFinding(
                         "limit_range/max",
-                        f"A LimitRange lets no {kind.lower()} of {name} have that much {resource}.",
-                        f"{asked.normalize():f}",
-                        f"at most {most}",
+                        f"A LimitRange does not allow that much {resource} for a {kind.lower()} of {name}.",
+                        f"{size.normalize():f}",
+                        f"at most {maximum}",
                         "Lower its resources, or have the LimitRange raised.",
                     )
-            for resource, least in mapping(entry.get("min")).items():
-                asked = requests(resource)
-                if asked and asked < amount(least):
+            for resource, minimum in mapping(entry.get("min")).items():
+                request = requests(resource)
+                if request and request < amount(minimum):
                     yield PreflightFinding(
                         "limit_range/min",
-                        f"A LimitRange asks more {resource} of each {kind.lower()} of {name}.",
-                        f"{asked.normalize():f}",
-                        f"at least {least}",
+                        f"A LimitRange requires more {resource} of each {kind.lower()} of {name}.",
+                        f"{request.normalize():f}",
+                        f"at least {minimum}",
                         "Raise its requests, or have the LimitRange lowered.",
                     )
 
 
 def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
-    """(name, function for its limit, function for its request of a resource) of every pod or container, whichever `kind` is."""
+    """(name, function for its limit, function for its request of a resource) of every pod or every container, as `kind` says."""
     if kind == "Pod":
         return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
     containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]

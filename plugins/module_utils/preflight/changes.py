@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of site.yml would change of a deployment that is there, as far as it matters to who uses it. Pure."""
+"""The changes that a run of site.yml would make to an existing deployment, as far as its users notice them. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ _GROUPS = LEADER_WORKER_SET["kind"]
 
 
 def changes(facts: Facts, needs: Facts) -> list[str]:
-    """A line for each difference between the deployment of this instance that is there and the planned one; none where there is none yet.
+    """A line for each difference between the existing deployment of this instance and the planned one; none where there is no deployment yet.
 
-    What could not be read is no difference.
+    What could not be read is not a difference.
     """
-    planned, found = mapping(needs.get("planned")), mapping(facts.get("running"))
-    there = [each for each in running(dicts(found.get("objects"))) if (each["instance"], each["namespace"]) == (planned.get("instance"), needs["namespace"])]
-    if not planned or not there or not there[0]["services"] or "Deployment" in found["unread"]:
+    planned, observed = mapping(needs.get("planned")), mapping(facts.get("running"))
+    existing = [
+        each for each in running(dicts(observed.get("objects"))) if (each["instance"], each["namespace"]) == (planned.get("instance"), needs["namespace"])
+    ]
+    if not planned or not existing or not existing[0]["services"] or "Deployment" in observed["unread"]:
         return []
-    return list(_differences(there[0], planned, needs["removes_services"], found["unread"]))
+    return list(_differences(existing[0], planned, needs["removes_services"], observed["unread"]))
 
 
 def _differences(before: Facts, after: Facts, removes: bool, unread: t.Container[str]) -> t.Iterator[str]:
@@ -46,30 +48,30 @@ def _differences(before: Facts, after: Facts, removes: bool, unread: t.Container
 
 
 def _picker(name: str, old: Facts, new: Facts, other_line: bool) -> t.Iterator[str]:
-    """Another release line has an image and spellings of its own: these are no further differences."""
+    """Another release line has its own image and names of plugins: these are not reported as further differences."""
     if old["config"]:
-        found = list(_line(f"{name}: scorers", old["scorers"], new["scorers"]))
+        lines = list(_line(f"{name}: scorers", old["scorers"], new["scorers"]))
         same = other_line or old["config"] == new["config"]
-        yield from found or ([] if same else [f"{name}: other parameters of the endpoint picker, the same scorers"])
+        yield from lines or ([] if same else [f"{name}: other parameters of the endpoint picker, the same scorers"])
     if old["image"] and not other_line:
         yield from _line(f"{name}: image of the endpoint picker", old["image"], new["image"])
 
 
 def _servers(name: str, old: Facts, new: Facts, unread: bool) -> t.Iterator[str]:
-    """unread: whether servers of several nodes may be there that could not be read."""
+    """unread: whether there may be servers of several nodes that could not be read."""
     for server in sorted({*old, *new}):
-        here, there = mapping(old.get(server)), mapping(new.get(server))
-        if unread and not here:
+        existing, planned = mapping(old.get(server)), mapping(new.get(server))
+        if unread and not existing:
             continue
-        before, after = (each["replicas"] if each else 0 for each in (here, there))
+        before, after = (each["replicas"] if each else 0 for each in (existing, planned))
         if before is not None and after is not None:
             yield from _line(f"{name}: servers {server}", str(before), str(after))
-        for key in ("model", "image") if here and there else ():
-            yield from _line(f"{name}: {key} of {server}", here[key], there[key])
+        for key in ("model", "image") if existing and planned else ():
+            yield from _line(f"{name}: {key} of {server}", existing[key], planned[key])
 
 
 def _arguments(name: str, old: Facts, new: Facts) -> t.Iterator[str]:
-    """Flags whose values differ, without these. Another model or image has flags of its own: these are no further differences."""
+    """Names of flags whose values differ, without the values. Another model or image has its own flags: these are not reported as further differences."""
     for server in sorted({*old["servers"]} & {*new["servers"]}):
         before, after = old["flags"][server], new["flags"][server]
         differ = sorted(flag for flag in {*before, *after} if before.get(flag) != after.get(flag))

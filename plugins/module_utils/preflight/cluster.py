@@ -17,30 +17,30 @@ from ..releases.sources import REMOVED
 from ..releases.tools import broken
 from .finding import PreflightFinding
 
-Found = t.Iterator[PreflightFinding]
-_CONTAINERDS = [name for name, row in PLATFORMS.items() if "toolkit" in row]  # platforms with a containerd of their own
+Findings = t.Iterator[PreflightFinding]
+_CONTAINERDS = [name for name, row in PLATFORMS.items() if "toolkit" in row]  # platforms that bring their own containerd
 
 
-def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The platform is the one in the user's file: otherwise we would write objects that the platform owns."""
-    said = needs["platform"]
+def declared_platform(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The platform is the one that the user's file declares: otherwise we would write objects that the platform owns."""
+    declared = needs["platform"]
     special = ("openshift", "gke")
-    if seen["name"] != said and (seen["name"] in special or said in special):
+    if platform["name"] != declared and (platform["name"] in special or declared in special):
         yield PreflightFinding(
             "platform/other",
             "The cluster is not what llm_d_platform says.",
-            seen["flavour"],
-            said,
-            f"Write 'llm_d_platform: {seen['name']}', or use another kubeconfig.",
+            platform["flavour"],
+            declared,
+            f"Write 'llm_d_platform: {platform['name']}', or use another kubeconfig.",
         )
 
-    if seen["name"] != said and needs["installs"]["accelerators"] and {seen["name"], said} & {*_CONTAINERDS}:
-        what = "The cluster is not what llm_d_platform says, and the GPU operator looks for containerd at another place."
-        how = f"Write 'llm_d_platform: {seen['name']}', or llm_d_chart_values.gpu_operator.toolkit.env."
-        yield PreflightFinding("platform/containerd", what, seen["flavour"], said, how, "warning")
+    if platform["name"] != declared and needs["installs"]["accelerators"] and {platform["name"], declared} & {*_CONTAINERDS}:
+        what = "The cluster is not what llm_d_platform says, and the GPU operator expects containerd at another path."
+        how = f"Write 'llm_d_platform: {platform['name']}', or llm_d_chart_values.gpu_operator.toolkit.env."
+        yield PreflightFinding("platform/containerd", what, platform["flavour"], declared, how, "warning")
 
 
-def kubernetes(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def kubernetes(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """Kubernetes is new enough for native sidecars."""
     version, minimum = text(facts.get("version")), needs["minimum"]["kubernetes"]
     if version and older(version, minimum):
@@ -49,9 +49,9 @@ def kubernetes(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def openshift(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """OpenShift: a user id that it rejects, a degraded ingress operator, a service mesh that conflicts."""
-    if seen["name"] != "openshift":
+    if platform["name"] != "openshift":
         return
     if needs["run_as_user"]:
         yield PreflightFinding(
@@ -66,7 +66,7 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if gateway["provider"] in ("openshift", "istio") and "maistra.io" in groups:
         yield PreflightFinding(
             "openshift/service_mesh_2",
-            "OpenShift Service Mesh 2 is installed; beside it no gateway of Istio comes up.",
+            "OpenShift Service Mesh 2 is installed; no gateway of Istio starts beside it.",
             "API group maistra.io",
             "none",
             "Remove it, or use provider agentgateway or standalone.",
@@ -82,14 +82,14 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def permissions(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def permissions(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The account has every permission that the roles need."""
     lacking: dict[str, list[str]] = {}
-    there = mapping(facts.get("namespaces"))
-    # Whoever requests a project becomes its administrator; before that, nobody has permissions in it.
-    coming = [name for name in needs["projects"] if not there.get(name)]
+    existing = mapping(facts.get("namespaces"))
+    # The account that requests a project becomes its administrator; before that, no account has permissions in it.
+    requested = [name for name in needs["projects"] if not existing.get(name)]
     for review in dicts(facts.get("rights")):
-        if not review.get("allowed") and review.get("namespace") not in coming:
+        if not review.get("allowed") and review.get("namespace") not in requested:
             place = f" in {review['namespace']}" if review.get("namespace") else ""
             name = review["resource"] + (f".{review['group']}" if review.get("group") else "") + (f" {review['name']}" if review.get("name") else "")
             lacking.setdefault(name + place, []).append(review["verb"])
@@ -102,27 +102,27 @@ def permissions(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def namespaces(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """Namespaces that we do not create exist, and none of them is being deleted."""
-    there = mapping(facts.get("namespaces"))
+    existing = mapping(facts.get("namespaces"))
     for name in dict.fromkeys([*needs["namespaces"], *needs["made"]]):
-        found = there.get(name, "unread")
+        namespace = existing.get(name, "unread")
         ours = name in needs["projects"] or name in needs["made"]
-        if found is None and not ours:
+        if namespace is None and not ours:
             how = "Have it created (playbooks/prerequisites.yml)"
-            if seen["name"] == "openshift":
+            if platform["name"] == "openshift":
                 how += f", or request it: oc new-project {name}"
             yield PreflightFinding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
-        elif isinstance(found, dict) and text(get_path(found, "status", "phase")) == "Terminating":
+        elif isinstance(namespace, dict) and text(get_path(namespace, "status", "phase")) == "Terminating":
             yield PreflightFinding(
                 "namespace/terminating",
                 f"The namespace {name} is being deleted.",
                 "Terminating",
                 "Active",
-                "Wait until it is gone; what holds it stands in its status.conditions.",
+                "Wait until it is deleted; its status.conditions say what delays that.",
             )
-    level = text(mapping(get_path(there.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
-    if level == "restricted" and not needs["run_as_user"] and seen["name"] != "openshift":
+    level = text(mapping(get_path(existing.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
+    if level == "restricted" and not needs["run_as_user"] and platform["name"] != "openshift":
         yield PreflightFinding(
             "namespace/pod_security",
             "The namespace enforces the restricted profile, and our containers have no user id.",
@@ -133,7 +133,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def control_host(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """Helm, Python libraries, charts, registries and proxies of the control host."""
     host, minimum = mapping(facts.get("host")), needs["minimum"]
     if needs["charts"]:
@@ -186,8 +186,8 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
     yield from _proxies(host)
 
 
-def _broken(host: Facts) -> Found:
-    """Versions of libraries and tools that are known to be broken, alone or beside another."""
+def _broken(host: Facts) -> Findings:
+    """Versions of libraries and tools that are known to be broken, alone or in combination with another."""
     versions = {**mapping(host.get("libraries")), "helm": host.get("helm")}
     for row in broken(versions):
         if not row.proxied:
@@ -196,19 +196,19 @@ def _broken(host: Facts) -> Found:
             yield PreflightFinding("host/broken", f"{row.name} {row.what}.", f"{versions[row.name]}{beside}", "another version", how, row.severity)
 
 
-def _proxies(host: Facts) -> Found:
-    """Proxies through which the API server is reached, by the Python client as it decides itself, and by Helm."""
+def _proxies(host: Facts) -> Findings:
+    """Proxies through which the Python client and Helm reach the API server."""
     server, client, helm = host.get("server_name"), host.get("proxy"), host.get("helm_proxy")
-    for who, proxy in (("The Python library kubernetes", client), *([("Helm", helm)] if helm != client else [])):
+    for program, proxy in (("The Python library kubernetes", client), *([("Helm", helm)] if helm != client else [])):
         if server and proxy:
             row = next((row for row in broken(mapping(host.get("libraries"))) if row.proxied), None) if proxy == client and host.get("no_proxy") else None
             how = f"If they fail, {row.fix}: this version {row.what} ({row.source})." if row else f"Put {server} into NO_PROXY if they fail."
             how = "It is proxy-url of the kubeconfig: take that out if they fail." if proxy == host.get("named_proxy") else how
-            yield PreflightFinding("host/proxy", f"{who} reaches the API server through a proxy.", f"{proxy} for {server}", "a direct way", how, "warning")
+            yield PreflightFinding("host/proxy", f"{program} reaches the API server through a proxy.", f"{proxy} for {server}", "a direct way", how, "warning")
 
 
 def _other_image(name: str) -> str:
-    """What to write instead of an image that cannot be pulled."""
+    """The remedy for an image that cannot be pulled."""
     replaced = REMOVED.get(repository_of(name))
     if replaced:
         return f"Upstream removed it for {replaced}: write another llm_d_release, or a mirror that kept it in llm_d_image_registry."
@@ -219,10 +219,10 @@ def proxy_of(url: str, environment: t.Mapping[str, str]) -> str:
     """The proxy that programs in Go, such as Helm, use for a URL with these environment variables (golang.org/x/net/http/httpproxy); empty without one."""
     parts = urllib.parse.urlsplit(url)
     name, scheme = parts.hostname or "", parts.scheme.upper()
-    found = environment.get(f"{scheme}_PROXY") or environment.get(f"{scheme.lower()}_proxy") or ""
+    proxy = environment.get(f"{scheme}_PROXY") or environment.get(f"{scheme.lower()}_proxy") or ""
     exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
     direct = name == "localhost" or _in_network(name, "127.0.0.0/8") or _in_network(name, "::1/128")
-    return "" if direct or exempt(name, exceptions, parts.port or (443 if scheme == "HTTPS" else 80)) else found
+    return "" if direct or exempt(name, exceptions, parts.port or (443 if scheme == "HTTPS" else 80)) else proxy
 
 
 def exempt(server: str, no_proxy: str, port: int = 443) -> bool:
@@ -250,4 +250,4 @@ def _in_network(address: str, network: str) -> bool:
         return False
 
 
-CHECKS = (platform, kubernetes, openshift, permissions, namespaces, control_host)
+CHECKS = (declared_platform, kubernetes, openshift, permissions, namespaces, control_host)

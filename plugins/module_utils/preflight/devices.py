@@ -6,34 +6,34 @@
 from __future__ import annotations
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
-from .finding import Found, PreflightFinding
+from .finding import Findings, PreflightFinding
 
 
-def claims(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The cluster serves claims, and drivers publish as many devices as are claimed."""
+def claims(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The cluster serves claims, and drivers publish at least as many devices as pods claim."""
     if not needs["devices"]:
         return
     served = mapping(facts.get("groups")).get("resource.k8s.io", [])
     if "v1" not in served:
-        how = "Upgrade to Kubernetes 1.34 or newer, or take accelerator.claim out, so that pods ask for a resource."
+        how = "Upgrade to Kubernetes 1.34 or newer, or take accelerator.claim out, so that pods request a resource."
         yield PreflightFinding("devices/api", "The cluster has no claims of devices.", ", ".join(served) or "none", "resource.k8s.io/v1", how)
         return
     if "devices" not in facts:  # not readable
         return
     published: dict[str, int] = {}
-    for part in dicts(facts["devices"]):
-        driver = text(get_path(part, "spec", "driver"))
-        published[driver] = published.get(driver, 0) + len(dicts(get_path(part, "spec", "devices")))
+    for resource_slice in dicts(facts["devices"]):
+        driver = text(get_path(resource_slice, "spec", "driver"))
+        published[driver] = published.get(driver, 0) + len(dicts(get_path(resource_slice, "spec", "devices")))
     wanted: dict[str, int] = {}
     for each in needs["devices"]:
         wanted[each["device_class"]] = wanted.get(each["device_class"], 0) + each["count"]
     for name, count in wanted.items():
-        there = published.get(name)  # most classes are named like their driver; of another one nothing is known
-        if there is not None and there < count or not published:
-            shown = ", ".join(f"{number} of {driver}" for driver, number in sorted(published.items())) or "none"
-            how = "Add nodes, or look at the driver on them (kubectl get resourceslices)."
+        available = published.get(name)  # most classes have the name of their driver; for others, the number of devices is not known
+        if available is not None and available < count or not published:
+            listing = ", ".join(f"{number} of {driver}" for driver, number in sorted(published.items())) or "none"
+            how = "Add nodes, or check the driver on them (kubectl get resourceslices)."
             what = f"The nodes publish fewer devices than model servers claim{f' of the class {name}' if name else ''}."
-            yield PreflightFinding("devices/few", what, shown, str(count or "some"), how, "warning")
+            yield PreflightFinding("devices/few", what, listing, str(count or "some"), how, "warning")
 
 
 CHECKS = (claims,)

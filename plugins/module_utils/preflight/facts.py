@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The facts about a cluster that the preflight checks, read in parallel; nothing is written.
 
-A kind that the cluster does not serve is empty; what the account may not read is left out.
+A kind that the cluster does not serve is empty; a kind that the account may not read is left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAMED = {
     "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}",
     "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaimtemplates/{name}",
 }
-# What a starting file needs of `collect`, which is asked for nothing that belongs to one deployment.
+# The facts for a starting file, and the needs with which `collect` reads them: nothing that belongs to one deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "named", "rights", "objects")},
@@ -63,7 +63,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         "limit_ranges": lambda: _items(cluster, f"/api/v1/namespaces/{home}/limitranges"),
         "storage_classes": lambda: _by_name(_items(cluster, "/apis/storage.k8s.io/v1/storageclasses")),
         "named": lambda: _named(cluster, needs["named"]),
-        "objects": lambda: [item for found in Observer(cluster, references(needs["objects"]), skip_forbidden=True).fetch().values() for item in found],
+        "objects": lambda: [item for items in Observer(cluster, references(needs["objects"]), skip_forbidden=True).fetch().values() for item in items],
         "pods": lambda: _items(cluster, "/api/v1/pods"),
         "node_autoscalers": lambda: node_autoscalers.observe(cluster, groups),
         "user": lambda: _user(cluster),
@@ -92,10 +92,10 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
             jobs["cluster_monitoring"] = lambda: _one(cluster, "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config")
     jobs = {name: job for name, job in jobs.items() if only is None or name in only}
     reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
-    asked: list[t.Callable[[], t.Any]] = [*jobs.values(), *reviews]
-    results = cluster.parallel(_tried, asked)
-    rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :], strict=True) if found is not _UNREAD]
-    known = {name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}
+    calls: list[t.Callable[[], t.Any]] = [*jobs.values(), *reviews]
+    results = cluster.parallel(_tried, calls)
+    rights = [{**right, "allowed": allowed} for right, allowed in zip(needs["rights"], results[len(jobs) :], strict=True) if allowed is not _UNREAD]
+    known = {name: result for name, result in zip(jobs, results, strict=False) if result is not _UNREAD}
     if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["seen"]:
         known["node_autoscalers"]["seen"] = node_autoscalers.running(known["pods"])
     if "pods" in jobs and "pods" not in known and (own := _tried(lambda: _items(cluster, f"/api/v1/namespaces/{home}/pods"))) is not _UNREAD:
@@ -104,43 +104,43 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
 
 
 def survey(cluster: Cluster, namespace: str = "") -> Facts:
-    """The facts of which inventory/file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does.
+    """The facts from which inventory/file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does.
 
-    Also the names of all namespaces, and what runs: in the whole cluster, or in this namespace where the account may not list more.
+    Also the names of all namespaces, and the deployments: of the whole cluster, or of this namespace where the account may not list the others.
     """
     rows = [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]
     places = sorted({(each["namespace"], each["name"]) for row in rows for each in controllers(row)})
     facts = collect(cluster, _NO_NEEDS, only=_SURVEYED)
-    found = cluster.parallel(lambda place: _tried(lambda: _one(cluster, f"/apis/apps/v1/namespaces/{place[0]}/deployments/{place[1]}")), places)
-    there = _tried(lambda: sorted(_by_name(_items(cluster, "/api/v1/namespaces"))))
+    deployments = cluster.parallel(lambda place: _tried(lambda: _one(cluster, f"/apis/apps/v1/namespaces/{place[0]}/deployments/{place[1]}")), places)
+    namespaces = _tried(lambda: sorted(_by_name(_items(cluster, "/api/v1/namespaces"))))
     running = deployed(cluster, [""])
     return {
         **facts,
-        **({} if there is _UNREAD else {"namespaces": there}),
+        **({} if namespaces is _UNREAD else {"namespaces": namespaces}),
         "running": deployed(cluster, [namespace]) if "Deployment" in running["unread"] and namespace else running,
-        "controllers": {"/".join(place): one for place, one in zip(places, found, strict=True) if one is not _UNREAD},
+        "controllers": {"/".join(place): deployment for place, deployment in zip(places, deployments, strict=True) if deployment is not _UNREAD},
     }
 
 
 def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", home: str = "", edge: str = "") -> Facts:
-    """{objects, unread}: objects of ours by which preflight/running.py knows a deployment; kinds that the account may not list. namespaces: [""] for all.
+    """{objects, unread}: our objects by which preflight/running.py identifies deployments; kinds that the account may not list. namespaces: [""] for all.
 
-    home, edge: the namespaces where servers and Gateways have to be read, elsewhere nothing of them is missed; empty for any.
+    home, edge: the only namespaces where an unread kind counts, of servers and of Gateways; empty for any.
     """
     ours = {MANAGED_BY: MANAGER, **({PART_OF: instance} if instance else {})}
 
     def listed(place: tuple[str, str, str]) -> t.Any:
         api_version, kind, namespace = place
         path = cluster.path(api_version, kind, namespace)
-        # Configurations of endpoint pickers alone: others of ours hold whole programs.
+        # Only configurations of endpoint pickers: our other ConfigMaps hold whole programs.
         query = {"labelSelector": label_selector(ours | PICKER if kind == "ConfigMap" else ours)}
         return _tried(lambda: cluster.listed(path, kind, query) if path else [])
 
     places = [(api_version, kind, namespace) for api_version, kind in KINDS for namespace in namespaces]
-    found = list(zip(places, cluster.parallel(listed, places), strict=True))
+    results = list(zip(places, cluster.parallel(listed, places), strict=True))
     return {
-        "objects": [item for _place, items in found if items is not _UNREAD for item in items],
-        "unread": sorted({kind for (_version, kind, place), items in found if items is _UNREAD and (edge if kind == "Gateway" else home) in ("", place)}),
+        "objects": [item for _place, items in results if items is not _UNREAD for item in items],
+        "unread": sorted({kind for (_version, kind, place), items in results if items is _UNREAD and (edge if kind == "Gateway" else home) in ("", place)}),
     }
 
 
@@ -202,16 +202,16 @@ def _tried(job: t.Callable[[], t.Any]) -> t.Any:
 
 
 def _one(cluster: Cluster, path: str) -> Facts | None:
-    found = cluster.find(path)
-    mapping(mapping(found).get("metadata")).pop("managedFields", None)
-    return found
+    obj = cluster.find(path)
+    mapping(mapping(obj).get("metadata")).pop("managedFields", None)
+    return obj
 
 
 def _items(cluster: Cluster, path: str) -> list[Facts]:
-    found = cluster.listed(path)
-    for item in found:
+    items = cluster.listed(path)
+    for item in items:
         mapping(item.get("metadata")).pop("managedFields", None)
-    return found
+    return items
 
 
 def _by_name(items: list[Facts]) -> Facts:
@@ -221,27 +221,27 @@ def _by_name(items: list[Facts]) -> Facts:
 def _crds(cluster: Cluster) -> Facts:
     """{name: {version, owner: the first field manager}}. Only the metadata of CRDs is fetched: their schemas are megabytes."""
     answer = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=_METADATA)
-    found = {}
+    crds = {}
     for item in dicts(answer.get("items")):
         metadata = mapping(item.get("metadata"))
         annotations = mapping(metadata.get("annotations"))
         version = next((text(annotations[name]).lstrip("v") for name in _BUNDLES if annotations.get(name)), None)
         owners = [text(entry.get("manager")) for entry in dicts(metadata.get("managedFields"))]
-        found[text(metadata.get("name"))] = {"version": version, "owner": owners[0] if owners else None}
-    return found
+        crds[text(metadata.get("name"))] = {"version": version, "owner": owners[0] if owners else None}
+    return crds
 
 
 def _named(cluster: Cluster, wanted: list[Facts]) -> Facts:
-    """{object: what the API server has, None if it does not exist}, as far as the account may read it. Of what has values, only {keys}.
+    """{name: the object, None if it does not exist}, as far as the account may read it; of Secrets and ConfigMaps only {keys}.
 
-    keys: {key: whether more than a credential is in the value}.
+    keys: {key: whether its value holds more than a credential}.
     """
-    found = {}
+    objects = {}
     for name, each in {each["object"]: each for each in wanted}.items():
-        one = _tried(functools.partial(_one, cluster, _NAMED[each["kind"]].format(**{**each, "name": quote(each["name"], safe="")})))
-        if one is not _UNREAD:
-            found[name] = _keys(one) if one and each["kind"] in ("Secret", "ConfigMap") else one
-    return found
+        obj = _tried(functools.partial(_one, cluster, _NAMED[each["kind"]].format(**{**each, "name": quote(each["name"], safe="")})))
+        if obj is not _UNREAD:
+            objects[name] = _keys(obj) if obj and each["kind"] in ("Secret", "ConfigMap") else obj
+    return objects
 
 
 def _keys(obj: Facts) -> Facts:
@@ -253,7 +253,7 @@ _BLANKS = " \t\r\n\v\f\xa0\u200b\u2060\ufeff"
 
 
 def _padded(encoded: str) -> bool:
-    """Whether a value has blanks, line ends, signs of no width or quotes around it, `Bearer` before it, or is in base64 once more."""
+    """Whether a value has blanks, line ends, zero-width characters or quotes around it, has `Bearer` before it, or is base64-encoded a second time."""
     try:
         value = base64.b64decode(encoded).decode("utf-8", "replace")
     except ValueError:

@@ -13,7 +13,7 @@ from ..common.objects import Facts, mapping
 
 @dataclasses.dataclass(frozen=True)
 class PreflightFinding:
-    """What is missing. severity: error (nothing is changed) or warning."""
+    """Something that is missing. found, needed: the observed and the required value; how: the remedy; severity: error (nothing is changed) or warning."""
 
     id: str
     what: str
@@ -23,8 +23,8 @@ class PreflightFinding:
     severity: str = "error"
 
 
-Found = t.Iterator[PreflightFinding]
-# Who installs CRDs.
+Findings = t.Iterator[PreflightFinding]
+# The remedy where CRDs are missing.
 ADMINISTRATOR = (
     "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
 )
@@ -33,7 +33,7 @@ ADMINISTRATOR = (
 def crd_of(facts: Facts, name: str) -> Facts | None:
     """{version, owner} of a CRD; None where it does not exist.
 
-    An account that may not read CRDs still sees the API groups, without the version of their bundle.
+    An account that may not read CRDs can still read the API groups, which do not have the version of their bundle.
     """
     if "crds" not in facts:
         return {"version": None, "owner": None} if name.partition(".")[2] in mapping(facts.get("groups")) else None

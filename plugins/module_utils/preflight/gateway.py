@@ -11,10 +11,10 @@ import typing as t
 from ..common.labels import MANAGED_BY, PART_OF, has_labels
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
-from .finding import ADMINISTRATOR, Found, PreflightFinding, crd_of
+from .finding import ADMINISTRATOR, Findings, PreflightFinding, crd_of
 
 
-def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def gateway_api(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The Gateway API is installed, or will be, in a version that can route to InferencePools."""
     if not needs["gateway"]["gateway_api"]:
         return
@@ -22,24 +22,24 @@ def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if crd is None:
         if not needs["installs"]["gateway_api"]:
             yield PreflightFinding(
-                "gateway_api/missing", "The Gateway API is missing.", "no such CRDs", needs["minimum"]["gateway_api"], _gateway_api_how(seen)
+                "gateway_api/missing", "The Gateway API is missing.", "no such CRDs", needs["minimum"]["gateway_api"], _gateway_api_how(platform)
             )
         return
     version, minimum = crd.get("version"), needs["minimum"]["gateway_api"]
     old_pools = needs["gateway"]["provider"] == "openshift" and needs["gateway"]["pool_version"] == "v1alpha2"
     if version and older(version, minimum) and not needs["installs"]["gateway_api"] and not old_pools:
-        yield PreflightFinding("gateway_api/version", "The Gateway API is too old.", version, f"{minimum} or newer", _gateway_api_how(seen))
+        yield PreflightFinding("gateway_api/version", "The Gateway API is too old.", version, f"{minimum} or newer", _gateway_api_how(platform))
 
 
-def _gateway_api_how(seen: Facts) -> str:
-    if seen["name"] == "openshift":
+def _gateway_api_how(platform: Facts) -> str:
+    if platform["name"] == "openshift":
         return "OpenShift 4.19 and newer have it (4.21 has 1.3.0): upgrade OpenShift, or use provider standalone. Do not install it: the platform owns it."
-    if seen["name"] == "gke":
+    if platform["name"] == "gke":
         return "Turn it on: gcloud container clusters update --gateway-api=standard."
     return ADMINISTRATOR
 
 
-def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def provider(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster has the CRDs of a controller that we do not install."""
     probe, gateway = needs["provider_crd"], needs["gateway"]
     if not probe or needs["installs"]["controller"] or crd_of(facts, probe) is not None:
@@ -53,7 +53,7 @@ def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
     )
 
 
-def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def monitoring(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster has the CRDs of monitors, alerts and dashboards that the plan creates."""
     for wanted in needs["monitors"]:
         if crd_of(facts, wanted["crd"]) is None:
@@ -66,7 +66,7 @@ def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-def certificates(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def certificates(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster has cert-manager where it is to issue certificates."""
     crd = "certificates.cert-manager.io"
     if needs["issues"] and crd_of(facts, crd) is None:
@@ -79,12 +79,12 @@ def certificates(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift always has the CRDs, and monitors the workloads of users only where that is enabled."""
-    if not needs["user_workload_monitoring"] or seen["name"] != "openshift" or "cluster_monitoring" not in facts:
+def user_workloads(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """OpenShift monitors the workloads of users: it always has the CRDs, but the monitoring has to be enabled."""
+    if not needs["user_workload_monitoring"] or platform["name"] != "openshift" or "cluster_monitoring" not in facts:
         return
-    said = text(get_path(facts["cluster_monitoring"], "data", "config.yaml"))
-    if not re.search(r"^[\"']?enableUserWorkload[\"']?\s*:\s*true\s*(#.*)?$", said, re.MULTILINE):
+    config = text(get_path(facts["cluster_monitoring"], "data", "config.yaml"))
+    if not re.search(r"^[\"']?enableUserWorkload[\"']?\s*:\s*true\s*(#.*)?$", config, re.MULTILINE):
         yield PreflightFinding(
             "monitoring/user_workloads",
             "Model servers and endpoint pickers are to be scraped (llm_d_monitoring.scrape), and OpenShift does not monitor the workloads of users.",
@@ -94,33 +94,33 @@ def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def collector(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The Service that spans are sent to exists, with that port. Nobody would miss it: senders drop spans, and requests are answered."""
-    wanted, there = needs["collector"], mapping(facts.get("collector"))
-    if not wanted or not there or not (there["namespace"] or wanted["sure"]):  # without .svc it may be a host outside the cluster
+def collector(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The Service that spans are sent to exists and has the port. No error would report it: senders drop spans, and requests are answered."""
+    wanted, observed = needs["collector"], mapping(facts.get("collector"))
+    if not wanted or not observed or not (observed["namespace"] or wanted["sure"]):  # without .svc it may be a host outside the cluster
         return
     place = f"Service {wanted['namespace']}/{wanted['name']}"
-    ports = [str(port.get("port")) for port in dicts(get_path(there["service"], "spec", "ports"))]
-    if there["service"] is None or str(wanted["port"]) not in ports:
+    ports = [str(port.get("port")) for port in dicts(get_path(observed["service"], "spec", "ports"))]
+    if observed["service"] is None or str(wanted["port"]) not in ports:
         yield PreflightFinding(
             "tracing/collector",
-            "Spans are to be sent (llm_d_tracing.endpoint) to a Service that " + ("does not exist." if there["service"] is None else "has no such port."),
-            "none" if there["service"] is None else f"port {', '.join(ports) or 'none'}",
+            "Spans are to be sent (llm_d_tracing.endpoint) to a Service that " + ("does not exist." if observed["service"] is None else "has no such port."),
+            "none" if observed["service"] is None else f"port {', '.join(ports) or 'none'}",
             f"{place}, port {wanted['port']}",
             "Install the collector, or write another endpoint: until then there are no traces.",
             severity="warning",
         )
 
 
-def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A controller that we do not install exists and is new enough; one of others is not replaced."""
+def controller(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """A controller that we do not install exists and is new enough; a controller of others is not replaced."""
     gateway = needs["gateway"]
     for wanted in gateway["controllers"]:
         name = f"{wanted['namespace']}/{wanted['name']}"
-        found = mapping(facts.get("controllers")).get(name, "unread")
+        deployment = mapping(facts.get("controllers")).get(name, "unread")
         if needs["installs"]["controller"]:
-            yield from _taken(facts, needs, wanted, found) if isinstance(found, dict) else ()
-        elif found is None:
+            yield from _taken(facts, needs, wanted, deployment) if isinstance(deployment, dict) else ()
+        elif deployment is None:
             yield PreflightFinding(
                 "controller/missing",
                 f"There is no controller of {gateway['provider']}, and we do not install one ('install: false', or 'llm_d_scope: namespace').",
@@ -129,12 +129,12 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Install it, write 'install: true' under llm_d_gateway, or have an administrator run playbooks/prerequisites.yml.",
             )
         elif wanted["name"] == gateway["controller"]["name"]:
-            yield from _adopted(gateway, found)
+            yield from _adopted(gateway, deployment)
 
 
-def _adopted(gateway: Facts, found: t.Any) -> Found:
+def _adopted(gateway: Facts, deployment: t.Any) -> Findings:
     """A controller that we do not install has a version and configuration that serves InferencePools."""
-    version = image_version(found)
+    version = image_version(deployment)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
         yield PreflightFinding(
             "controller/version",
@@ -151,40 +151,40 @@ def _adopted(gateway: Facts, found: t.Any) -> Found:
             f"older than {gateway['below']}",
             "Write 'provider: agentgateway', whose class and routes are the same, and have its controller installed.",
         )
-    if gateway["provider"] == "istio" and isinstance(found, dict) and gateway["backend"] == "InferencePool":
+    if gateway["provider"] == "istio" and isinstance(deployment, dict) and gateway["backend"] == "InferencePool":
         flag = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
-        containers = dicts(get_path(found, "spec", "template", "spec", "containers"))
+        containers = dicts(get_path(deployment, "spec", "template", "spec", "containers"))
         env = {entry.get("name"): entry.get("value") for part in containers for entry in dicts(part.get("env"))}
         if env.get(flag) != "true":
             yield PreflightFinding(
                 "controller/flag",
-                "Istio is not told to serve InferencePools.",
+                "Istio is not configured to serve InferencePools.",
                 f"{flag}={env.get(flag)}",
                 f"{flag}=true",
                 f'Set pilot.env.{flag} of its chart to "true".',
             )
 
 
-def _taken(facts: Facts, needs: Facts, wanted: Facts, found: Facts) -> Found:
-    """A controller exists where we install one: it has to be of the same Helm release, and is not downgraded."""
+def _taken(facts: Facts, needs: Facts, wanted: Facts, deployment: Facts) -> Findings:
+    """A controller that exists where we install one is of the same Helm release, and is not downgraded."""
     name = f"{wanted['namespace']}/{wanted['name']}"
     gateway, adopt = needs["gateway"], "Write 'install: false' under llm_d_gateway to use it as it is"
-    managed = mapping(get_path(found, "metadata", "labels")).get(MANAGED_BY)
-    release = mapping(get_path(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
+    managed = mapping(get_path(deployment, "metadata", "labels")).get(MANAGED_BY)
+    release = mapping(get_path(deployment, "metadata", "annotations")).get("meta.helm.sh/release-name")
     if managed not in ("Helm", None) or (release and release not in gateway["releases"]):
         maker = managed if managed not in ("Helm", None) else f"Helm's release {release}"
         needed = f"none, or of Helm's release {' or '.join(gateway['releases'])}"
-        yield PreflightFinding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
+        yield PreflightFinding("controller/foreign", f"The controller {name} exists, and {maker} made it.", maker, needed, f"{adopt}.")
         return
-    version = image_version(found)
+    version = image_version(deployment)
     needed = _version_of(wanted["image"]) or wanted["version"]
     ours = has_labels(mapping(mapping(facts.get("namespaces")).get(wanted["namespace"])), needs["labels"])
     if not version or not older(needed, version) or (ours and gateway["asked"]):  # our own is downgraded where the user's file names the version
         return
-    who = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
+    clause = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
     yield PreflightFinding(
         "controller/newer",
-        f"The controller {name}, {who}, would be taken back to an older version.",
+        f"The controller {name}, {clause}, would be taken back to an older version.",
         version,
         f"{needed} or older",
         f"{adopt}, or 'version: {version}' with its charts under llm_d_charts to keep it"
@@ -192,29 +192,29 @@ def _taken(facts: Facts, needs: Facts, wanted: Facts, found: Facts) -> Found:
     )
 
 
-def shared_controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """No other instance has the controller that we install as another provider: with the extension that we would take away, or without ours."""
+def shared_controller(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """No other instance uses the controller that we install as another provider: with an extension that we would remove, or without the one that we add."""
     gateway = needs["gateway"]
     for rival in gateway["rivals"]:
         place = gateway["controller"]["namespace"]
         if rival["extension"]:
-            # The namespace of the extension names its instance. Without such labels somebody installed it without this collection.
+            # The labels of the extension's namespace name its instance. Without them it was installed without this collection.
             owner = mapping(facts.get("extensions")).get(rival["extension"]["namespace"])
             taken = isinstance(owner, dict) and not has_labels(owner, needs["labels"])
         else:
             owner = mapping(mapping(facts.get("namespaces")).get(place))
-            theirs = mapping(get_path(owner, "metadata", "labels"))
+            labels = mapping(get_path(owner, "metadata", "labels"))
             extended = any(
                 mapping(facts.get("controllers")).get(f"{each['namespace']}/{each['name']}")
                 for each in gateway["controllers"]
                 if each["name"] != gateway["controller"]["name"]
             )
-            taken = theirs.get(MANAGED_BY) == needs["labels"][MANAGED_BY] and not has_labels(owner, needs["labels"]) and not extended
+            taken = labels.get(MANAGED_BY) == needs["labels"][MANAGED_BY] and not has_labels(owner, needs["labels"]) and not extended
         if taken:
             instance = text(mapping(get_path(owner, "metadata", "labels")).get(PART_OF))
             yield PreflightFinding(
                 "controller/shared",
-                f"The controller {place}/{gateway['controller']['name']} is there for {rival['provider']}, and {gateway['provider']} would replace it.",
+                f"The controller {place}/{gateway['controller']['name']} exists for {rival['provider']}, and {gateway['provider']} would replace it.",
                 f"{rival['provider']} of instance {instance}" if instance else rival["provider"],
                 f"{gateway['provider']}, or none",
                 f"Write 'provider: {rival['provider']}' under llm_d_gateway, or have the other instance change to {gateway['provider']}"
@@ -226,13 +226,13 @@ def _version_of(image: str | None) -> str | None:
     return image_version({"spec": {"template": {"spec": {"containers": [{"image": image}]}}}})
 
 
-def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def gateway_class(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The GatewayClass is ours to create, or exists, is accepted and has the right controller."""
     gateway = needs["gateway"]
     if not gateway["create"] and not gateway["create_class"]:
         return
-    found = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
-    if found is None:
+    existing = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
+    if existing is None:
         if not gateway["create_class"] and "gateway_classes" in facts and crd_of(facts, "gateways.gateway.networking.k8s.io") is not None:
             yield PreflightFinding(
                 "class/missing",
@@ -242,7 +242,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Have it created, or write another class_name.",
             )
         return
-    owner = text(get_path(found, "spec", "controllerName"))
+    owner = text(get_path(existing, "spec", "controllerName"))
     if gateway["controller_name"] and owner != gateway["controller_name"]:
         yield PreflightFinding(
             "class/foreign",
@@ -251,7 +251,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
             gateway["controller_name"],
             "Write a class_name of its own under llm_d_gateway.",
         )
-    accepted = condition(found.get("status"), "Accepted")
+    accepted = condition(existing.get("status"), "Accepted")
     if accepted.get("status") == "False":
         yield PreflightFinding(
             "class/refused",
@@ -263,23 +263,23 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def gateway_object(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """A Gateway that we create does not belong to others; one that we use exists."""
     gateway = needs["gateway"]
     if not gateway["gateway_api"] or "gateway" not in facts or needs["scope"] == "prerequisites":
         return
-    found, name = facts["gateway"], f"{gateway['namespace']}/{gateway['name']}"
-    if gateway["create"] and isinstance(found, dict):
-        labels = mapping(get_path(found, "metadata", "labels"))
+    existing, name = facts["gateway"], f"{gateway['namespace']}/{gateway['name']}"
+    if gateway["create"] and isinstance(existing, dict):
+        labels = mapping(get_path(existing, "metadata", "labels"))
         if any(labels.get(key) != value for key, value in needs["labels"].items()):
             yield PreflightFinding(
                 "gateway/foreign",
-                f"The Gateway {name} is there, and someone else made it.",
+                f"The Gateway {name} exists, and someone else made it.",
                 "other labels",
                 "ours",
                 "Write another name under llm_d_gateway, or 'create: false' to use it.",
             )
-    if not gateway["create"] and found is None:
+    if not gateway["create"] and existing is None:
         yield PreflightFinding(
             "gateway/missing",
             f"The Gateway {name} that routes refer to does not exist.",
@@ -289,17 +289,17 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def address(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster provides load balancers where the Gateway needs one."""
     gateway = needs["gateway"]
     if "load_balancers" not in facts:  # not needed, or not readable
         return
-    if gateway["service_type"] != "LoadBalancer" or (gateway["gateway_api"] and not gateway["create"]) or load_balancer(facts, seen):
+    if gateway["service_type"] != "LoadBalancer" or (gateway["gateway_api"] and not gateway["create"]) or load_balancer(facts, platform):
         return
     how = "Write 'service_type: ClusterIP' or NodePort under llm_d_gateway, or install a load balancer such as MetalLB."
-    if seen["name"] == "openshift":
+    if platform["name"] == "openshift":
         how = "Write 'service_type: ClusterIP' and 'openshift_route: {enabled: true}' under llm_d_gateway."
-    yield PreflightFinding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
+    yield PreflightFinding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", platform["flavour"], "a load balancer", how)
 
 
 CHECKS = (

@@ -45,7 +45,7 @@ def port(pod: Facts) -> int:
 
 
 def missing_series(node: str, page: str, cut: bool) -> str:
-    """The series that a node's exporter lacks, with what to do; empty when none is missing."""
+    """The series that a node's exporter lacks, with the remedy; empty when none is missing."""
     names = {sample.name for sample in prometheus_text.parse(page)}
     if cut and OF_SLICES not in names:
         return f"node {node}: DCGM's exporter has no {OF_SLICES}, the only measure of slices; give it a list of counters with that"

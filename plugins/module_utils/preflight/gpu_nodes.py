@@ -13,19 +13,19 @@ from ..k8s.platform import amount
 
 def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -> Facts:
     """Changes to a node's labels: {name: value, None to remove it}. corrected: values for labels that are changed only where they exist."""
-    there = mapping(get_path(node, "metadata", "labels"))
-    wanted = {**labels, **{key: value for key, value in (corrected or {}).items() if key in there}}
-    return {key: value for key, value in wanted.items() if there.get(key) != value}
+    existing = mapping(get_path(node, "metadata", "labels"))
+    wanted = {**labels, **{key: value for key, value in (corrected or {}).items() if key in existing}}
+    return {key: value for key, value in wanted.items() if existing.get(key) != value}
 
 
 def our_labels(node: Facts, labels: Facts, corrected: Facts) -> Facts:
-    """The labels of a pool that a node has, each to be removed: they are only for the operator that is removed."""
-    there = mapping(get_path(node, "metadata", "labels"))
-    return {key: None for key in {**labels, **corrected} if key in there}
+    """The labels of a pool that a node has, as changes that remove them: only the operator reads them, and it is removed."""
+    existing = mapping(get_path(node, "metadata", "labels"))
+    return {key: None for key in {**labels, **corrected} if key in existing}
 
 
 def trouble(pool: Facts, nodes: list[Facts]) -> list[str]:
-    """What the nodes of a pool lack, with what to do; empty when nothing is missing."""
+    """The problems of the nodes of a pool, each with its remedy; empty when nothing is missing."""
     if not nodes:
         return [f"pool {pool['name']}: no node has the labels {pool['selector']}; correct node_selector, or add nodes"]
     return [f"pool {pool['name']}: {line}" for node in nodes for line in _of_node(pool, node)]
@@ -40,11 +40,11 @@ def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
     if state != "success":
         yield f"node {name}: the GPUs are being cut ({pool['state_label']}={state or 'not set'})"
         return
-    there = mapping(get_path(node, "status", "allocatable"))
+    existing = mapping(get_path(node, "status", "allocatable"))
     for wanted in pool["expected"]:
-        found = int(amount(there.get(wanted["resource"], 0)))
-        if wanted["count"] is None and found == 0:
+        count = int(amount(existing.get(wanted["resource"], 0)))
+        if wanted["count"] is None and count == 0:
             yield f"node {name}: allocatable has no {wanted['resource']}; check the pods of the device plugin on it"
-        elif wanted["count"] is not None and found != wanted["count"]:
+        elif wanted["count"] is not None and count != wanted["count"]:
             how = "check the pods of the device plugin on it, and gpus_per_node"
-            yield f"node {name}: allocatable {wanted['resource']} is {found}, not {wanted['count']}; {how}"
+            yield f"node {name}: allocatable {wanted['resource']} is {count}, not {wanted['count']}; {how}"

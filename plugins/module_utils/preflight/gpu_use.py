@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Other users of a GPU operator and of Node Feature Discovery, and whether both are ours to remove. Pure."""
+"""Whether a GPU operator and Node Feature Discovery are ours to remove, and whether others use them. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAVE = "Write 'install: false' under llm_d_gpus, so that the operator stays as
 
 @dataclasses.dataclass
 class OperatorRemoval:
-    """What is to be removed. namespaces: those of the operators; resources: prefixes of resource names; features: Node Feature Discovery too."""
+    """What is to be removed. namespaces: of the operators; resources: prefixes of resource names; features: whether Node Feature Discovery goes too."""
 
     labels: Facts
     own_namespace: str
@@ -31,7 +31,7 @@ class OperatorRemoval:
 
 @dataclasses.dataclass
 class OperatorUse:
-    """What the cluster has, objects with their kind. named: objects of the plan; release: whether Helm has it; features: objects that NFD reads."""
+    """Objects of the cluster, with their kind. named: objects of the plan; release: whether Helm has the release; features: objects that NFD reads."""
 
     named: c.Sequence[Facts]
     release: bool
@@ -40,38 +40,38 @@ class OperatorUse:
     pods: c.Sequence[Facts]
 
 
-def judge(seen: OperatorUse, asked: OperatorRemoval) -> list[PreflightFinding]:
+def judge(use: OperatorUse, removal: OperatorRemoval) -> list[PreflightFinding]:
     """Reasons not to remove the operator; empty where it is ours and nobody else uses it."""
-    found = [*_foreign(seen, asked), *_subscriptions(seen, asked)]
-    if any(has_labels(item, asked.labels) for item in seen.named):
-        found += [*_pods(seen, asked), *_features(seen, asked)]
-    return found
+    findings = [*_foreign(use, removal), *_subscriptions(use, removal)]
+    if any(has_labels(item, removal.labels) for item in use.named):
+        findings += [*_pods(use, removal), *_features(use, removal)]
+    return findings
 
 
-def _foreign(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+def _foreign(use: OperatorUse, removal: OperatorRemoval) -> c.Iterator[PreflightFinding]:
     """Objects with our names and without our labels: an operator that we have adopted. A namespace alone is no operator."""
-    others = [item for item in seen.named if item.get("kind") != "Namespace" and not has_labels(item, asked.labels)]
+    others = [item for item in use.named if item.get("kind") != "Namespace" and not has_labels(item, removal.labels)]
     if others:
         names = first_few([title_with_instance(item) for item in others])
-        yield PreflightFinding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
-    ours = [text(get_path(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
-    if asked.release and seen.release and asked.release["namespace"] not in ours:
-        name, place = asked.release["release_name"], asked.release["namespace"]
+        yield PreflightFinding("gpu_operator/foreign", "The operator exists, and we did not install it.", names, "ours", f"{_LEAVE}.")
+    ours = [text(get_path(item, "metadata", "name")) for item in use.named if item.get("kind") == "Namespace" and has_labels(item, removal.labels)]
+    if removal.release and use.release and removal.release["namespace"] not in ours:
+        name, place = removal.release["release_name"], removal.release["namespace"]
         how = f"{_LEAVE}; where it is ours, in a namespace that you made, uninstall it yourself: helm uninstall -n {place} {name}."
         what = "The operator was installed by Helm in a namespace that is not ours."
         yield PreflightFinding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
 
 
-def _subscriptions(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+def _subscriptions(use: OperatorUse, removal: OperatorRemoval) -> c.Iterator[PreflightFinding]:
     """Subscriptions of others for the same operators, or for other operators in the namespaces that would be deleted."""
-    packages = {text(get_path(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
-    named = [_place(item) for item in seen.named]
+    packages = {text(get_path(item, "spec", "name")) for item in use.named if item.get("kind") == "Subscription"}
+    named = [_place(item) for item in use.named]
     others = [
         item
-        for item in seen.subscriptions
+        for item in use.subscriptions
         if _place(item) not in named
-        and not has_labels(item, asked.labels)
-        and (text(get_path(item, "spec", "name")) in packages or get_path(item, "metadata", "namespace") in asked.namespaces)
+        and not has_labels(item, removal.labels)
+        and (text(get_path(item, "spec", "name")) in packages or get_path(item, "metadata", "namespace") in removal.namespaces)
     ]
     if others:
         yield PreflightFinding(
@@ -83,9 +83,9 @@ def _subscriptions(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[Pref
         )
 
 
-def _pods(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+def _pods(use: OperatorUse, removal: OperatorRemoval) -> c.Iterator[PreflightFinding]:
     """Pods of others that use the accelerators of the operator."""
-    users = [f"{title_with_instance(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
+    users = [f"{title_with_instance(pod)} ({', '.join(held)})" for pod in _of_others(use, removal) if (held := _held(pod, removal.resources))]
     if users:
         yield PreflightFinding(
             "gpu_operator/in_use",
@@ -96,12 +96,12 @@ def _pods(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFind
         )
 
 
-def _features(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+def _features(use: OperatorUse, removal: OperatorRemoval) -> c.Iterator[PreflightFinding]:
     """Objects and pods of others that need the node labels of Node Feature Discovery."""
-    if not asked.features:
+    if not removal.features:
         return
-    users = [title_with_instance(item) for item in seen.features if not has_labels(item, asked.labels) and not get_path(item, "metadata", "ownerReferences")]
-    users += [f"{title_with_instance(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
+    users = [title_with_instance(item) for item in use.features if not has_labels(item, removal.labels) and not get_path(item, "metadata", "ownerReferences")]
+    users += [f"{title_with_instance(pod)} ({key})" for pod in _of_others(use, removal) if (key := _feature(pod))]
     if users:
         yield PreflightFinding(
             "nfd/in_use",
@@ -112,16 +112,16 @@ def _features(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[Preflight
         )
 
 
-def _of_others(seen: OperatorUse, asked: OperatorRemoval) -> list[Facts]:
+def _of_others(use: OperatorUse, removal: OperatorRemoval) -> list[Facts]:
     """Running pods that belong neither to us nor to the operators."""
-    found = []
-    for pod in seen.pods:
+    pods = []
+    for pod in use.pods:
         place = get_path(pod, "metadata", "namespace")
-        if place in asked.namespaces or (place == asked.own_namespace and has_labels(pod, asked.labels)):
+        if place in removal.namespaces or (place == removal.own_namespace and has_labels(pod, removal.labels)):
             continue
         if text(get_path(pod, "status", "phase")) not in ("Succeeded", "Failed"):
-            found.append(pod)
-    return found
+            pods.append(pod)
+    return pods
 
 
 def _held(pod: Facts, resources: c.Sequence[str]) -> list[str]:

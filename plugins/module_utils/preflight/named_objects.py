@@ -1,25 +1,25 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on what the user's file names: Secrets, ConfigMaps, claims, classes. Pure."""
+"""Findings on objects that the user's file names: Secrets, ConfigMaps, claims, classes. Pure."""
 
 from __future__ import annotations
 
 from ..common.objects import Facts, get_path, mapping, text
-from .finding import Found, PreflightFinding
+from .finding import Findings, PreflightFinding
 
 
-def named(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Every object that the file names exists and has its key, and what is sent in headers is nothing but the credential. Values are not kept."""
-    there = mapping(facts.get("named"))
+def named(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """Every object that the file names exists and has its key; a value that is sent in headers is only the credential. Values are not kept."""
+    objects = mapping(facts.get("named"))
     for wanted in needs["named"]:
         kind, key, name = wanted["kind"], wanted["key"], wanted["object"]
-        found = there.get(name, "unread")
-        keys = found.get("keys") if isinstance(found, dict) else None
-        if found is None:
-            what, how = f"{wanted['path']} names a {kind} that is not there.", f"Create it{f', with key {key}' if key else ''}, or name another one."
+        existing = objects.get(name, "unread")
+        keys = existing.get("keys") if isinstance(existing, dict) else None
+        if existing is None:
+            what, how = f"{wanted['path']} names a {kind} that does not exist.", f"Create it{f', with key {key}' if key else ''}, or name another one."
             yield PreflightFinding("named/missing", what, "none", name, how + (_default_class(facts) if kind == "PersistentVolumeClaim" else ""))
-        elif kind == "PersistentVolumeClaim" and isinstance(found, dict) and text(get_path(found, "status", "phase")) == "Lost":
+        elif kind == "PersistentVolumeClaim" and isinstance(existing, dict) and text(get_path(existing, "status", "phase")) == "Lost":
             what = f"{wanted['path']} names a PersistentVolumeClaim that has lost its volume."
             yield PreflightFinding("named/lost", what, "Lost", "Bound", "Bring its volume back, or make another claim.")
         elif keys is not None and key and key not in keys:
@@ -41,7 +41,7 @@ def _default_class(facts: Facts) -> str:
     return f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
 
 
-def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def storage_classes(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The StorageClasses of the claims that we create exist."""
     if not isinstance(facts.get("storage_classes"), dict):  # not readable
         return
@@ -49,7 +49,7 @@ def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for wanted in needs["storage_classes"]:
         name, listed = wanted["class_name"], ", ".join(sorted(known)) or "none"
         if name and name not in known:
-            yield PreflightFinding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
+            yield PreflightFinding("storage/class", f"{wanted['path']} names a storage class that does not exist.", listed, name, "Write one that exists.")
         elif not name and not default_storage_class(facts):
             fix = f"Write one under {wanted['path']}, or mark one as the default."
             yield PreflightFinding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on what operators do for the plan: KEDA and metrics for autoscaling, LeaderWorkerSet, GPU operators. Pure."""
+"""Findings on operators that the plan needs: KEDA and metrics for autoscaling, LeaderWorkerSet, GPU operators. Pure."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ..k8s.platform import image_version, older
 from ..plan.observability.autoscaling import KEDA, PODS, RESOURCES
 from .finding import PreflightFinding, crd_of
 
-Found = t.Iterator[PreflightFinding]
+Findings = t.Iterator[PreflightFinding]
 _OTHER_SCALING = "or write 'provider: external' under autoscaling, or a fixed number in replicas."
 _ADOPT = "Write 'install: false' under llm_d_leader_worker_set to use it as it is."
 
 
-def keda(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def keda(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster serves ScaledObjects where KEDA scales servers: otherwise they would be rejected."""
     if lacking := _services_without(facts, needs, KEDA):
-        how = "the operator openshift-custom-metrics-autoscaler-operator" if seen["name"] == "openshift" else "KEDA"
+        how = "the operator openshift-custom-metrics-autoscaler-operator" if platform["name"] == "openshift" else "KEDA"
         yield PreflightFinding(
             "autoscaling/keda", f"KEDA is to scale {lacking}, and is not installed.", "none", f"API group {KEDA}", f"Have {how} installed, {_OTHER_SCALING}"
         )
 
 
-def scaling_metrics(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def scaling_metrics(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster serves the metrics of HorizontalPodAutoscalers; without them the stack works, and nothing scales."""
-    for group, what, who in (
+    for group, what, source in (
         (PODS, "metrics of pods", "an adapter, such as prometheus-adapter, which reads them from Prometheus"),
         (RESOURCES, "the processor time of pods", "the metrics server"),
     ):
         if lacking := _services_without(facts, needs, group):
             what = f"A HorizontalPodAutoscaler is to scale {lacking} by {what}, which the cluster does not serve."
-            yield PreflightFinding("autoscaling/metrics", what, "none", f"API group {group}", f"Have {who} installed, {_OTHER_SCALING}", "warning")
+            yield PreflightFinding("autoscaling/metrics", what, "none", f"API group {group}", f"Have {source} installed, {_OTHER_SCALING}", "warning")
 
 
 def _services_without(facts: Facts, needs: Facts, group: str) -> str:
@@ -43,7 +43,7 @@ def _services_without(facts: Facts, needs: Facts, group: str) -> str:
     return ", ".join(needs["autoscaling"].get(group, ())) if "groups" in facts and group not in mapping(facts["groups"]) else ""
 
 
-def adopted_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def adopted_leader_worker_set(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """A LeaderWorkerSet controller that we do not install exists and is new enough."""
     wanted = needs["leader_worker_set"]
     if not wanted or wanted["install"]:
@@ -54,7 +54,7 @@ def adopted_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "A model service spans several nodes, and the cluster has no LeaderWorkerSets.",
             "no such CRD",
             f"{wanted['crd']}, LeaderWorkerSet {wanted['minimum']} or newer",
-            _how_to_get_leader_worker_set(seen),
+            _how_to_get_leader_worker_set(platform),
         )
         return
     if "leader_worker_set" not in facts:  # not readable
@@ -63,7 +63,7 @@ def adopted_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if controller is None:
         yield PreflightFinding(
             "leader_worker_set/controller",
-            "The cluster has LeaderWorkerSets, and their controller is not where it usually is.",
+            "The cluster has LeaderWorkerSets, and their controller is not in its usual place.",
             "none",
             f"Deployment {name}",
             "Nothing to do where it runs elsewhere; else install it, or model servers that span several nodes never start.",
@@ -74,8 +74,8 @@ def adopted_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Found:
         yield PreflightFinding("leader_worker_set/version", "LeaderWorkerSet is too old.", version, f"{wanted['minimum']} or newer", "Have it upgraded.")
 
 
-def _how_to_get_leader_worker_set(seen: Facts) -> str:
-    if seen["name"] == "openshift":
+def _how_to_get_leader_worker_set(platform: Facts) -> str:
+    if platform["name"] == "openshift":
         return (
             "Install the operator leader-worker-set from OperatorHub, with a LeaderWorkerSetOperator named cluster; or write 'install: true' under"
             " llm_d_leader_worker_set for upstream's."
@@ -83,12 +83,12 @@ def _how_to_get_leader_worker_set(seen: Facts) -> str:
     return "An administrator installs it once (playbooks/prerequisites.yml); where you may, write 'install: true' under llm_d_leader_worker_set and we do."
 
 
-def installed_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A LeaderWorkerSet controller that we install replaces none of others, and no newer one."""
+def installed_leader_worker_set(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """A LeaderWorkerSet controller that we install replaces neither a controller of others nor a newer one."""
     wanted = needs["leader_worker_set"]
     if not wanted or not wanted["install"]:
         return
-    there = mapping(facts.get("leader_worker_set"))
+    existing = mapping(facts.get("leader_worker_set"))
     crd = mapping(facts.get("crds")).get(wanted["crd"])
     if crd is None and not wanted["brings_crd"] and "crds" in facts:
         yield PreflightFinding(
@@ -98,10 +98,10 @@ def installed_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Foun
             wanted["crd"],
             "Write a path or URL under llm_d_crd_sources.leader_worker_set, or take it out.",
         )
-    namespace = there.get("namespace")
+    namespace = existing.get("namespace")
     labels = mapping(get_path(namespace, "metadata", "labels"))
     ours = isinstance(namespace, dict) and needs["labels"].items() <= labels.items()
-    version = image_version(there.get("controller"))
+    version = image_version(existing.get("controller"))
     if (isinstance(namespace, dict) and not ours) or (crd and not crd["version"] and wanted["brings_crd"]):
         place = f"namespace {wanted['controller']['namespace']}" if isinstance(namespace, dict) and not ours else f"CRD {wanted['crd']}"
         yield PreflightFinding(
@@ -121,8 +121,8 @@ def installed_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Foun
         )
 
 
-def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A GPU operator that we do not install exists; one that we install replaces none of others."""
+def gpu_operator(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """A GPU operator that we do not install exists; one that we install does not replace an operator of others."""
     wanted = needs["gpu_operator"]
     if not wanted or "gpu_operator" not in facts:  # not needed, or not readable
         return
@@ -134,18 +134,18 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "There is no such GPU operator, and we do not install one ('install: false' under llm_d_gpus).",
                 "none",
                 f"a {wanted['kind']} of {wanted['api_version']}",
-                "Install it, write 'install: true', or 'operator: none' where device plugins are there without an operator.",
+                "Install it, write 'install: true', or 'operator: none' where device plugins run without an operator.",
             )
         return
     if wanted["by_chart"] and has_labels(namespace, needs["labels"]):  # the chart creates the policy, without our labels
-        there = next((text(version) for item in policies if (version := get_path(item, "metadata", "labels", "app.kubernetes.io/version"))), "")
-        if there and older(wanted["version"], there) and not wanted["named"]:
+        version = next((text(label) for item in policies if (label := get_path(item, "metadata", "labels", "app.kubernetes.io/version"))), "")
+        if version and older(wanted["version"], version) and not wanted["named"]:
             yield PreflightFinding(
                 "gpu_operator/newer",
                 "The GPU operator, which this instance installed, would be downgraded.",
-                there,
+                version,
                 f"{wanted['version']} or older",
-                f"Write 'version: {there}' under llm_d_gpus with its chart under llm_d_charts to keep it; 'version: {wanted['version']}' takes it back.",
+                f"Write 'version: {version}' under llm_d_gpus with its chart under llm_d_charts to keep it; 'version: {wanted['version']}' takes it back.",
             )
         return
     others = [text(get_path(item, "metadata", "name")) for item in policies if not has_labels(item, needs["labels"])]

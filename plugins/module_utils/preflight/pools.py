@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on InferencePools and on what endpoint pickers read. Pure."""
+"""Findings on InferencePools and on other objects that endpoint pickers read. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..common.objects import Facts, mapping
 from ..k8s.platform import older
 from ..releases.gateways import OPENSHIFT
 from ..releases.lines import NEWER_GROUP, OLDER_GROUP
-from .finding import ADMINISTRATOR, Found, PreflightFinding, crd_of
+from .finding import ADMINISTRATOR, Findings, PreflightFinding, crd_of
 
 
-def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
+def inference_extension(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     """The cluster serves InferencePools in the version that the gateway reads."""
     gateway = needs["gateway"]
     if not gateway["pool"] or needs["installs"]["inference_extension"]:
@@ -37,8 +37,8 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
         yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", ADMINISTRATOR)
 
 
-def rewrites(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The cluster has the kind by which endpoint pickers learn the other names of models."""
+def rewrites(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The cluster has the CRD of the objects that give endpoint pickers the aliases of models."""
     for name in needs["rewrites"]:
         if not needs["installs"]["inference_extension"] and crd_of(facts, name) is None:
             yield PreflightFinding(
@@ -50,8 +50,8 @@ def rewrites(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-def ignored_objects(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Objects of the older group are read as long as the newer group does not serve their kind."""
+def ignored_objects(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """No objects of the older group are ignored: they are read only as long as the newer group does not serve their kind."""
     for kind, names in mapping(facts.get("objectives")).items():
         crd = f"{kind}.{NEWER_GROUP}"
         if names and (kind in needs["objectives"]["brings"] or crd_of(facts, crd) is not None):
@@ -65,17 +65,17 @@ def ignored_objects(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift's own gateway reads one version of InferencePools, which depends on the release."""
-    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
+def openshift_pools(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The pool_version is the one that OpenShift's own gateway reads, which depends on the release."""
+    if needs["gateway"]["provider"] != "openshift" or platform["name"] != "openshift" or not platform["version"]:
         return
-    minor = ".".join(seen["version"].split(".")[:2])
+    minor = ".".join(platform["version"].split(".")[:2])
     row = OPENSHIFT.get(minor)
     if older(minor, "4.19") or (row and row["pool_version"] is None):
         yield PreflightFinding(
             "openshift/no_pools",
             "This OpenShift has no gateway that reads InferencePools.",
-            seen["version"],
+            platform["version"],
             "4.19 or newer",
             "Upgrade OpenShift, or use provider istio, agentgateway or standalone.",
         )
@@ -90,17 +90,17 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Early builds of a release have a gateway without InferencePools. The first build with them is not known exactly."""
-    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
+def openshift_builds(facts: Facts, needs: Facts, platform: Facts) -> Findings:
+    """The build of OpenShift has a gateway that reads InferencePools; early builds of a release do not. The first such build is not known exactly."""
+    if needs["gateway"]["provider"] != "openshift" or platform["name"] != "openshift" or not platform["version"]:
         return
-    minor = ".".join(seen["version"].split(".")[:2])
+    minor = ".".join(platform["version"].split(".")[:2])
     since = OPENSHIFT.get(minor, {}).get("since")
-    if since and older(seen["version"], since):
+    if since and older(platform["version"], since):
         yield PreflightFinding(
             "openshift/early_build",
             f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
-            seen["version"],
+            platform["version"],
             f"about {since} or newer",
             "Upgrade OpenShift, where the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
             "warning",

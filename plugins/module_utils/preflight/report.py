@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The findings on a cluster and what would change there, for people, and the facts about it in short. Pure."""
+"""The findings on a cluster and what would change there, for people, and a summary of the facts about it. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from . import capacity, cluster, devices, gateway, named_objects, operators, own
 from .finding import PreflightFinding
 from .named_objects import default_storage_class
 
-_ROOMS = (cluster, named_objects, gateway, pools, operators, ownership, room, devices, capacity)
-_CHECKS = [check for each in _ROOMS for check in each.CHECKS]
-WIDTH = 68  # columns of what people read, which a callback indents and quotes
+_MODULES = (cluster, named_objects, gateway, pools, operators, ownership, room, devices, capacity)
+_CHECKS = [check for each in _MODULES for check in each.CHECKS]
+WIDTH = 68  # columns of the lines for people, which a callback indents and quotes
 # API groups that are part of the summary.
 _GROUPS = (
     "gateway.networking.k8s.io",
@@ -33,23 +33,23 @@ _GROUPS = (
 
 
 def judge(facts: Facts, needs: Facts) -> list[PreflightFinding]:
-    """All findings on a cluster, errors first. What could not be read is no finding; a missing permission is one."""
+    """All findings on a cluster, errors first. A fact that could not be read gives no finding; a missing permission does."""
     platform = detect(facts)
-    found = [finding for check in _CHECKS for finding in check(facts, needs, platform)]
-    return sorted(found, key=lambda finding: finding.severity != "error")
+    findings = [finding for check in _CHECKS for finding in check(facts, needs, platform)]
+    return sorted(findings, key=lambda finding: finding.severity != "error")
 
 
-def report(found: t.Sequence[PreflightFinding]) -> list[str]:
+def report(findings: t.Sequence[PreflightFinding]) -> list[str]:
     """The findings as lines of text."""
-    return [f"{finding.severity}  {finding.id}: {finding.what} Found: {finding.found}. Needed: {finding.needed}. {finding.how}" for finding in found]
+    return [f"{finding.severity}  {finding.id}: {finding.what} Found: {finding.found}. Needed: {finding.needed}. {finding.how}" for finding in findings]
 
 
-def shown(found: t.Sequence[PreflightFinding], changed: t.Sequence[str], needs: Facts) -> list[str]:
-    """What matters, as short lines: how many findings, errors, warnings, what would change of what is there; of which deployment, first of all."""
-    errors = [finding for finding in found if finding.severity == "error"]
-    counts = [pluralize(len(errors), "error"), pluralize(len(found) - len(errors), "warning")]
-    lines = [f"preflight: {', '.join(counts) if found else 'nothing is missing'}"]
-    for same, alike in itertools.groupby(found, lambda finding: dataclasses.replace(finding, what="")):
+def shown(findings: t.Sequence[PreflightFinding], changed: t.Sequence[str], needs: Facts) -> list[str]:
+    """A summary for people, in short lines: the number of errors and of warnings, each finding, and what would change in an existing deployment."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    counts = [pluralize(len(errors), "error"), pluralize(len(findings) - len(errors), "warning")]
+    lines = [f"preflight: {', '.join(counts) if findings else 'nothing is missing'}"]
+    for same, alike in itertools.groupby(findings, lambda finding: dataclasses.replace(finding, what="")):
         first, *others = [finding.what for finding in alike]
         lines += _wrapped(f"{same.severity} {same.id}: {first}", 2)
         lines += [line for what in others for line in _wrapped(what, 4, 2)]
@@ -64,13 +64,13 @@ def _wrapped(line: str, rest: int, first: int = 0) -> list[str]:
     return textwrap.wrap(line, WIDTH, initial_indent=" " * first, subsequent_indent=" " * rest, break_long_words=False, break_on_hyphens=False)
 
 
-def plain(found: t.Sequence[PreflightFinding]) -> list[Facts]:
+def plain(findings: t.Sequence[PreflightFinding]) -> list[Facts]:
     """The findings as dictionaries."""
-    return [dataclasses.asdict(finding) for finding in found]
+    return [dataclasses.asdict(finding) for finding in findings]
 
 
 def summary(facts: Facts, needs: Facts, platform: Facts) -> Facts:
-    """The facts in short, without objects. None: not needed by the plan, or not readable with the account's permissions."""
+    """A summary of the facts, without objects. None: not needed by the plan, or not readable with the account's permissions."""
     bundles = {name: entry for name, entry in mapping(facts.get("crds")).items() if entry["version"]}
     return {
         "user": facts.get("user", ""),
@@ -79,7 +79,7 @@ def summary(facts: Facts, needs: Facts, platform: Facts) -> Facts:
         "groups": {name: versions for name, versions in mapping(facts.get("groups")).items() if name in _GROUPS},
         "crds": bundles,
         "gateway_classes": sorted(mapping(facts.get("gateway_classes"))),
-        "controllers": {name: image_version(found) or "of no known version" for name, found in mapping(facts.get("controllers")).items() if found},
+        "controllers": {name: image_version(workload) or "of no known version" for name, workload in mapping(facts.get("controllers")).items() if workload},
         "default_storage_class": default_storage_class(facts),
         "load_balancer": load_balancer(facts, platform) if "load_balancers" in facts else None,
     }

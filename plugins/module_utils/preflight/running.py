@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deployments in short, from objects with our labels: those of a cluster, and those that a plan renders. Pure."""
+"""Summaries of deployments, from objects with our labels: those of a cluster, and those that a plan renders. Pure."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ..releases.lines import LEADER_WORKER_SET, RELEASES
 try:
     import yaml
 except ImportError:
-    # The kubernetes library requires it too, so that no cluster is read without it.
+    # The kubernetes library requires it too: without it no cluster is read.
     yaml = None  # type: ignore[assignment]
 
 MANAGER = "llm_d.inference"
-# What a deployment is known by: (API version, kind).
+# The objects that identify a deployment: (API version, kind).
 KINDS = (
     ("apps/v1", "Deployment"),
     (LEADER_WORKER_SET["api_version"], LEADER_WORKER_SET["kind"]),
@@ -43,36 +43,36 @@ _LOADED = [name for row in ENGINE_DEFAULTS.values() for name in row["flags"].get
 def running(objects: t.Iterable[Facts]) -> list[Facts]:
     """The deployments that these objects make up, by namespace and instance: {instance, namespace, release, services, gateways}.
 
-    release: a line, empty where images do not say it. services: by name {servers: {name: {replicas, image, model}}, flags, image, config, scorers, proxy};
+    release: the line; empty where no image names it. services: by name {servers: {name: {replicas, image, model}}, flags, image, config, scorers, proxy};
     replicas: None where an autoscaler sets it; flags: by server, each with a checksum of its value, which may be a secret; config: the text; proxy: whether
-    one is beside the endpoint picker. gateways: {NAMESPACE/NAME: class}.
+    the endpoint picker has one in its pod. gateways: {NAMESPACE/NAME: class}.
     """
-    found: dict[tuple[str, str], Facts] = {}
+    by_place: dict[tuple[str, str], Facts] = {}
     for item in objects:
         labels = mapping(get_path(item, "metadata", "labels"))
         if labels.get(MANAGED_BY) != MANAGER or not labels.get(PART_OF):
             continue
         home = text(labels.get(HOME_LABEL)) or text(get_path(item, "metadata", "namespace"))
         instance = text(labels[PART_OF])
-        _add(found.setdefault((home, instance), {"instance": instance, "namespace": home, "release": "", "services": {}, "gateways": {}}), item, labels)
-    made = [each for _place, each in sorted(found.items()) if each["services"] or each["gateways"]]
-    for each in made:
+        _add(by_place.setdefault((home, instance), {"instance": instance, "namespace": home, "release": "", "services": {}, "gateways": {}}), item, labels)
+    deployments = [each for _place, each in sorted(by_place.items()) if each["services"] or each["gateways"]]
+    for each in deployments:
         lines = sorted({line_of(service["image"]) for service in each["services"].values() if service["image"]})
         each["release"] = lines[0] if len(lines) == 1 else ""
         for service in each["services"].values():
             service["scorers"] = scorers(service["config"], each["release"])
-    return made
+    return deployments
 
 
 def _add(deployment: Facts, item: Facts, labels: Facts) -> None:
     name, kind = text(get_path(item, "metadata", "name")), text(item.get("kind"))
     if kind == "Gateway":
         deployment["gateways"][f"{text(get_path(item, 'metadata', 'namespace'))}/{name}"] = text(get_path(item, "spec", "gatewayClassName"))
-    of = text(labels.get(SERVICE_LABEL))
+    service_name = text(labels.get(SERVICE_LABEL))
     picker = has_labels(item, PICKER)
-    if not of or kind not in ("Deployment", "ConfigMap", LEADER_WORKER_SET["kind"]) or not (picker or ROLE_LABEL in labels):
+    if not service_name or kind not in ("Deployment", "ConfigMap", LEADER_WORKER_SET["kind"]) or not (picker or ROLE_LABEL in labels):
         return
-    service = deployment["services"].setdefault(of, {"servers": {}, "flags": {}, "image": "", "config": "", "scorers": "", "proxy": False})
+    service = deployment["services"].setdefault(service_name, {"servers": {}, "flags": {}, "image": "", "config": "", "scorers": "", "proxy": False})
     if kind == "ConfigMap":
         service["config"] = next((text(value) for value in mapping(item.get("data")).values() if "EndpointPickerConfig" in text(value)), service["config"])
     elif picker:
@@ -93,7 +93,7 @@ def _container(item: Facts, name: str) -> Facts:
 
 
 def _model(server: Facts) -> str:
-    """What a server loads, and the name by which it offers that where it is another one; empty where neither is known."""
+    """The model that a server loads, and the name under which it serves it where that differs; empty where neither is known."""
     arguments = [text(argument) for argument in server.get("args") or []]
     flags = flags_of(arguments)
     variable = next((text(each.get("value")) for each in dicts(server.get("env")) if each.get("name") == NAME_VARIABLE), "")
@@ -104,19 +104,19 @@ def _model(server: Facts) -> str:
 
 
 def _flags(server: Facts) -> dict[str, str]:
-    """The flags of a server but those of its model, each with a checksum of its value."""
-    found = flags_of([text(argument) for argument in server.get("args") or []])
-    return {name: hashlib.sha256(str(value).encode()).hexdigest()[:12] for name, value in found.items() if name not in (*_NAMED, *_LOADED)}
+    """The flags of a server, except those of its model, each with a checksum of its value."""
+    flags = flags_of([text(argument) for argument in server.get("args") or []])
+    return {name: hashlib.sha256(str(value).encode()).hexdigest()[:12] for name, value in flags.items() if name not in (*_NAMED, *_LOADED)}
 
 
 def line_of(image: str) -> str:
-    """The release line of an endpoint picker's image, whatever mirror it comes from; empty for another one."""
+    """The release line of an endpoint picker's image, from any mirror; empty for an unknown image."""
     return _LINES.get(image.partition("@")[0].rpartition("/")[2], "")
 
 
 @functools.lru_cache(maxsize=1024)
 def scorers(config: str, release: str) -> str:
-    """Such as `queue 1, kv_cache 2, prefix 3`, for each profile where there are several; empty for a text that is no configuration."""
+    """Scorers with weights, such as `queue 1, kv_cache 2, prefix 3`, by profile where there are several; empty for a text that is no configuration."""
     try:
         document = yaml.load(config, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if yaml else None
     except yaml.YAMLError:
@@ -124,23 +124,23 @@ def scorers(config: str, release: str) -> str:
     if not isinstance(document, dict):
         return ""
     parsed = parse_config(document, release or next(reversed(RELEASES)))
-    said = {profile.name: _weights(profile, parsed) for profile in parsed.profiles}
-    return one_line("; ".join(f"{name}: {words}" for name, words in said.items()) if len(said) > 1 else "".join(said.values()))
+    weights = {profile.name: _weights(profile, parsed) for profile in parsed.profiles}
+    return one_line("; ".join(f"{name}: {words}" for name, words in weights.items()) if len(weights) > 1 else "".join(weights.values()))
 
 
 def _weights(profile: Profile, config: ParsedConfig) -> str:
-    found = [f"{alias(item.declared, config)} {1 if item.weight is None else item.weight}" for item in profile.of("scorer") if item.declared]
+    terms = [f"{alias(item.declared, config)} {1 if item.weight is None else item.weight}" for item in profile.of("scorer") if item.declared]
     pickers = [name for item in profile.of("picker") if item.declared for name, kind in PICKER_ALIASES.items() if kind == item.declared.type]
-    return ", ".join(found) or " ".join(["no scorers", *(f"({name})" for name in pickers)])
+    return ", ".join(terms) or " ".join(["no scorers", *(f"({name})" for name in pickers)])
 
 
 def servers_of(service: Facts) -> int:
-    """The servers of a service, those that an autoscaler has started included."""
+    """The number of servers of a service, including those that an autoscaler has started; planned servers whose number it sets count as 0."""
     return sum(each["replicas"] or 0 for each in service["servers"].values())
 
 
-def said(deployment: Facts) -> str:
-    """A deployment on one line: where it is, its release line, and each service with its servers."""
+def description(deployment: Facts) -> str:
+    """A deployment on one line: instance and namespace, release line, and each service with the number of its servers."""
     services = [f"{name} ({pluralize(servers_of(service), 'server')})" for name, service in sorted(deployment["services"].items())]
     what = ", ".join([deployment["release"] or "of no known release line", *services] if services else ["a Gateway alone"])
     return one_line(f"{deployment['instance']} in namespace {deployment['namespace']}: {what}", 1000)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of LMCache and of the server of a shared cache. Data only."""
+"""Facts about LMCache and the server of a shared cache. Data only."""
 
 from __future__ import annotations
 
-# LMCache whose parser and clients were read; contract tests try this one. https://docs.lmcache.ai/api_reference/configurations.html
+# The version of LMCache whose parser and clients these facts are from; contract tests use it. https://docs.lmcache.ai/api_reference/configurations.html
 LMCACHE_VERSION = "0.5.6"
 # vLLM's images with LMCache: those for NVIDIA are built with INSTALL_KV_CONNECTORS, the others are not.
 # https://github.com/vllm-project/vllm/blob/main/requirements/kv_connectors.txt, https://github.com/vllm-project/vllm/pull/51208
@@ -17,5 +17,5 @@ CONNECTOR = "LMCacheConnectorV1"
 POLICIES = ("lru", "lfu", "fifo", "mru")
 SERVER_IMAGE = "docker.io/valkey/valkey:8.1.4"
 SERVER_PORT = 6379
-# Of a Valkey or Redis; those that begin with volatile- only delete what has an end of life. https://valkey.io/topics/lru-cache/
+# Policies of Valkey and Redis; those that begin with volatile- delete only entries that expire. https://valkey.io/topics/lru-cache/
 SERVER_POLICIES = ("allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-ttl", "volatile-lru", "volatile-lfu")

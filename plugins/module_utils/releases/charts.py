@@ -43,10 +43,10 @@ CHART_WRITES: dict[str, dict[str, Kinds]] = {
     },
 }
 
-# What stays in the namespace of a release after it is uninstalled, since its controller or a hook made it, by the name of the release: {kind, name}.
+# Objects that stay in the namespace of a release after it is uninstalled, since its controller or a hook created them: release name to {kind, name}.
 CHART_LEAVES: dict[str, list[dict[str, str]]] = {
     # certificates, by the hook certgen (internal/provider/kubernetes/secrets.go of Envoy Gateway 1.9.1)
     "envoy-gateway": [{"kind": "Secret", "name": name} for name in ("envoy-gateway", "envoy", "envoy-rate-limit", "envoy-oidc-hmac")],
-    # the certificate authority that istiod makes where it finds none of its owner's (cacerts)
+    # the certificate authority that istiod creates if its namespace has no cacerts
     "istiod": [{"kind": "Secret", "name": "istio-ca-secret"}],
 }

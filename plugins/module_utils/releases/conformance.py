@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..common.objects import Facts
 
-# `through`: the newest version of the provider that is known to fail. Each was seen on the local cluster with Envoy AI Gateway 1.0.0 and the suite 1.6.0.
+# `through`: the newest version of the provider that is known to fail. Each was observed on the local cluster with Envoy AI Gateway 1.0.0 and the suite 1.6.0.
 KNOWN_FAILURES: list[Facts] = [
     {
         "provider": "envoy_ai_gateway",

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Engines that are deployed: image, command, and how each spells the options of the user's file. Data only; sources.py has the page of each image.
+"""Engines that are deployed: image, command, and the flags of each for the options of the user's file. Data only; sources.py has the page of each image.
 
-How a running server is recognised, and what it exports, is in engines.py.
+The detection of a running server's engine, and its metrics, are in engines.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import typing as t
 
 from .engines import ENGINES
 
-# Options of the user's file that an engine may have, and where they stand in an element of llm_d_model_services.
+# Options of the user's file that an engine may have, and their paths in an element of llm_d_model_services.
 OPTIONS = {
     "model": "model.uri",
     "served_name": "model.served_name",
@@ -29,10 +29,10 @@ OPTIONS = {
     "quantization": "engine.quantization",
     "prefix_caching": "engine.prefix_caching",
 }
-# Of these, the ones that engine.args may not say again.
+# Options that engine.args must not repeat.
 TUNING = ("gpu_memory_utilization", "quantization", "prefix_caching")
 _HUB, _BUCKETS = ("hf", "pvc", "file"), ("s3", "gs")
-# The variables in which a container with a configuration file gets its text and the name of the model.
+# The variables with the text of the configuration file and the name of the model, for containers that need a file.
 FILE_VARIABLE, NAME_VARIABLE = "ENGINE_CONFIG", "ENGINE_MODEL"
 _TRTLLM = f'printf %s "${FILE_VARIABLE}" > "$HOME/engine.yml" && exec trtllm-serve serve "$@"'
 _TRITON = (
@@ -48,8 +48,8 @@ TRITON_OPTIONS = (
     *(KSERVE, *_KSERVE_PORTS),
 )
 _RANKS_ALONE = "data-parallel-multi-port-external-lb"
-# Flags that say where a server listens besides its port: (the flag with which it does, the port without this flag, whose it is). Without the former always,
-# without the latter where the flag is given.
+# Flags of further ports of a server: (the flag that enables the port, its default, its owner). Without an enabling flag the port is always open; without a
+# default it is open if the flag is given.
 # https://docs.vllm.ai/en/latest/cli/serve/  https://docs.sglang.io/advanced_features/server_arguments.html
 # https://github.com/huggingface/text-generation-inference/issues/3062
 LISTENERS: dict[str, dict[str, tuple[str, int | None, str]]] = {
@@ -62,7 +62,7 @@ LISTENERS: dict[str, dict[str, tuple[str, int | None, str]]] = {
     "tgi": {"prometheus-port": ("", 9000, "TGI's exporter for Prometheus")},
     "triton": {flag: (KSERVE, port, "Triton's KServe API") for flag, port in _KSERVE_PORTS.items()},
 }
-# The variables by which engines read some of them.
+# The variables that set some of these ports.
 LISTENER_VARIABLES = {"sglang": {"grpc-port": "SGLANG_GRPC_PORT"}, "tgi": {"prometheus-port": "PROMETHEUS_PORT"}}
 
 
@@ -81,22 +81,22 @@ ADAPTERS: dict[str, dict[str, t.Any]] = {
 # https://docs.vllm.ai/en/latest/serving/context_parallel_deployment/  https://docs.sglang.io/advanced_features/server_arguments.html
 CONTEXT = {"vllm": ("prefill-context-parallel-size",), "trtllm": ("cp_size", "context_parallel_size")}
 SHARED = {"sglang": "enable-dp-attention"}
-# The flag and the variable by which a server wants a key with each request for /v1; health and metrics are open.
+# The flag and the variable with which a server requires a key for each request to /v1; health and metrics are open.
 # https://docs.vllm.ai/en/latest/usage/security/  https://docs.sglang.io/advanced_features/server_arguments.html
 KEYS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}
-# Of programs of ours in pods, which are mounted: Python 3.11 or newer, and nothing else.
+# Image for our own programs in pods, which are mounted: they need Python 3.11 or newer, and nothing else.
 PYTHON_IMAGE = "docker.io/library/python:3.13.9-slim"
 # One row for each engine.
-#   images: of vendors whose accelerators need another build than `image`. command: None for that of the image.
-#   flags: option to its flags. The first is written, the others are the same to the engine; "" is the first argument. Of a boolean: if true, if false.
+#   images: for vendors whose accelerators need another build than `image`. command: None for that of the image.
+#   flags: option to its flags. The first is written, the others are synonyms; "" is the first argument. For a boolean: (flag if true, flag if false).
 #     A flag for experts that ends in "=" takes the number of accelerators that hold them.
-#   file: option to its key in the configuration file; settings: what else that file says. An option in neither is refused.
+#   file: option to its key in the configuration file; settings: further contents of that file. An option in neither is refused.
 #   level: the flag or variable of the log level, and its words for warning, info and debug.
-#   always: further arguments; env: further variables; sources: kinds of model.uri that it opens; health, metrics: paths; signals: what the endpoint
-#     picker reads where it is not the first metric of each signal in engines.py. cached_tokens: whether its answers say how many tokens of the prompt
-#     came from the cache, on which a warm-up counts. warning: what users should know before they choose it.
-#   drain_seconds: default for in-flight requests of a terminating server; own_drain: seconds for which it finishes them by itself after SIGTERM, 0 where nobody
-#     has looked (the simulator: pkg/communication/communication.go).
+#   always: further arguments; env: further variables; sources: kinds of model.uri that it opens; health, metrics: paths; signals: the metrics that the
+#     endpoint picker reads, if they are not the first metric of each signal in engines.py. cached_tokens: whether its answers have the number of prompt
+#     tokens from the cache, which a warm-up requires. warning: a note for users who choose it.
+#   drain_seconds: default for in-flight requests of a terminating server; own_drain: seconds for which it finishes them by itself after SIGTERM, 0 if
+#     unknown (the simulator: pkg/communication/communication.go).
 ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
         "image": "docker.io/vllm/vllm-openai:v0.30.0",
@@ -115,8 +115,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "drain_seconds": 120,
         "own_drain": 0,
         "startup_period": 5,
-        # Written for every image of vLLM: entry points of older ones for CUDA ignore a model that is no flag, and those for TPU and Gaudi run what they get
-        # as a command.
+        # Written for every image of vLLM: entry points of older ones for CUDA ignore a model that is not a flag, and those for TPU and Gaudi run their
+        # arguments as a command.
         "command": ("vllm", "serve"),
         "flags": {
             "model": ("",),
@@ -137,7 +137,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "file": {},
         "settings": {},
         "level": ("VLLM_LOGGING_LEVEL", ("WARNING", "INFO", "DEBUG")),
-        # Without it vLLM does not report cached tokens, and nobody sees whether prefixes are found in the cache.
+        # Without it vLLM does not report cached tokens, and cache hits cannot be checked.
         "always": ("--enable-prompt-tokens-details",),
         "env": {"VLLM_CACHE_ROOT": "/model-cache/vllm"},
         "sources": (*_HUB, *_BUCKETS),
@@ -171,7 +171,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "file": {},
         "settings": {},
         "level": ("--v", ("1", "2", "4")),  # as in klog: its WARN, INFO and DEBUG
-        # Without the dummy tokenizer the simulator asks a model hub whether the model exists.
+        # Without the dummy tokenizer the simulator looks the model up in a model hub.
         "always": ("--force-dummy-tokenizer=true", "--enable-kvcache=true"),
         "env": {},
         "sources": (),
@@ -213,7 +213,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "settings": {},
         "level": ("--log-level", ("warning", "info", "debug")),
         "always": ("--host=0.0.0.0", "--enable-metrics", "--enable-cache-report"),
-        # Otherwise each look at its health is a request of one token, which waits behind all others.
+        # Otherwise each health check is a request of one token, which waits behind all others.
         "env": {"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "false"},
         "sources": _HUB,
         "health": "/health",
@@ -258,7 +258,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "cached_tokens": True,
         "warning": "",
     },
-    # Its front end for OpenAI's API with the back end vLLM, whose arguments are the keys of the model's model.json.
+    # Its front end for the OpenAI API with the back end vLLM, whose arguments are the keys of model.json.
     "triton": {
         "image": "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3",
         "images": {},
@@ -344,18 +344,18 @@ def has(engine: str, option: str) -> bool:
 
 
 def with_option(option: str) -> str:
-    """The engines that have an option, as a list to read."""
+    """The engines that have an option, as text."""
     *others, last = [name for name in ENGINE_DEFAULTS if has(name, option)]
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def picker_signals(engine: str) -> dict[str, str]:
-    """What the endpoint picker reads of an engine: signal to metric, with its labels as name{label=value}."""
+    """The metrics that the endpoint picker reads from an engine: {signal: metric}, with labels as name{label=value}."""
     own = ENGINE_DEFAULTS[engine]["signals"]
     if own is not None:
         return dict(own)
-    found = {}
+    metrics = {}
     for signal, (source, *_others) in ENGINES[engine].signals.items():
         where = ",".join(f"{label}={value}" for label, value in source.where)
-        found[signal] = source.metric + (f"{{{where}}}" if where else "")
-    return found
+        metrics[signal] = source.metric + (f"{{{where}}}" if where else "")
+    return metrics

@@ -31,7 +31,7 @@ SERVED, FIRST_TOKEN = "vllm:request_success_total", "vllm:time_to_first_token_se
 
 @dataclasses.dataclass(frozen=True)
 class MetricSource:
-    """Where a signal is: the value of a metric, summed over the samples whose labels include `where`, or the number in its label `label`."""
+    """The source of a signal: the value of a metric, summed over the samples whose labels include `where`, or the number in its label `label`."""
 
     metric: str
     where: tuple[tuple[str, str], ...] = ()
@@ -224,7 +224,7 @@ def _missing(readings: c.Mapping[str, Reading], wanted: c.Iterable[str]) -> list
 def old_metric_names(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:
     """Signals with an old metric name, which current endpoint pickers do not read, one line each."""
     return [
-        f"{reading.metric} is the old name of {ENGINES[engine].signals[signal][0].metric}: an endpoint picker that reads the new name sees nothing, so "
+        f"{reading.metric} is the old name of {ENGINES[engine].signals[signal][0].metric}: an endpoint picker that reads the new name gets no value, so "
         f"{SIGNALS[signal]}"
         for signal, reading in readings.items()
         if reading.ok and reading.metric == "vllm:gpu_cache_usage_perc"

@@ -22,10 +22,10 @@ INFERENCE_EXTENSION_MINIMUM = "1.1.0"
 POOL_PORTS = 8  # of an InferencePool v1, at most
 POOL_GROUPS = {"v1": "inference.networking.k8s.io", "v1alpha2": "inference.networking.x-k8s.io"}
 
-# containerd of k3s and RKE2 is their own. Its configuration is written anew at each start, so the toolkit gets the socket alone: with CONTAINERD_CONFIG, a
+# containerd of k3s and RKE2 is their own. Its configuration is written again at each start, so the toolkit gets the socket alone: with CONTAINERD_CONFIG, a
 # node does not come up after a reboot (NVIDIA/gpu-operator#992). https://docs.rke2.io/add-ons/gpu_operators
 _RANCHER: Facts = {"owns": [], "toolkit": {"CONTAINERD_SOCKET": "/run/k3s/containerd/containerd.sock"}, "runtime_class": "nvidia"}
-# Platforms; `owns`: CRDs that the platform manages, which we never write there. `toolkit`: variables of NVIDIA's container toolkit, where containerd is not at
+# Platforms; `owns`: CRDs that the platform manages, which we never write. `toolkit`: variables of NVIDIA's container toolkit, where containerd is not at
 # its usual place; `runtime_class`: of the runtime that the platform finds on a node and does not make its default.
 PLATFORMS: dict[str, Facts] = {
     "kubernetes": {"owns": []},
@@ -63,7 +63,7 @@ _ENVOY_HOOKS = [
 
 
 def _provider(**facts: t.Any) -> Facts:
-    """A row of the table, with defaults for a provider that lacks a property."""
+    """A row of the table: the facts, and defaults for all other properties."""
     none: Facts = {
         "version": None,  # installed and tested
         "minimum": None,
@@ -84,13 +84,13 @@ def _provider(**facts: t.Any) -> Facts:
         "failure_modes": ["FailOpen", "FailClose"],
         "secure_ext_proc": True,
         "ext_proc": dict(_FULL_DUPLEX),
-        "traffic": None,  # what of ours has limits for the servers of a model: destination_rule (by connection ext_proc) or backend_traffic_policy
+        "traffic": None,  # the object with the limits for the servers of a model: destination_rule (with connection ext_proc) or backend_traffic_policy
         "route_timeouts": True,
         # How requests of one route are shared among services by weight. backends: weights of the backends of one rule, each with its endpoint picker;
         # request_id: a rule for each service, with its part of the request IDs that the proxy makes, where a rule has one endpoint picker. None: not at all.
         "weights": None,
         "picker_by_name": False,  # whether proxies resolve the name of the endpoint picker's Service by themselves
-        "pool_status": False,  # whether a pool without a status is one that it does not serve, as seen on a cluster
+        "pool_status": False,  # whether a pool without a status is one that it does not serve, as observed on a cluster
         "routes_beside_pools": False,  # whether the status of a pool counts only routes in its namespace
         "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
         "platforms": None,  # None: any
@@ -106,7 +106,7 @@ def _provider(**facts: t.Any) -> Facts:
         "by_class": {},  # properties that differ for one of the classes
         "parameters": [],  # kinds of parameters of the Gateway, with its name
         "policies": [],  # kinds of policies for each endpoint picker, with its name
-        "tracing": None,  # what of ours says where the proxies send their spans: the parameters of the Gateway, or the proxy's own configuration (sidecar)
+        "tracing": None,  # where the endpoint of the proxies' spans is set: the parameters of the Gateway, or the proxy's own configuration (sidecar)
         "warnings": [],
     }
     return {**none, **facts}
@@ -153,7 +153,7 @@ _ENVOY_GATEWAY: Facts = {
     "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.3/envoy-gateway-crds.yaml"],
     "parameters": [("gateway.envoyproxy.io/v1alpha1", "EnvoyProxy")],
     "tracing": "parameters",
-    "weights": "request_id",  # a policy asks one endpoint picker for a route; AI Gateway up to 1.1 refuses two pools in one rule (ai-gateway pull 2657)
+    "weights": "request_id",  # a policy calls one endpoint picker for a route; AI Gateway up to 1.1 refuses two pools in one rule (ai-gateway pull 2657)
 }
 
 GATEWAY_PROVIDERS: dict[str, Facts] = {
@@ -198,12 +198,12 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                 ],
             },
         },
-        failure_modes=["FailClose"],  # its filter never fails open, whatever the pool says
+        failure_modes=["FailClose"],  # its filter never fails open, whatever the pool has
         picker_by_name=True,
         pool_status=True,
         routes_beside_pools=True,
     ),
-    # 1.29 ended on 2026-10-15 with 1.29.9; ISTIO-SECURITY-2026-006 and -007 are mended from 1.30.7 on. llm-d 0.10 was tested with 1.29.
+    # 1.29 ended on 2026-10-15 with 1.29.9; ISTIO-SECURITY-2026-006 and -007 are fixed since 1.30.7. llm-d 0.10 was tested with 1.29.
     "istio": _provider(
         version="1.30.8",
         minimum="1.28.6",
@@ -221,7 +221,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         proxy_container="istio-proxy",
         backends=["InferencePool", "Service"],
         traffic="destination_rule",
-        weights="request_id",  # of the pools of one rule, the endpoint picker of the last is asked for all (Istio 1.28 to 1.31)
+        weights="request_id",  # for all pools of one rule, the endpoint picker of the last is called (Istio 1.28 to 1.31)
         crds_name="istio",
         crds_probe="destinationrules.networking.istio.io",
         crds_sources=["https://github.com/istio/istio/raw/1.30.8/manifests/charts/base/files/crd-all.gen.yaml"],
@@ -356,7 +356,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
 }
 
-# API groups whose objects change the pods or the traffic of a stack: of everybody, of those behind a Gateway, and of a provider.
+# API groups whose objects change the pods or the traffic of a stack: with any provider, with those that use a Gateway, and with each provider.
 _ALWAYS = ("networking.k8s.io", "cilium.io")
 _GATEWAY_API_GROUPS = ("gateway.networking.k8s.io", "gateway.networking.x-k8s.io", *POOL_GROUPS.values())
 _ISTIO_GROUPS = ("networking.istio.io", "security.istio.io", "extensions.istio.io", "telemetry.istio.io")
@@ -393,11 +393,11 @@ OPENSHIFT: dict[str, Facts] = {
 
 
 def variants(provider: Facts) -> list[Facts]:
-    """A row of GATEWAY_PROVIDERS, and what it is for each class with properties of its own."""
-    return [provider, *({**provider, **more, "class_name": name} for name, more in provider["by_class"].items())]
+    """A row of GATEWAY_PROVIDERS, and its variant for each class with properties of its own."""
+    return [provider, *({**provider, **properties, "class_name": name} for name, properties in provider["by_class"].items())]
 
 
 def controllers(row: Facts) -> list[Facts]:
     """The Deployments that serve a provider, each {kind, name, namespace}, in the order in which they have to run; none where the platform has them."""
-    found = [row["extension"]] if row["extension"] else []
-    return [{**each["controller"], "namespace": each["namespace"]} for each in [*found, row] if each["controller"]]
+    extensions = [row["extension"]] if row["extension"] else []
+    return [{**each["controller"], "namespace": each["namespace"]} for each in [*extensions, row] if each["controller"]]

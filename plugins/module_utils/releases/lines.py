@@ -99,7 +99,7 @@ RELEASES: dict[str, dict[str, t.Any]] = {
     "router-0.11": _with_own_crds("v0.11.0", "1.5.0", ROUTER_11_METRICS),
 }
 
-# Lines that are gone, with the line that has what was theirs: router-0.9 is the same project as scheduler 0.8, renamed.
+# Former lines, with the line that replaces each: router-0.9 is the same project as scheduler 0.8, renamed.
 REPLACED_RELEASES = {"scheduler-0.8": "router-0.9"}
 
 # Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
@@ -109,7 +109,7 @@ MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries":
 ACCELERATORS: dict[str, dict[str, str | None]] = {
     "nvidia": {"resource": "nvidia.com/gpu", "product_label": "nvidia.com/gpu.product"},
     "amd": {"resource": "amd.com/gpu", "product_label": "amd.com/gpu.product-name"},
-    # Of the newer driver; with the older one: accelerator.resource gpu.intel.com/i915.
+    # With the newer driver; with the older one: accelerator.resource gpu.intel.com/i915.
     "intel": {"resource": "gpu.intel.com/xe", "product_label": None},
     "intel_gaudi": {"resource": "habana.ai/gaudi", "product_label": None},
     "google": {"resource": "google.com/tpu", "product_label": "cloud.google.com/gke-tpu-accelerator"},
@@ -127,7 +127,7 @@ LEADER_WORKER_SET: dict[str, t.Any] = {
     "api_version": f"{_LWS_GROUP}/v1",
     "kind": "LeaderWorkerSet",
     "crd": f"leaderworkersets.{_LWS_GROUP}",
-    # Each with the version from which on the controller needs it: it also watches these of DisaggregatedSets and does not start without their CRDs.
+    # Each with the first version whose controller needs it: it also watches DisaggregatedSets, and does not start without their CRDs.
     "sources": [
         (f"{_LWS_CRDS}/disaggregatedset.x-k8s.io_disaggregatedsets.yaml", "0.9.0"),
         (f"{_LWS_CRDS}/disaggregatedset.x-k8s.io_disaggregatedsetrolescalers.yaml", "0.10.0"),

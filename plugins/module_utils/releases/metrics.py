@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What engines and endpoint pickers export to Prometheus: each signal with its type, and its metric by engine or release line. Data only.
+"""Metrics of engines and endpoint pickers for Prometheus: each signal with its type, and its metric by engine or release line. Data only.
 
 The signals that the scheduler reads are in engines.py. A signal that an engine or a line does not have is left out.
 """
@@ -54,7 +54,7 @@ PICKER_SIGNALS = {
 
 
 def _sources(*names: str) -> Sources:
-    """The first of these that is there counts."""
+    """Sources of a signal; the first that exists counts."""
     return tuple(MetricSource(name) for name in names)
 
 
@@ -94,7 +94,7 @@ _SERVERS: dict[str, dict[str, Sources]] = {
 SERVERS: dict[str, dict[str, Sources]] = {
     name: {**{signal: sources for signal, sources in engine.signals.items() if signal in SERVER_SIGNALS}, **_SERVERS[name]} for name, engine in ENGINES.items()
 }
-# The label of SERVED and `responses` that says how a request ended.
+# The label of SERVED and `responses` with how a request ended.
 FINISHED, STATUS = "finished_reason", "status"
 
 # Metrics of the endpoint picker by family of release lines.
@@ -148,12 +148,12 @@ ATTEMPTED = ("status", "success")
 ERROR_CODE, SERVER_ERROR = "error_code", "ModelServerError"
 CLIENT_ERRORS = ("BadRequest", "Unauthorized", "Forbidden", "NotFound", "PreconditionFailed")
 DECISION = "decision_type"
-# Plugins that look prefixes up in the index of the endpoint picker, the one that counts what is in flight, the gate of flow control and of its detectors the
-# one that does not read the servers' metrics, and the limits of all priorities together, which have no metrics where they are not set.
+# Plugins that look up prefixes in the index of the endpoint picker; the plugin that counts in-flight requests; the gate of flow control, and the detector that
+# does not read the servers' metrics; the limits of all priorities together, which have no metrics unless they are set.
 PREFIX_PLUGINS = ("prefix-cache-scorer", "approx-prefix-cache-producer")
 INFLIGHT_PLUGIN: t.Final = "inflight-load-producer"
 FLOW_CONTROL: t.Final = "flowControl"
 COUNTING_DETECTOR: t.Final = "concurrency-detector"
 LIMITS = {"all_requests": "maxRequests", "all_bytes": "maxBytes"}
-# What every process exports that uses a client library of Prometheus; a simulator does not.
+# Exported by every process with a client library of Prometheus, but not by the simulator.
 STARTED: t.Final = "process_start_time_seconds"

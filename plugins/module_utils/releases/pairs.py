@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What upstream tested each release line of the endpoint picker with, and the images of engines that go with it. Pure.
+"""The versions that upstream tested with each release line of the endpoint picker, and the images of engines for it. Pure.
 
-Patch releases make no other pair: 0.26 is 0.26.0 and 0.26.1.
+A pair is of minor releases: 0.26 is 0.26.0 and 0.26.1.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import typing as t
 
 
 class Pair(t.NamedTuple):
-    """A release of llm-d. vllm: with which it was tested, and which is installed; gie: minor releases of the inference extension; said: by which page."""
+    """A release of llm-d. vllm: the version that it was tested with, which is installed; gie: minor releases of the inference extension; page: the source."""
 
     llm_d: str
     vllm: str
     gie: tuple[str, ...]
-    said: str
+    page: str
 
 
 PAIRS: dict[str, Pair] = {
@@ -26,7 +26,7 @@ PAIRS: dict[str, Pair] = {
     # The table of artifacts names vLLM; that its router is 0.11 is inferred. The router's own tree of 2026-08-22 has GIE 1.5.
     "router-0.11": Pair("0.10.0", "0.30.0", ("1.5",), "https://github.com/llm-d/llm-d/blob/main/docs/api-reference/artifacts.md"),
 }
-# The simulator that these lines ran with, here and in upstream's own tests.
+# The simulator for these lines, by our tests and those of upstream.
 _OLDER_SIMULATOR, NEWER_SIMULATOR = "0.10.2", ("router-0.11",)
 
 
@@ -44,11 +44,11 @@ def minor(version: str) -> str:
 
 
 def others(line: str, vllm: str | None, gie: str | None) -> str:
-    """How a pair differs from the one that upstream tested; empty where it does not, where upstream's is not known, and for versions that are not known."""
+    """How a pair differs from the one that upstream tested; empty if it does not, if no tested pair is known, and for unknown versions."""
     pair = PAIRS.get(line)
     if not pair:
         return ""
-    mine = [f"vLLM {vllm}"] if vllm and minor(vllm) != minor(pair.vllm) else []
-    mine += [f"inference extension {gie}"] if gie and minor(gie) not in pair.gie else []
-    with_them = f"vLLM {pair.vllm} and inference extension {' or '.join(pair.gie)}"
-    return f"{line} with {' and '.join(mine)} is another pair than upstream tested: llm-d {pair.llm_d} has it with {with_them}" if mine else ""
+    differences = [f"vLLM {vllm}"] if vllm and minor(vllm) != minor(pair.vllm) else []
+    differences += [f"inference extension {gie}"] if gie and minor(gie) not in pair.gie else []
+    tested = f"vLLM {pair.vllm} and inference extension {' or '.join(pair.gie)}"
+    return f"{line} with {' and '.join(differences)} is another pair than upstream tested: llm-d {pair.llm_d} has it with {tested}" if differences else ""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Options of SGLang's server in several versions, as they declare them. Data only; written by tools/record_sglang.py, not by hand.
 
-Under "" the options of all versions, under a version what it has besides. A final `=`: a value follows; `?`: the option itself decides; none: a flag.
+Under "" the options of all versions, under a version its additional ones. A final `=`: a value follows; `?`: the option itself decides; none: a flag.
 """
 
 from __future__ import annotations

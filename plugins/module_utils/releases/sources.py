@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where upstream publishes what a deployment pulls: image repositories and Helm charts, each with the page that says so. Data only.
+"""The image repositories and Helm charts of a deployment, each with the page of upstream that names it. Data only.
 
 The other tables name images as registry/repository:tag; each repository is a key here. URLs of CRDs are in the rows of their bundles.
 """
@@ -64,7 +64,7 @@ IMAGES: dict[str, str] = {
     "registry.k8s.io/nfd/node-feature-discovery": _GPU_OPERATOR,
 }
 
-# Packages that upstream has removed, to what replaced them.
+# Packages that upstream has removed, to their replacements.
 REMOVED: dict[str, str] = {
     "ghcr.io/llm-d/llm-d-inference-scheduler": "ghcr.io/llm-d/llm-d-router-endpoint-picker",
     "ghcr.io/llm-d/llm-d-routing-sidecar": "ghcr.io/llm-d/llm-d-router-disagg-sidecar",

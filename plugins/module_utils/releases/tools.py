@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions of libraries and tools of the control host that are known to be broken, alone or beside another. Pure."""
+"""Versions of libraries and tools of the control host that are known to be broken, alone or together with another. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PART = re.compile(r"(==|>=|<)([0-9.]+)")
 
 @dataclasses.dataclass(frozen=True)
 class Broken:
-    """One that is broken. versions, beside: conditions on versions such as `>=34.1.0,<36.0.0`; beside: of other tools, which are all there.
+    """A broken version. versions: conditions such as `>=34.1.0,<36.0.0`; beside: the conditions on other tools, all of which have to be installed.
 
-    what: it does; fix: what to do; said: what its error says; proxied: whether it matters only behind a proxy; severity: in preflight, whose own requests
-    have worked.
+    what: the effect; fix: the remedy; message: a part of its error message; proxied: whether it matters only behind a proxy; severity: in preflight, which has
+    already made requests of its own.
     """
 
     name: str
@@ -26,12 +26,12 @@ class Broken:
     fix: str
     source: str
     beside: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    said: str = ""
+    message: str = ""
     proxied: bool = False
     severity: str = "error"
 
 
-NO_TOKEN = "sends no token to the API server, which answers as to an expired one (401) or to nobody (403)"
+NO_TOKEN = "sends no token to the API server, which answers 401 as to an expired token, or 403 as to an anonymous user"
 _ISSUES = "https://github.com/kubernetes-client/python/issues"
 BROKEN: tuple[Broken, ...] = (
     Broken("kubernetes", "==36.0.0", NO_TOKEN, "pip install 'kubernetes!=36.0.0,!=36.0.1'", f"{_ISSUES}/2582", severity="warning"),
@@ -51,7 +51,7 @@ BROKEN: tuple[Broken, ...] = (
         "pip install 'urllib3!=2.6.0'",
         f"{_ISSUES}/2477",
         beside={"kubernetes": "<37.0.0"},
-        said="no attribute 'getheaders'",
+        message="no attribute 'getheaders'",
     ),
     Broken(
         "urllib3",
@@ -60,7 +60,7 @@ BROKEN: tuple[Broken, ...] = (
         "pip install 'urllib3>=1.26.15,!=2.6.0'",
         "https://github.com/linkchecker/linkchecker/issues/785",
         beside={"python": ">=3.12.0"},
-        said="'urllib3.packages.six.moves'",
+        message="'urllib3.packages.six.moves'",
     ),
     Broken(
         "websocket",
@@ -68,7 +68,7 @@ BROKEN: tuple[Broken, ...] = (
         "takes the place of websocket-client, which the library kubernetes imports",
         "pip uninstall -y websocket websocket-client, then pip install websocket-client",
         "https://github.com/websocket-client/websocket-client/issues/509",
-        said="from 'websocket'",
+        message="from 'websocket'",
         severity="warning",
     ),
     Broken(
@@ -78,7 +78,7 @@ BROKEN: tuple[Broken, ...] = (
         "pip install 'requests>=2.31.0'",
         "https://github.com/psf/requests/issues/6432",
         beside={"urllib3": ">=2.0.0"},
-        said="doesn't match a supported version",
+        message="doesn't match a supported version",
         severity="warning",
     ),
     Broken(
@@ -88,16 +88,16 @@ BROKEN: tuple[Broken, ...] = (
         "ansible-galaxy collection install 'kubernetes.core:>=6.4.0', or write the path of a Helm 3 in llm_d_helm",
         "https://github.com/ansible-collections/kubernetes.core/issues/1038",
         beside={"helm": ">=4.0.0"},
-        said="too many values to unpack (expected 3",
+        message="too many values to unpack (expected 3",
     ),
 )
 
 
 def fits(version: str, conditions: str) -> bool:
     """Whether a version meets all conditions."""
-    mine = _numbers(version)
-    found = [(sign, _numbers(wanted)) for sign, wanted in _PART.findall(conditions)]
-    return bool(mine) and all(mine == wanted if sign == "==" else mine >= wanted if sign == ">=" else mine < wanted for sign, wanted in found)
+    numbers = _numbers(version)
+    bounds = [(sign, _numbers(wanted)) for sign, wanted in _PART.findall(conditions)]
+    return bool(numbers) and all(numbers == wanted if sign == "==" else numbers >= wanted if sign == ">=" else numbers < wanted for sign, wanted in bounds)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -109,13 +109,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def broken(versions: t.Mapping[str, str | None]) -> list[Broken]:
-    """The rows that apply to the versions that are known; None or absent for one that is not there, or not known."""
+    """The rows that apply to these versions; None or absent for a tool that is not installed or whose version is unknown."""
     return [row for row in BROKEN if all(fits(versions.get(name) or "", wanted) for name, wanted in {row.name: row.versions, **row.beside}.items())]
 
 
-def cause(said: str) -> str:
-    """The broken version that an error shows, with what to do; empty for any other error."""
-    return next((f"{_named(row)}: {row.what}; {row.fix}" for row in BROKEN if row.said and row.said in said), "")
+def cause(message: str) -> str:
+    """The broken version that causes an error message, with the remedy; empty for any other message."""
+    return next((f"{_named(row)}: {row.what}; {row.fix}" for row in BROKEN if row.message and row.message in message), "")
 
 
 def _named(row: Broken) -> str:

@@ -20,7 +20,7 @@ _LEVEL, _LEVELS = "-O", {"-O", "--optimization-level"}
 _SIZE = re.compile(r"\d{1,30}(\.\d{1,30})?[kmgt]|\d{1,30}[KMGT]")
 _PART = re.compile(r"(--[^=. ]+)\.([^=+ ]+)(\+?)(?:=(.*))?", re.DOTALL)
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
-# The first version whose KV events are maps of names; before they are arrays. https://github.com/vllm-project/vllm/pull/42892
+# The first version whose KV events are maps; before it they are arrays. https://github.com/vllm-project/vllm/pull/42892
 EVENTS_AS_MAPS = "0.24.0"
 # In tags, and the repositories whose tags are releases of vLLM, on whatever registry.
 _RELEASE = r"v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)"
@@ -53,37 +53,36 @@ def version_of(image: str) -> str | None:
     """The version of vLLM in the tag or the name of an image; None without one: latest, nightly, a digest, or an image that is numbered otherwise."""
     name, _colon, tag = image.partition("@")[0].rpartition(":")
     if "/" in tag or "vllm" not in name.rpartition("/")[2]:
-        return None  # without a tag after all; or of a distribution with numbers of its own, such as llm-d's
-    said = re.search(f"vllm[_-]{_RELEASE}", f"{name.rpartition('/')[2]}:{tag}")
-    if said:
-        return said.group(1)
-    found = re.match(_RELEASE, tag)
-    # Whoever builds vLLM anew may have numbers of their own, such as 25.09 or 3.2.1.
-    return found.group(1) if found and (_OWN.search(name) or neighbours(found.group(1))) else None
+        return None  # no tag, or the image of a distribution with version numbers of its own, such as llm-d's
+    named = re.search(f"vllm[_-]{_RELEASE}", f"{name.rpartition('/')[2]}:{tag}")
+    if named:
+        return named.group(1)
+    match = re.match(_RELEASE, tag)
+    # Other builds of vLLM may have version numbers of their own, such as 25.09 or 3.2.1.
+    return match.group(1) if match and (_OWN.search(name) or neighbours(match.group(1))) else None
 
 
 def released_as(image: str) -> str | None:
-    """The version of vLLM that the tag of an image is, where vLLM released the image; None for images of others, whose tags may say anything."""
+    """The version in the tag of an image that vLLM released; None for other images, whose tags may have any meaning."""
     return version_of(image) if _OWN.search(image.partition("@")[0].rpartition(":")[0]) else None
 
 
 def misfits(arguments: t.Sequence[str], version: str, choices: bool = True) -> list[Misfit]:
     """The arguments after the model that `vllm serve` of a version refuses.
 
-    Of a version between two recorded ones, those that both refuse; none of a version that is older or newer than all recorded ones.
+    For a version between two recorded ones, those that both refuse; none for a version that is older or newer than all recorded ones.
     choices: whether to check values against the choices of an option; a platform that is a plugin of vLLM (TPU, Gaudi) may add its own.
     """
-    found = [{misfit.index: misfit for misfit in _Reader(arguments, version, near, choices).misfits()} for near in neighbours(version)]
-    return [misfit for index, misfit in found[0].items() if all(index in others for others in found[1:])] if found else []
+    refused = [{misfit.index: misfit for misfit in _Reader(arguments, version, near, choices).misfits()} for near in neighbours(version)]
+    return [misfit for index, misfit in refused[0].items() if all(index in others for others in refused[1:])] if refused else []
 
 
 def spelled_out(arguments: t.Sequence[str], version: str | None) -> list[str]:
-    """The arguments, as many as before, with each option as this collection spells it: vLLM reads underscores as dashes, takes the beginning of a name and
-    other names for the same option, the value right after one letter, and parts of JSON (--NAME.KEY=VALUE) for the whole. Beginnings of names are known of
-    a version only."""
+    """The arguments, as many as before, with each option as this collection spells it: vLLM reads underscores as dashes, and accepts prefixes of names,
+    synonyms, a value right after one letter, and parts of JSON (--NAME.KEY=VALUE) instead of the whole. Prefixes are resolved only if the version is known."""
     near = neighbours(version) if version else ()
     names = _spellings(near[0] if near else VERSIONS[-1])
-    found = []
+    spelled = []
     for argument in map(str, arguments):
         head, given, rest = re.match(r"([^=. ]*)([=. ]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
         if head.startswith("-") and not _NUMBER.fullmatch(head):
@@ -95,31 +94,31 @@ def spelled_out(arguments: t.Sequence[str], version: str | None) -> list[str]:
             else:
                 whole = {names[known] for known in names if known.startswith(name) and name.startswith("--") == known.startswith("--")} if near else set()
                 head = whole.pop() if len(whole) == 1 else name
-        found.append(f"{head}{given}{rest}")
-    return _whole(found, options(near[0] if near else VERSIONS[-1]))
+        spelled.append(f"{head}{given}{rest}")
+    return _whole(spelled, options(near[0] if near else VERSIONS[-1]))
 
 
 def _whole(arguments: list[str], known: t.Mapping[str, Option]) -> list[str]:
-    """The arguments with the JSON that vLLM makes of the parts of an option wherever that option is written: it replaces one that is written whole, too."""
+    """The arguments with each option that has parts replaced by the JSON that vLLM makes of them, which also replaces the option written as a whole."""
     whole = {name: json.dumps(parts, separators=(",", ":")) for name, parts in _parts(arguments, known).items()}
-    found: list[str] = []
-    before = ""  # the option whose value comes next
+    result: list[str] = []
+    pending = ""  # the option whose value comes next
     for argument in arguments:
         name = re.match(r"[^=. ]*", argument).group()  # type: ignore[union-attr]
-        if before in whole:
-            found.append(whole[before])
-            before = ""
+        if pending in whole:
+            result.append(whole[pending])
+            pending = ""
         elif name in whole:
-            found.append(f"{name}={whole[name]}" if "=" in argument else name)
-            before = "" if "=" in argument else name
+            result.append(f"{name}={whole[name]}" if "=" in argument else name)
+            pending = "" if "=" in argument else name
         else:
-            found.append(argument)
-    return found
+            result.append(argument)
+    return result
 
 
 def _parts(arguments: list[str], known: t.Mapping[str, Option]) -> dict[str, dict[str, t.Any]]:
-    """{option: the mapping that its parts make}, of options that can have parts."""
-    found: dict[str, dict[str, t.Any]] = {}
+    """{option: mapping of its parts} for options that can have parts."""
+    mappings: dict[str, dict[str, t.Any]] = {}
     for argument, following in itertools.zip_longest(arguments, arguments[1:]):
         part = _PART.fullmatch(argument)
         if part is None:
@@ -131,21 +130,21 @@ def _parts(arguments: list[str], known: t.Mapping[str, Option]) -> dict[str, dic
         content: t.Any = value.split(",") if several else _content(value)
         for key in reversed(keys.split(".")):
             content = {key: content}
-        _update(found.setdefault(name, {}), content)
-    return found
+        _update(mappings.setdefault(name, {}), content)
+    return mappings
 
 
 def _content(text: str) -> t.Any:
-    """What a part says: JSON, or else text."""
+    """The value of a part: JSON, or else text."""
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _update(whole: dict[str, t.Any], more: t.Mapping[str, t.Any]) -> None:
-    """Adds `more` to `whole` at any depth, as vLLM does: lists are put together, of two other values the later counts."""
-    for key, value in more.items():
+def _update(whole: dict[str, t.Any], parts: t.Mapping[str, t.Any]) -> None:
+    """Adds `parts` to `whole` at any depth, as vLLM does: lists are concatenated; of two other values the later one counts."""
+    for key, value in parts.items():
         before = whole.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
             _update(before, value)
@@ -155,18 +154,18 @@ def _update(whole: dict[str, t.Any], more: t.Mapping[str, t.Any]) -> None:
 
 @functools.cache
 def _spellings(version: str) -> t.Mapping[str, str]:
-    """The first long spelling of the option that each spelling stands for; a --no- stays one."""
-    found: dict[str, str] = {}
+    """{spelling: the first long spelling of its option}; a --no- spelling is kept."""
+    spellings: dict[str, str] = {}
     for first, last, names, _option in _rows():
         if _number(first) <= _number(version) <= _number(last):
             plain = [name for name in names if name.startswith("--") and not name.startswith("--no-")]
             for name in names:
-                found[name] = name if name.startswith("--no-") or not plain else plain[0]
-    return found
+                spellings[name] = name if name.startswith("--no-") or not plain else plain[0]
+    return spellings
 
 
 def neighbours(version: str) -> tuple[str, ...]:
-    """The recorded version, else the recorded ones right before and after it; none where the version is older or newer than all."""
+    """The recorded version, or else the recorded ones right before and after it; none for a version that is older or newer than all."""
     number = _number(version)
     if number in map(_number, VERSIONS):
         return (next(known for known in VERSIONS if _number(known) == number),)
@@ -176,13 +175,13 @@ def neighbours(version: str) -> tuple[str, ...]:
 
 
 def is_same(version: str, other: str) -> bool:
-    """Whether two versions are one, as far as both say it: 0.15 is each 0.15.x."""
+    """Whether two versions are the same in the parts that both have: 0.15 is the same as every 0.15.x."""
     parts = [re.findall(r"\d+", each.partition("+")[0].partition("-")[0])[:3] for each in (version, other)]
     return all(int(one) == int(another) for one, another in zip(*parts, strict=False))
 
 
 def number_of(text: str) -> int | None:
-    """The whole number that a value is, where one such as 16k (16000) or 16K (16384) is taken, too; None for all others."""
+    """The whole number of a value, also of one such as 16k (16000) or 16K (16384); None for any other text."""
     text = text.strip()
     if _SIZE.fullmatch(text):
         return int(float(text[:-1]) * (1000 if text[-1].islower() else 1024) ** ("kmgt".index(text[-1].lower()) + 1))
@@ -198,7 +197,7 @@ def events_are_maps(version: str) -> bool:
 
 
 def has_option(version: str, flag: str) -> bool:
-    """Whether a version has an option. One that is newer than all recorded ones has what the last of these has."""
+    """Whether a version has an option. A version that is newer than all recorded ones has the options of the last one."""
     return flag in options(min(version, VERSIONS[-1], key=_number))
 
 
@@ -211,7 +210,7 @@ def options(version: str) -> t.Mapping[str, Option]:
 @functools.cache
 def _rows() -> tuple[tuple[str, str, tuple[str, ...], Option], ...]:
     """(first version, last version, spellings, option) of each row of the data file."""
-    found = []
+    rows = []
     for row in re.sub(r"\n +", " ", OPTIONS).strip().splitlines():
         head, _colon, values = row.partition(": ")
         words = head.split()
@@ -222,8 +221,8 @@ def _rows() -> tuple[tuple[str, str, tuple[str, ...], Option], ...]:
         option = Option(longest, kind, takes[len(kind) :] or ("0" if kind in ("flag", "bool") else "1"), "deprecated" in words, tuple(values.split()))
         if kind == "bool":
             names += [f"--no-{name[2:]}" for name in names if name.startswith("--")]
-        found.append((first, last, tuple(names), option))
-    return tuple(found)
+        rows.append((first, last, tuple(names), option))
+    return tuple(rows)
 
 
 @functools.cache
@@ -234,7 +233,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _short(version: str) -> str:
-    """A version as people say it."""
+    """A version without a leading v and without a patch number of 0."""
     return version.removeprefix("v").removesuffix(".0") if version.count(".") == 2 else version.removeprefix("v")
 
 
@@ -274,12 +273,12 @@ class _Reader:
                 continue
             following = [] if given else self._values(position, "1" if dotted else option.count)
             position += len(following)
-            wrong = self._wrong(name, option, [value] if given else following, bool(given), dotted)
-            if wrong:
-                yield Misfit(start, name, *wrong)
+            mistake = self._mistake(name, option, [value] if given else following, bool(given), dotted)
+            if mistake:
+                yield Misfit(start, name, *mistake)
 
     def _is_option(self, argument: str) -> bool:
-        """Whether the parser takes this for an option: a word that starts with a dash, and no number and no text with a space, unless in its value."""
+        """Whether the parser reads this as an option: a word that starts with a dash and is not a number, without a space outside of its value."""
         if not argument.startswith("-") or len(argument) == 1 or _NUMBER.fullmatch(argument):
             return False
         return " " not in argument.partition("=")[0]
@@ -291,17 +290,17 @@ class _Reader:
         return Misfit(index, "", "is no option, and no value of the option before it.", "Take it out, or write it as --OPTION=VALUE.")
 
     def _values(self, position: int, count: str) -> list[str]:
-        """The words from `position` on that belong to an option which takes this many."""
+        """The words from `position` on that are values of an option with this count."""
         most = {"0": 0, "1": 1, "?": 1}.get(count, int(count) if count.isdigit() else len(self._arguments))
-        found: list[str] = []
+        values: list[str] = []
         for argument in self._arguments[position : position + most]:
             if self._is_option(argument):
                 break
-            found.append(argument)
-        return found
+            values.append(argument)
+        return values
 
     def _find(self, name: str) -> tuple[Option | None, str, str]:
-        """(the option of this name or of which this is an unambiguous beginning, or None and the reason and what to write)."""
+        """(option, "", "") for its name or an unambiguous prefix of it; (None, reason, what to write) otherwise."""
         if name in self._options:
             return self._options[name], "", ""
         full = [known for known in self._options if known.startswith(name) and (known.startswith("--") or not name.startswith("--"))]
@@ -326,7 +325,7 @@ class _Reader:
         near = difflib.get_close_matches(name, self._options, n=1, cutoff=0.75)
         return f"{self._title} knows no {name}.", f"Did you mean {near[0]}?" if near else "Take it out."
 
-    def _wrong(self, name: str, option: Option, values: list[str], given: bool, dotted: bool) -> tuple[str, str] | None:
+    def _mistake(self, name: str, option: Option, values: list[str], given: bool, dotted: bool) -> tuple[str, str] | None:
         """(reason, what to write) if the option does not take these values."""
         if option.count == "0":
             return (f"{name} takes no value.", f"Write {name} alone, or --no-{name[2:]}." if option.kind == "bool" else "Write it alone.") if given else None
@@ -351,13 +350,13 @@ class _Reader:
 
 
 def _is_next(version: str) -> bool:
-    """Whether the minor version before this one is recorded as well, so that what it lacks came with this one."""
+    """Whether the minor version before this one is recorded as well, so that an option that it lacks is new in this one."""
     major, minor, _patch = _number(version)
     return any(_number(known)[:2] == (major, minor - 1) for known in VERSIONS)
 
 
 def _spelled(name: str) -> tuple[str, bool]:
-    """(the option as the parser looks it up, whether the name goes on with a key of JSON): --hf_overrides.a is --hf-overrides."""
+    """(the option as the parser looks it up, whether a key of JSON follows the name): --hf_overrides.a is --hf-overrides."""
     name, dot, _key = name.partition(".")
     return name.replace("_", "-") if name.startswith("--") else name, bool(dot)
 

@@ -64,9 +64,9 @@ def document(title: str, body: str, heading: str | None = None, style: str = "")
     )
 
 
-def of(found: c.Mapping[str, t.Any]) -> str:
-    """The deployment that a report is of; empty where it does not say it."""
-    return f'<p class="soft">{escape(subject(found))}</p>' if subject(found) else ""
+def of(about: c.Mapping[str, t.Any]) -> str:
+    """The deployment of a report, as a paragraph; empty where `about` does not name it."""
+    return f'<p class="soft">{escape(subject(about))}</p>' if subject(about) else ""
 
 
 def _series_style() -> str:
@@ -111,8 +111,8 @@ def table(rows: c.Sequence[c.Sequence[str]], group: int = 0) -> str:
 
 def definitions(about: c.Mapping[str, t.Any]) -> str:
     """Names and their values as a definition list, without those that are empty."""
-    told = [(str(name), _plain(value)) for name, value in about.items() if value not in (None, "", [], {})]
-    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in told) + "</dl>"
+    entries = [(str(name), _plain(value)) for name, value in about.items() if value not in (None, "", [], {})]
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in entries) + "</dl>"
 
 
 def _plain(value: t.Any) -> str:

@@ -32,7 +32,7 @@ ROWS = 3  # of names below bars
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One axis. A logarithmic one leaves out values that are not above 0, and says what it is behind its label.
+    """One axis. A logarithmic one leaves out values that are not above 0, and says so after its label.
 
     wide: it is logarithmic where its values differ by a factor of WIDE, and begins at 0 otherwise.
     """
@@ -82,9 +82,9 @@ def decades(low: float, high: float) -> list[float]:
         every = [factor * 10.0**power for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2) for factor in factors]
         first = max(index for index, value in enumerate(every) if value <= low)
         last = min(index for index, value in enumerate(every) if value >= high)
-        found = every[first : max(last, first + 1) + 1]
-        if math.isclose(low, high) or (len(found) >= MARKS and math.log(high / low) >= FULL * math.log(found[-1] / found[0])):
-            return [value for value in found if len(found) <= 2 * TICKS or value in (found[0], found[-1]) or _is_power(value)]
+        ticks = every[first : max(last, first + 1) + 1]
+        if math.isclose(low, high) or (len(ticks) >= MARKS and math.log(high / low) >= FULL * math.log(ticks[-1] / ticks[0])):
+            return [value for value in ticks if len(ticks) <= 2 * TICKS or value in (ticks[0], ticks[-1]) or _is_power(value)]
     # they lie close together: any round numbers that three digits tell apart
     return nice(low, high, least=10.0 ** (math.floor(math.log10(high)) - 2))
 
@@ -129,10 +129,10 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
         path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
         parts.append(f'<path class="line {look}" d="{path}"><title>{escape(name)}</title></path>' if path else "")
         if dots:
-            said = (escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
+            tooltips = (escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
             parts += [
                 f'<circle class="dot {look}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
-                for (left, top), words in zip(places, said, strict=True)
+                for (left, top), words in zip(places, tooltips, strict=True)
             ]
     return _svg(title, parts)
 
@@ -147,10 +147,10 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
         each = wide * 0.76 / max(1, len(values))
         for place, value in enumerate(values):
             left, top = round(LEFT + wide * (index + 0.12) + each * place, 1), up(value)
-            said = escape(f"{name}: {number(value)}{unit}")
+            tooltip = escape(f"{name}: {number(value)}{unit}")
             parts.append(
                 f'<rect class="s{index if colors == "group" else 0}" x="{left}" y="{top}" width="{round(each * 0.9, 1)}" '
-                f'height="{round(up(0) - top, 1)}" rx="2"><title>{said}</title></rect>'
+                f'height="{round(up(0) - top, 1)}" rx="2"><title>{tooltip}</title></rect>'
             )
             if len(values) == 1 and len(number(value) + unit) * CHARACTER < wide:
                 parts.append(f'<text class="value" x="{round(left + each * 0.45, 1)}" y="{top - 4}" text-anchor="middle">{number(value)}{unit}</text>')
@@ -161,15 +161,15 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
 
 
 def _svg(title: str, parts: c.Iterable[str]) -> str:
-    said = escape(title)
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}"><title>{said}</title>{"".join(parts)}</svg>'
+    label = escape(title)
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}"><title>{label}</title>{"".join(parts)}</svg>'
 
 
 def _frame(across: Scale, up: Scale, x_label: str, y_label: str) -> str:
     bottom = HEIGHT - BOTTOM
     places = [(across(value), tick(value)) for value in across.ticks]
-    lines = "".join(f'<line class="grid" x1="{left}" x2="{left}" y1="{TOP}" y2="{bottom}"/>' for left, _said in places)
-    words = "".join(f'<text class="tick" x="{left}" y="{bottom + 20}" text-anchor="middle">{said}</text>' for left, said in _apart(places, ROOM))
+    lines = "".join(f'<line class="grid" x1="{left}" x2="{left}" y1="{TOP}" y2="{bottom}"/>' for left, _text in places)
+    words = "".join(f'<text class="tick" x="{left}" y="{bottom + 20}" text-anchor="middle">{text}</text>' for left, text in _apart(places, ROOM))
     label = f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
     return _grid_y(up, y_label) + lines + words + label
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text of reports for a terminal, wrapped to its width; tables, also as Markdown, of which the first row is the head; what a report is of. Pure."""
+"""Text of reports for a terminal, wrapped to its width; tables, also as Markdown, of which the first row is the head; the subject of a report. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wrapped(line: str, width: int = LINE, indent: str = "") -> list[str]:
 
 
 def cut(line: str, width: int = WIDTH) -> str:
-    """A line of at most `width` columns, the last of which says that there is more."""
+    """A line of at most `width` columns, the last of which shows that it was cut."""
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
@@ -50,14 +50,14 @@ def paragraphs(lines: c.Iterable[str]) -> list[str]:
 
 def command(line: str, width: int = LINE) -> list[str]:
     """A shell command, to be copied, as lines of at most `width` columns where its words allow it. JSON is broken between its members."""
-    found: list[str] = []
+    arguments: list[str] = []
     for word in _WORDS.findall(line):
-        option = found and found[-1] in ("  -H", "  -d")  # whose value stays beside it
-        if found and word not in ("-H", "-d") and (option or len(found[-1]) + len(word) + 3 <= width):
-            found[-1] += f" {word}"
+        option = arguments and arguments[-1] in ("  -H", "  -d")  # whose value stays beside it
+        if arguments and word not in ("-H", "-d") and (option or len(arguments[-1]) + len(word) + 3 <= width):
+            arguments[-1] += f" {word}"
         else:
-            found.append(f"  {word}" if found else word)
-    lines = [each.replace(', "', ',\n    "') if each.startswith("  -d ") and len(each) > width else each for each in found]
+            arguments.append(f"  {word}" if arguments else word)
+    lines = [each.replace(', "', ',\n    "') if each.startswith("  -d ") and len(each) > width else each for each in arguments]
     parts = [part for index, each in enumerate(lines) for part in (each + (" \\" if index < len(lines) - 1 else "")).split("\n")]
     return [piece for part in parts for piece in (part.replace('": "', '":\n    "', 1) if len(part) > width else part).split("\n")]
 
@@ -122,9 +122,9 @@ def markdown(rows: c.Sequence[c.Sequence[str]], left: int) -> list[str]:
     return [head, rule, *body]
 
 
-def subject(found: c.Mapping[str, t.Any]) -> str:
-    """The deployment that a report with {instance, namespace, cluster, release} is of, on one line; empty for a report that does not say it."""
-    if not found.get("instance"):
+def subject(about: c.Mapping[str, t.Any]) -> str:
+    """The deployment of a report, {instance, namespace, cluster, release}, on one line; empty where the report does not name it."""
+    if not about.get("instance"):
         return ""
-    where = f" on {found['cluster']}" if found.get("cluster") else ""
-    return one_line(f"{found['instance']} in namespace {found['namespace']}{where}, {found['release']}")
+    where = f" on {about['cluster']}" if about.get("cluster") else ""
+    return one_line(f"{about['instance']} in namespace {about['namespace']}{where}, {about['release']}")

@@ -20,8 +20,8 @@ from ..k8s.wait import Wait, report
 CHECKSUM = "llm-d.ai/config-checksum"
 # A separate field manager: server-side apply of these two fields must not drop the other fields that the collection applied.
 MANAGER = f"{FIELD_MANAGER}.scorer_config"
-# Seconds between two checks; seconds that the log of a ready pod may be delayed, and after which what it does not have, or has lost, does not come any more;
-# bytes from the start of a log, where the relevant lines are.
+# INTERVAL: seconds between two checks. LAG: seconds by which the log of a ready pod may be delayed; a line that is missing after that does not appear any more.
+# LOG_BYTES: bytes from the start of a log, where the relevant lines are.
 INTERVAL, LAG, LOG_BYTES = 0.5, 10.0, 200_000
 
 
@@ -71,15 +71,15 @@ class Rollout:
         self.deployment: dict[str, t.Any] = {}
 
     def read(self) -> State:
-        """The present state. Raises ClusterError where the Deployment does not exist."""
+        """The present state. Raises ClusterError if the Deployment does not exist."""
         deployment = self.cluster.find(self._path("apps/v1", "Deployment", self.target.name))
         self.deployment = deployment or {}
         if deployment is None:
             raise ClusterError(f"there is no Deployment {self.target}: deploy it first (playbooks/site.yml), or correct target.name and target.namespace")
         config_map = self.cluster.find(self._path("v1", "ConfigMap", self.target.config_map))
         config = get_path(config_map, "data", self.target.key)
-        found = get_path(deployment, "spec", "template", "metadata", "annotations", CHECKSUM)
-        return State(None if config is None else text(config), None if found is None else text(found))
+        annotation = get_path(deployment, "spec", "template", "metadata", "annotations", CHECKSUM)
+        return State(None if config is None else text(config), None if annotation is None else text(annotation))
 
     def write(self, state: State) -> None:
         """Writes configuration and checksum, which rolls the pods. The ConfigMap comes first, so that no new pod reads the old one."""
@@ -103,7 +103,7 @@ class Rollout:
 def settle(cluster: Cluster, wanted: Sequence[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float, patient: bool = True) -> list[Outcome]:
     """Waits until every endpoint picker runs its configuration, given as (target, checksum, document), or until one of them fails.
 
-    A document of None is not compared with the log. patient: whether a Deployment that is not ready is waited for; else each that is not is a failure at once.
+    A document of None is not compared with the log. patient: whether to wait for a Deployment that is not ready; otherwise it is a failure at once.
     Returns one outcome for each, in order.
     """
     watches = [RolloutWatch(cluster, *item) for item in wanted]
@@ -134,19 +134,19 @@ class RolloutWatch:
     def check(self, patient: bool = True) -> None:
         """Checks once, and sets the outcome when the rollout has ended. patient: whether a Deployment that is not ready may become so."""
         self.waiting.poll()
-        found = self.waiting.objects.get(self.ref) or []
-        if not found:
+        deployments = self.waiting.objects.get(self.ref) or []
+        if not deployments:
             self.outcome = Outcome([], f"there is no Deployment {self.target}")
             return
-        annotated = text(get_path(found[0], "spec", "template", "metadata", "annotations", CHECKSUM))
+        annotated = text(get_path(deployments[0], "spec", "template", "metadata", "annotations", CHECKSUM))
         if annotated != self.wanted:
             there = f"its checksum is {annotated[:12] or 'missing'}, not {self.wanted[:12]}"
             self.outcome = Outcome([], f"Deployment {self.target} was changed by someone else: {there}")
             return
-        if get_path(found[0], "spec", "replicas") == 0:
+        if get_path(deployments[0], "spec", "replicas") == 0:
             self.outcome = Outcome([], f"Deployment {self.target} is scaled to 0, so no endpoint picker runs")
             return
-        pods = self.observer.pods(found[0])
+        pods = self.observer.pods(deployments[0])
         verdict = self.waiting.verdicts[self.ref]
         if verdict.ready:
             self._prove(pods)
@@ -158,24 +158,24 @@ class RolloutWatch:
             self.outcome = self.give_up()
 
     def give_up(self) -> Outcome:
-        """The outcome of a rollout that did not end in time, or cannot."""
+        """The outcome of a rollout that did not end in time, or cannot end."""
         entries = self.waiting.explain()
-        said = next((line for entry in entries for line in entry["details"] if ", log of " in line), "")
+        culprit = next((line for entry in entries for line in entry["details"] if ", log of " in line), "")
         if not entries:
             return Outcome([], f"Deployment {self.target} did not confirm in time that it has loaded the configuration")
-        return Outcome([], report(entries, 1, self._clock.now() - self._begin, "ready"), said)
+        return Outcome([], report(entries, 1, self._clock.now() - self._begin, "ready"), culprit)
 
     def _refusal(self, pods: list[Facts]) -> str:
-        """The error about the configuration in the log of a container that has ended; empty where there is none."""
+        """The error about the configuration in the log of a container that has ended; empty if there is none."""
         for pod in pods:
             for entry in dicts(get_path(pod, "status", "containerStatuses")):
                 ended = get_path(entry, "state", "terminated") or get_path(entry, "lastState", "terminated")
                 if ended and entry.get("ready") is not True:
                     name = text(entry.get("name"))
                     log = log_head(self.observer.cluster, pod, name, not get_path(entry, "state", "terminated"))
-                    said = observed.read_log(log or "")
-                    if said.error:
-                        return said.error
+                    result = observed.read_log(log or "")
+                    if result.error:
+                        return result.error
         return ""
 
     def _prove(self, pods: list[Facts]) -> None:
@@ -200,10 +200,10 @@ class RolloutWatch:
         for container in epp_containers(pod):
             log = log_head(cluster, pod, container)
             read = read and log is not None
-            said = observed.read_log(log or "")
-            if said.loaded:
-                wrong = observed.difference(said, self.document) if self.document else ""
-                return {"pod": name, "by": "log", "line": said.line, **({"error": wrong} if wrong else {})}
+            result = observed.read_log(log or "")
+            if result.loaded:
+                difference = observed.difference(result, self.document) if self.document else ""
+                return {"pod": name, "by": "log", "line": result.line, **({"error": difference} if difference else {})}
         since = self._silent.setdefault(name, self._clock.now())
         if self._clock.now() - since < LAG and not (read and log_is_settled(pod, cluster.server_time())):
             return None
@@ -218,13 +218,13 @@ def epp_containers(pod: Facts) -> list[str]:
 
 
 def log_is_settled(pod: Facts, now: float) -> bool:
-    """True when a pod has been ready for so long that the start of its log is as it stays, or has been rotated away. now: seconds since the epoch."""
+    """Whether a pod has been ready for so long that the start of its log does not change any more, or was rotated away. now: seconds since the epoch."""
     started = moment(condition(pod.get("status"), "Ready").get("lastTransitionTime"))
     return started is not None and now - started.timestamp() > LAG
 
 
 def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = False) -> str | None:
-    """The start of a container's log, empty where this account may not read it; None where another try may read it: a kubelet that does not answer."""
+    """The start of a container's log; empty if this account may not read it; None if another try may succeed, such as when a kubelet does not answer."""
     query = {"container": container, "limitBytes": str(LOG_BYTES)}
     if previous:
         query["previous"] = "true"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers to a survey, each at its place in a variable of the user's file. Pure."""
+"""Sets the answers of a survey at their places in a variable of the user's file. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 
 class AnswerError(ValueError):
-    """An answer that has no place in the value: its path, and why."""
+    """An answer without a place in the value. The message has its path and the reason."""
 
 
 def answered(value: t.Any, answers: c.Mapping[str, t.Any]) -> t.Any:
-    """The value with the answers in it; itself where all of them are empty. A value that is left out stays so.
+    """The value with the answers in it, or the value itself if all answers are empty. A value of None then stays None.
 
     answers: by path, such as `slo.ttft_p90_ms` or `[qwen].model.uri`: the element of that name, which is added where there is none; `[]` is the only element.
     An empty path is the value itself. Raises AnswerError.
@@ -31,10 +31,10 @@ def answered(value: t.Any, answers: c.Mapping[str, t.Any]) -> t.Any:
 
 
 def _steps(path: str) -> list[re.Match[str]]:
-    found = list(_STEP.finditer(path))
-    if "".join(step[0] for step in found) != path:
+    steps = list(_STEP.finditer(path))
+    if "".join(step[0] for step in steps) != path:
         raise AnswerError(f"{path!r} is no path: write one such as '[qwen].model.uri'")
-    return found
+    return steps
 
 
 def _placed(value: t.Any, steps: c.Sequence[tuple[bool, str]], answer: t.Any, path: str) -> t.Any:
@@ -52,7 +52,7 @@ def _placed(value: t.Any, steps: c.Sequence[tuple[bool, str]], answer: t.Any, pa
 
 
 def _of(value: t.Any, kind: type, word: str, path: str) -> t.Any:
-    """A value of this kind; an empty one where the file leaves it out."""
+    """A value of a type; an empty one if the file does not set it."""
     if value is None or blank(value):
         return kind()
     if not isinstance(value, kind):

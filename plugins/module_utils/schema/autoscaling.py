@@ -42,12 +42,12 @@ PREFILL_AUTOSCALING = {
     ),
     "min": Field("int", _MIN, default=1, minimum=1),
     "max": Field("int", "Maximum number of servers. Not with C(provider: external).", minimum=1),
-    "metrics": Field("dict", "Target value of each metric. The metric that asks for the most servers wins.", default={}, options=METRICS),
+    "metrics": Field("dict", "Target value of each metric. The metric that requires the most servers decides.", default={}, options=METRICS),
     "scale_up_stabilization_seconds": Field(
-        "int", "Seconds for which the metrics must ask for more servers before servers are added.", default=60, minimum=0, maximum=3600
+        "int", "Seconds for which the metrics must require more servers before servers are added.", default=60, minimum=0, maximum=3600
     ),
     "scale_down_stabilization_seconds": Field(
-        "int", "Seconds for which the metrics must ask for fewer servers before servers are removed.", default=300, minimum=0, maximum=3600
+        "int", "Seconds for which the metrics must require fewer servers before servers are removed.", default=300, minimum=0, maximum=3600
     ),
     "prometheus": Field(
         "str",

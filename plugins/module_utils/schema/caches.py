@@ -10,10 +10,15 @@ from .fields import Field
 from .pods import container_field, pod_field
 
 _DISK = {
-    "size": Field("quantity", "Room of the volume, of which LMCache fills nine tenths. Each pod has one, which goes with it.", required=True, example="100Gi"),
+    "size": Field(
+        "quantity",
+        "Size of the volume, of which LMCache fills nine tenths. Each pod has its own, which is deleted with the pod.",
+        required=True,
+        example="100Gi",
+    ),
     "medium": Field(
         "str",
-        "C(node): a disk of the node (emptyDir). C(memory): a RAM disk, which counts into the memory of the pod. Not together with O(class_name).",
+        "C(node): a disk of the node (emptyDir). C(memory): a RAM disk, which counts as memory of the pod. Not together with O(class_name).",
         default="node",
         choices=("node", "memory"),
     ),
@@ -32,10 +37,10 @@ _PERSISTENCE = {
 }
 
 _SERVER = {
-    "size": Field("quantity", "Memory of the cache (C(maxmemory)); the pod asks for a quarter more.", required=True, example="32Gi"),
+    "size": Field("quantity", "Memory of the cache (C(maxmemory)); the pod requests a quarter more.", required=True, example="32Gi"),
     "eviction": Field(
         "str",
-        "What a full server deletes (C(maxmemory-policy)). Those that begin with C(volatile-) only delete what has an end of life, see O(ttl_seconds).",
+        "What a full server deletes (C(maxmemory-policy)). Policies that begin with C(volatile-) delete only entries that expire, see O(ttl_seconds).",
         default="allkeys-lru",
         choices=SERVER_POLICIES,
     ),
@@ -49,7 +54,7 @@ _SHARED = {
     "url": Field(
         "str",
         (
-            "A Redis or Valkey that is there: C(redis://HOST:PORT), C(rediss://) with TLS, C(resp://) for the faster client of LMCache, C(valkey://),"
+            "An existing Redis or Valkey: C(redis://HOST:PORT), C(rediss://) with TLS, C(resp://) for the faster client of LMCache, C(valkey://),"
             " C(redis-sentinel://HOST:PORT,HOST:PORT) or C(redis-cluster://HOST:PORT,HOST:PORT). Without credentials. LMCache has no client of memcached."
         ),
         format="cache_url",
@@ -70,7 +75,7 @@ _SHARED = {
     ),
     "ttl_seconds": Field(
         "int",
-        "Life of a block. Only LMCache's client C(valkey://) sets one, and it needs valkey-glide in O(llm_d_model_services[].engine.image).",
+        "Seconds until a block expires. Only LMCache's client C(valkey://) sets this, and it needs valkey-glide in O(llm_d_model_services[].engine.image).",
         minimum=1,
     ),
 }
@@ -91,7 +96,7 @@ CACHE = {
     ),
     "eviction": Field(
         "str",
-        "What LMCache deletes of a full memory or disk. Only with O(disk) or O(shared); vLLM's own tier has LRU. If omitted, LRU.",
+        "What LMCache deletes when the memory or disk is full. Only with O(disk) or O(shared); vLLM's own tier has LRU. If omitted, LRU.",
         choices=POLICIES,
     ),
     "disk": Field("dict", "LMCache writes blocks to a volume of each pod as well.", options=_DISK),

@@ -18,9 +18,9 @@ from ..common.text import redact
 Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map", "any"]
 REDACTED = "(not shown)"
 LARGEST = 1e15  # the largest number of any option
-SHORTEST_TOKEN = 20  # characters; hf_transfer is none
-_AROUND = "'\"`<> \t\r\n\xa0\u200b\u2060\ufeff\u2018\u2019\u201c\u201d"  # what is pasted with a token
-# Tokens that are told from any other text wherever they stand; of Hugging Face also in base64.
+SHORTEST_TOKEN = 20  # characters; hf_transfer is not a token
+_AROUND = "'\"`<> \t\r\n\xa0\u200b\u2060\ufeff\u2018\u2019\u201c\u201d"  # characters that are pasted together with a token
+# Tokens that are recognized anywhere in a text; those of Hugging Face also in base64.
 _TOKEN = re.compile(r"\b(?:hf_[A-Za-z0-9]{30,}|gh[pousr]_[A-Za-z0-9]{36,}|glpat-[\w-]{20,}|nvapi-[\w-]{40,}|aGZf[A-Za-z0-9+/]{30,})")
 _BROKEN = re.compile(r"hf_(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{34}\Z")  # one that an editor has broken into lines
 
@@ -57,7 +57,7 @@ _CRON = _cron(
     f"0?[1-9]|1[0-2]|{_named('jan feb mar apr may jun jul aug sep oct nov dec')}",
     f"[0-6]|{_named('sun mon tue wed thu fri sat')}",
 )
-_UNSEEN = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b\u2060\ufeff"  # control characters, a soft hyphen, spaces of no width, a byte order mark
+_INVISIBLE = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b\u2060\ufeff"  # control characters, a soft hyphen, spaces of no width, a byte order mark
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 # Of image references, as container runtimes and kubelets read them: https://pkg.go.dev/github.com/distribution/reference
 _HOST = "[A-Za-z0-9]+(-+[A-Za-z0-9]+)*"
@@ -130,7 +130,7 @@ FORMATS: dict[str, Format] = {
     "header_name": _format(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", "the name of an HTTP header, without its colon", "x-variant"),
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
     "feature_gate": _format(r"[A-Za-z][A-Za-z0-9_-]*(=[A-Za-z0-9]+)?\Z", "the name of a feature gate, alone or with =false", "flowControl"),
-    # Credentials are often pasted, or read from a file with its line end; clients then send a header that no server takes.
+    # Credentials are often pasted, or read from a file with its line end; clients then send a header that no server accepts.
     "token": _format(
         rf"(?!['\"`<]|.*['\"`>]\Z|.*\\[nrt]\Z)(?!({_named('bearer authorization')}):|[A-Z][A-Z0-9_]*(TOKEN|KEY)=|\$ANSIBLE_VAULT)"
         r"(?!(aGZf|c2st)[A-Za-z0-9+/]{16,}={0,2}\Z)[!-~]+\Z",
@@ -140,8 +140,8 @@ FORMATS: dict[str, Format] = {
     ),
     "credential": _format(
         r"(?![^{][^\r\n]*[\r\n])"  # a service account of Google is JSON in lines
-        rf"(?!(['\"])[\s\S]*\1\Z)(?![\u201c\u201d\u2018\u2019][\s\S]*[\u201c\u201d\u2018\u2019]\Z)[^\s{_UNSEEN}]([^{_UNSEEN}]*[^\s{_UNSEEN}])?\Z",
-        "a user name or password alone: without blanks or quotes around it, and without line ends (but for JSON) or characters that nobody sees;"
+        rf"(?!(['\"])[\s\S]*\1\Z)(?![\u201c\u201d\u2018\u2019][\s\S]*[\u201c\u201d\u2018\u2019]\Z)[^\s{_INVISIBLE}]([^{_INVISIBLE}]*[^\s{_INVISIBLE}])?\Z",
+        "a user name or password alone: without blanks or quotes around it, and without line ends (but for JSON) or invisible characters;"
         " '| trim' removes white space",
         "{{ vault_password | trim }}",
     ),
@@ -161,10 +161,10 @@ class Field:
     """One option of the user's file.
 
     `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`; both have at most `most`.
-    A default of None means that the option stays None; `secret` keeps the value out of messages; `replaced` are choices or options of before, with what is
-    theirs now.
-    `otherwise` is the field for a value of another type. A `dict` with `fields` is an object of Kubernetes, in its words: what is written is kept, `null` too,
-    and nothing else; `elsewhere` are fields that it does not have, with what to write instead. Elements that are `nullable` may be `null`.
+    A default of None means that the option stays None; `secret` keeps the value out of messages; `replaced` are former choices or options, with their
+    replacements.
+    `otherwise` is the field for a value of another type. A `dict` with `fields` is a Kubernetes object: fields are kept as written, `null` included, and none
+    is added; `elsewhere` are fields that it does not have, with what to write instead. Elements that are `nullable` may be `null`.
     """
 
     type: Kind
@@ -229,7 +229,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 def complete(value: t.Any, field: Field, path: str) -> Result:
     """(`value` with every default filled in, at any depth; all problems). Never raises for a user's mistake.
 
-    Surveys and -e give texts: a boolean, number or list is taken from one where it is one beyond doubt, and an empty one is left out.
+    Surveys and -e give texts: a text that can only be a boolean, number or list is converted, and an empty text is not set.
     """
     value = from_text(value, field)
     if value is None:
@@ -264,7 +264,7 @@ def from_text(value: t.Any, field: Field) -> t.Any:
 
 
 def separable(field: Field) -> bool:
-    """Whether a list can be written as one text, with commas: where no element can hold one."""
+    """Whether a list can be written as one text, with commas: if no element can contain a comma."""
     element = field.elements
     if field.type != "list" or element is None or element.otherwise:
         return False
@@ -277,10 +277,10 @@ def separable(field: Field) -> bool:
 
 
 def argument_type(field: Field) -> dict[str, str]:
-    """Type and elements of the option in an argument spec. Ansible itself refuses an empty text for a number, which counts as left out here."""
+    """Type and elements of the option in an argument spec. Ansible itself refuses an empty text for a number; here it is not set."""
     kind, *elements = [_ARGUMENT_TYPES.get(each.type, each.type) for each in (field, field.elements) if each is not None]
-    found = {"type": "raw" if field.otherwise else kind}
-    return {**found, "elements": elements[0]} if field.type == "list" and elements else found
+    spec = {"type": "raw" if field.otherwise else kind}
+    return {**spec, "elements": elements[0]} if field.type == "list" and elements else spec
 
 
 def _has_type(value: t.Any, kind: Kind) -> bool:
@@ -296,7 +296,7 @@ def show(value: t.Any, field: Field | None = None) -> str:
 
 
 def _is_token(value: t.Any) -> bool:
-    """Whether a value is an access token by its look, also with white space, quotes or `Bearer` around it, or has one that looks like nothing else in it."""
+    """Whether a value looks like an access token, also with white space, quotes or `Bearer` around it, or contains a text that can only be a token."""
     bare = value.strip(_AROUND) if isinstance(value, str) and len(value) < 10_000 else ""
     if len(bare) < SHORTEST_TOKEN:
         return False
@@ -316,7 +316,7 @@ def _unending(value: t.Any) -> str:
 
 
 def _keyed(value: t.Any) -> t.Any:
-    """A value whose keys are texts, as JSON wants them: YAML has other keys, too."""
+    """A value with keys that are texts, as JSON requires: YAML has other keys too."""
     if isinstance(value, dict):
         return {str(key): _keyed(item) for key, item in value.items()}
     return [_keyed(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -403,13 +403,13 @@ def _complete_dict(value: t.Mapping[str, t.Any], field: Field, path: str) -> Res
         if field.fields and name not in value:
             continue
         where = f"{path}.{name}" if path else name
-        completed[name], found = complete(value.get(name), option, where)
-        problems += found + empty_name(value, name, option, where)
+        completed[name], mistakes = complete(value.get(name), option, where)
+        problems += mistakes + empty_name(value, name, option, where)
     return completed, problems
 
 
 def empty_name(value: t.Mapping[str, t.Any], name: str, field: Field, path: str) -> list[Problem]:
-    """The problem of a name that is written and empty where leaving it out means another name: `null` and `~` are no names in YAML, unless quoted."""
+    """The problem of a name that is written but empty, although its option has a default: in YAML `null` and `~` are empty unless quoted."""
     if name not in value or value[name] is not None or field.default is None or field.format not in ("dns_label", "dns_subdomain"):
         return []
     fix = f'Write a name, in quotes where it is "null"; or remove the line, which means {field.default}.'
@@ -428,14 +428,14 @@ def _complete_map(value: t.Mapping[t.Any, t.Any], field: Field, path: str) -> Re
             problems.append(
                 Problem(where, key, f"the key {show(key)} is not {FORMATS[field.keys].words}.", f"Write a key such as {FORMATS[field.keys].example}.")
             )
-        completed[str(key)], found = _complete_element(item, field.elements, where)
-        problems += found
+        completed[str(key)], mistakes = _complete_element(item, field.elements, where)
+        problems += mistakes
     return completed, problems
 
 
 def _complete_list(value: t.Sequence[t.Any], field: Field, path: str) -> Result:
     results = [_complete_element(item, field.elements, f"{path}[{index}]") for index, item in enumerate(value)]
-    return [item for item, found in results], [problem for item, found in results for problem in found]
+    return [item for item, problems in results], [problem for item, problems in results for problem in problems]
 
 
 def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
@@ -449,13 +449,13 @@ def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
 def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
     if not field.secret and _is_token(value):
         fix = f"Write {expectation(field)}. The token goes into a Secret, or into an option for it, such as llm_d_model_token or llm_d_api_key, from a vault."
-        return [Problem(path, REDACTED, "is an access token, and this option is no secret: everybody would see it.", fix)]
+        return [Problem(path, REDACTED, "is an access token, and this option is not secret: everybody would see it.", fix)]
     mistake = _mistake(value, field)
     return [Problem(path, REDACTED if field.secret else value, f"{show(value, field)} {mistake[0]}", mistake[1])] if mistake else []
 
 
 def _mistake(value: t.Any, field: Field) -> tuple[str, str] | None:
-    """(what is wrong with a scalar, what to write instead); None where it is right."""
+    """(the mistake of a scalar, what to write instead); None if it is valid."""
     if field.choices and value not in field.choices:
         near = suggest(value, [str(choice) for choice in field.choices]) if isinstance(value, str) else None
         fix = f"Did you mean '{near}'? " if near else ""
@@ -499,7 +499,7 @@ def _kind(value: t.Any) -> str:
 
 
 def _quoted(value: t.Any) -> str:
-    """What to write instead of a value that YAML did not read as the text that it may have been: `no`, `007` or `1:30`."""
+    """What to write instead of a value that YAML does not read as text, such as `no`, `007` or `1:30`."""
     if isinstance(value, bool):
         words = "yes, on or true" if value else "no, off or false"
         return f'Write it in quotes, such as "{str(value).lower()}": YAML reads {words} without them as {str(value).lower()}.'

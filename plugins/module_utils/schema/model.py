@@ -11,7 +11,7 @@ from .fields import Field
 from .pods import container_field, pod_field
 
 _ADAPTER = {
-    "name": Field("str", "Name under which clients ask for it.", required=True, format="adapter_name"),
+    "name": Field("str", "Name that clients use in requests.", required=True, format="adapter_name"),
     "source": Field(
         "str",
         "A folder in the container of the server, such as one below the mounted weights, or C(ORGANISATION/NAME) of a model repository.",
@@ -37,7 +37,7 @@ MODEL = {
     "aliases": Field(
         "map",
         (
-            "Other names that clients may ask for, each with the model that the endpoint picker writes into the request instead: a served name of the"
+            "Other names that clients may use, each with the model that the endpoint picker writes into the request instead: a served name of the"
             " servers, such as that of an adapter. Several with weights share the requests, such as C({chat-v1: 90, chat-v2: 10}) for a canary."
         ),
         default={},
@@ -50,7 +50,7 @@ MODEL = {
     ),
     "adapters": Field(
         "list",
-        "LoRA adapters that every server of the service has. Clients ask for them by their names. Only with the engines C(vllm) and C(simulator).",
+        "LoRA adapters that every server of the service has. Clients request them by name. Only with the engines C(vllm) and C(simulator).",
         default=[],
         elements=Field("dict", "One adapter.", options=_ADAPTER),
     ),
@@ -66,7 +66,7 @@ MODEL = {
         "dict",
         (
             "The API key that clients send with their requests (C(Authorization: Bearer)), in a Secret of yours. If omitted, O(llm_d_api_key), if any."
-            " Servers ask for it with the engines C(vllm) and C(tgi), with others your gateway has to. Validation, warm-ups and measurements send it."
+            " Servers check it with the engines C(vllm) and C(tgi); with others your gateway has to check it. Validation, warm-ups and measurements send it."
         ),
         options={
             "secret": Field("str", "Name of the Secret in the namespace.", required=True, format="dns_subdomain", example="llama-8b-api-key"),
@@ -108,7 +108,7 @@ ENGINE = {
         "str",
         (
             "The model server: C(vllm), C(simulator), which has the API of vLLM and needs no GPU, C(sglang), C(trtllm) (TensorRT-LLM), C(triton) (Triton"
-            " with the back end vLLM) or C(tgi) (Text Generation Inference). docs/engines.md says which options each of them has."
+            " with the back end vLLM) or C(tgi) (Text Generation Inference). docs/engines.md has the options of each."
         ),
         default="vllm",
         choices=tuple(ENGINE_DEFAULTS),
@@ -131,7 +131,7 @@ ENGINE = {
     "block_size": Field(
         "int",
         (
-            "Number of tokens in one KV-cache block. If omitted, 16 for the simulator, and what the engine takes for the model and the accelerator;"
+            "Number of tokens in one KV-cache block. If omitted, 16 for the simulator, and what the engine chooses for the model and the accelerator;"
             " except where the endpoint picker has to know it (precise prefix matching), where it is 16, and 32 on CPUs."
         ),
         choices=(8, 16, 32, 64, 128),

@@ -16,7 +16,7 @@ ALERTS = Field(
         "kv_cache": Field("float", "KV-cache usage of the servers, on average, from 0 to 1.", default=0.95, minimum=0, maximum=1),
         "errors": Field("float", "Share of the requests that fail, from 0 to 1.", default=0.05, minimum=0, maximum=1),
         "ttft_p99": Field("float", "The 99th percentile of the time to first token, in seconds. If omitted, no alert on it.", minimum=0.001),
-        "seconds": Field("int", "Seconds for which anything has to be wrong before its alert fires.", default=120, minimum=1, maximum=86400),
+        "seconds": Field("int", "Seconds for which a condition has to hold before its alert fires.", default=120, minimum=1, maximum=86400),
     },
 )
 
@@ -26,7 +26,7 @@ MONITORING = {
         "Create a PodMonitor for each model server and endpoint picker. Requires the PodMonitor CRD, and on OpenShift user workload monitoring.",
         default=False,
     ),
-    "interval": Field("int", "Seconds between two scrapes. Prometheus forgets a value after five minutes.", default=15, minimum=1, maximum=240),
+    "interval": Field("int", "Seconds between two scrapes. For Prometheus a value is stale after five minutes.", default=15, minimum=1, maximum=240),
     "labels": Field(
         "map",
         "Additional labels of the PodMonitors and PrometheusRules, by which a Prometheus may select them.",
@@ -57,8 +57,8 @@ MONITORING = {
     "prometheus": Field(
         "str",
         (
-            "The Prometheus that scrapes the servers, as its URL or as C({namespace: monitoring, service: prometheus-operated, port: 9090}), which is asked"
-            " through the API server. The validation then asks it every query of the alerts and dashboards."
+            "The Prometheus that scrapes the servers, as its URL or as C({namespace: monitoring, service: prometheus-operated, port: 9090}), which is"
+            " queried through the API server. The validation then runs every query of the alerts and dashboards."
         ),
         format="http_url",
         otherwise=Field(

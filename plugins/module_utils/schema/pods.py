@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pods in Kubernetes' own words: the fields of a PodSpec and of a container as options, and how a patch is merged into them. Pure."""
+"""Pods as in the Kubernetes API: the fields of a PodSpec and of a container as options, and the merge of patches into them. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCALARS = {
     "object": Field("any", "A mapping."),
 }
 _DIRECTIVE = Field("str", "C(delete), C(replace) or C(merge), as in a patch for C(kubectl patch).", choices=("delete", "replace", "merge"))
-# Objects that pods name: {definition: (their kind, the field with the name, the field with the key that is read)}.
+# Objects that pods refer to: {definition: (their kind, the field with the name, the field with the key that is read)}.
 _NAMED = {
     "SecretKeySelector": [("Secret", "name", "key")],
     "SecretEnvSource": [("Secret", "name", "")],
@@ -46,7 +46,7 @@ _NAMED = {
 CLUSTER_WIDE = ("PriorityClass", "RuntimeClass", "CSIDriver", "DeviceClass")  # without a namespace
 _LABELS = Field("map", "Labels.", keys="label_key", elements=Field("str", "The value.", format="label_value", nullable=True))
 _ANNOTATIONS = Field("map", "Annotations.", keys="label_key", elements=Field("str", "The value.", nullable=True))
-# What is known of values beside their type.
+# Values with more constraints than their type.
 _VALUES = {
     ("EnvVar", "value"): Field("str", "The value.", secret=True),
     (POD, "nodeSelector"): _LABELS,
@@ -55,7 +55,7 @@ _VALUES = {
     ("Toleration", "operator"): Field("str", "Operator that compares the value.", choices=("Equal", "Exists", "Lt", "Gt")),
     ("Toleration", "value"): Field("str", "Taint value.", format="label_value"),
 }
-# Options of a model service, and the field of its pods for which each is short.
+# Options of a model service that are short forms, with the field of its pods.
 SHORT_FORMS = {"node_selector": "nodeSelector", "tolerations": "tolerations"}
 
 
@@ -63,7 +63,7 @@ Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or
 
 
 class Named(t.NamedTuple):
-    """An object that pods name. key: that is read of it; empty for the whole."""
+    """An object that pods refer to. key: the key that is read; empty for the whole object."""
 
     kind: str
     name: str
@@ -81,18 +81,18 @@ class Type(t.NamedTuple):
 
 @functools.cache
 def types(definition: str) -> dict[str, Type]:
-    """{field: type} of a definition; {} of scalars."""
-    found = {}
+    """{field: type} of a definition; {} for scalars."""
+    fields = {}
     for row in FIELDS.get(definition, "").split():
         name, _equals, text = row.partition("=")
         text = text.rstrip("<>")
         required, text = text.endswith("!"), text.rstrip("!")
         if text[0] in "[{":
             of, _bracket, by = text[1:].partition("]" if text[0] == "[" else "}")
-            found[name] = Type("list" if text[0] == "[" else "map", of, by, required)
+            fields[name] = Type("list" if text[0] == "[" else "map", of, by, required)
         else:
-            found[name] = Type(text, required=required)
-    return found
+            fields[name] = Type(text, required=required)
+    return fields
 
 
 @functools.cache
@@ -115,49 +115,49 @@ def _value(name: str) -> Field:
     return _SCALARS.get(name) or definition(name)
 
 
-_UNDERSTOOD = f"Fields that Kubernetes {OLDEST.rpartition('.')[0]} or {NEWEST.rpartition('.')[0]} has are understood."
+_UNDERSTOOD = f"The fields of Kubernetes {OLDEST.rpartition('.')[0]} and {NEWEST.rpartition('.')[0]} are known."
 
 
 @functools.cache
 def added_fields(block: str) -> t.Mapping[str, Field]:
-    """The fields that a `pod`, or a `container`, of a user's file has."""
+    """The fields of a `pod`, or a `container`, of a user's file."""
     if block == "pod":
         return {"labels": _LABELS, "annotations": _ANNOTATIONS, **(definition(POD).fields or {})}
     return {name: field for name, field in (definition(CONTAINER).fields or {}).items() if name != "name"}
 
 
 def pod_field(of: str) -> Field:
-    """The option `pod` for what is added to the pods `of` something."""
+    """The option `pod` with additions to pods. of: which pods, such as `of the gateway`."""
     fields = added_fields("pod")
-    theirs = dict.fromkeys(types(CONTAINER).keys() - fields.keys(), "Write it under container.")
-    theirs |= dict.fromkeys(("metadata", "spec"), "Write what is in it here, without it.")
+    elsewhere = dict.fromkeys(types(CONTAINER).keys() - fields.keys(), "Write it under container.")
+    elsewhere |= dict.fromkeys(("metadata", "spec"), "Write what is in it here, without it.")
     text = (
         f"What to add to the pods {of}: C(labels), C(annotations) and any field of a PodSpec, in Kubernetes' own words, merged as C(kubectl patch) does. See"
         f" C(docs/pods.md). {_UNDERSTOOD}"
     )
-    return Field("dict", text, fields=fields, elsewhere=theirs, example={"runtimeClassName": "nvidia"})
+    return Field("dict", text, fields=fields, elsewhere=elsewhere, example={"runtimeClassName": "nvidia"})
 
 
 def short_form(option: str, description: str, example: t.Any) -> Field:
-    """The option of a model service that is short for a field of its pods."""
+    """The option of a model service that is the short form of a field of its pods."""
     field = (definition(POD).fields or {})[SHORT_FORMS[option]]
     elements = dataclasses.replace(field.elements, nullable=False) if field.elements else None
     return dataclasses.replace(field, description=description, elements=elements, default=type(example)(), example=example)
 
 
 def container_field(of: str) -> Field:
-    """The option `container` for what is added to the container `of` something."""
+    """The option `container` with additions to a container. of: which one, such as `of the gateway`."""
     fields = added_fields("container")
-    theirs = dict.fromkeys(types(POD).keys() - fields.keys(), "Write it under pod.")
-    theirs["name"] = "Take it out: this is the container that we make. Write another one under pod.containers."
+    elsewhere = dict.fromkeys(types(POD).keys() - fields.keys(), "Write it under pod.")
+    elsewhere["name"] = "Take it out: this is the container that we make. Write another one under pod.containers."
     text = f"What to add to the container {of}: any field of a container, in Kubernetes' own words, merged as C(kubectl patch) does. See C(docs/pods.md)."
-    return Field("dict", text, fields=fields, elsewhere=theirs, example={"workingDir": "/srv"})
+    return Field("dict", text, fields=fields, elsewhere=elsewhere, example={"workingDir": "/srv"})
 
 
 def merged(base: t.Any, over: t.Any, kind: Type, patch: bool = False) -> t.Any:
-    """A value of a type with a patch over it, as `kubectl patch` merges (strategic merge), but that new elements of a list come last.
+    """A value of a type with a patch over it, as `kubectl patch` merges (strategic merge), except that new elements of a list come last.
 
-    patch: the value is a patch itself, and what is returned does what both do one after the other: a `null` and a directive stay in it.
+    patch: the value is a patch itself, and the result is the patch that does the same as both in order: `null` and directives are kept.
     Source: k8s.io/apimachinery/pkg/util/strategicpatch.
     """
     if isinstance(over, dict):
@@ -173,36 +173,36 @@ def _merged_mapping(base: t.Any, over: Facts, kind: Type, patch: bool) -> Facts:
     directive, known = over.get(DIRECTIVE), types(kind.name)
     if directive == "delete":
         return dict(_DELETE) if patch else {}
-    found: Facts = dict(base) if isinstance(base, dict) and directive != "replace" else {}
-    if patch and (directive == "replace" or found.get(DIRECTIVE) == "delete"):
-        found = dict(_REPLACE)
+    result: Facts = dict(base) if isinstance(base, dict) and directive != "replace" else {}
+    if patch and (directive == "replace" or result.get(DIRECTIVE) == "delete"):
+        result = dict(_REPLACE)
     for key, value in over.items():
         if value is None and not patch:
-            found.pop(key, None)
+            result.pop(key, None)
         elif key != DIRECTIVE:
-            gone = patch and key in found and found[key] is None
-            below = ([_REPLACE] if isinstance(value, list) else _REPLACE) if gone else found.get(key)
-            found[key] = merged(below, value, known.get(key, Type(kind.of)), patch)
-    return found
+            gone = patch and key in result and result[key] is None
+            below = ([_REPLACE] if isinstance(value, list) else _REPLACE) if gone else result.get(key)
+            result[key] = merged(below, value, known.get(key, Type(kind.of)), patch)
+    return result
 
 
 def _merged_list(base: list[t.Any], over: list[t.Any], kind: Type, patch: bool) -> list[t.Any]:
-    found = list(base) if _REPLACE not in over else [_REPLACE] if patch else []
+    result = list(base) if _REPLACE not in over else [_REPLACE] if patch else []
     for item in over:
         if item == _REPLACE:
             continue
         key = mapping(item).get(kind.by)
-        place = next((index for index, other in enumerate(found) if key is not None and mapping(other).get(kind.by) == key), len(found))
-        before = found[place] if place < len(found) else None
+        place = next((index for index, other in enumerate(result) if key is not None and mapping(other).get(kind.by) == key), len(result))
+        before = result[place] if place < len(result) else None
         if mapping(item).get(DIRECTIVE) == "delete":
-            found[place : place + 1] = [item] if patch else []
+            result[place : place + 1] = [item] if patch else []
         else:
-            found[place : place + 1] = [merged(before, item, Type(kind.of), patch)]
-    return found
+            result[place : place + 1] = [merged(before, item, Type(kind.of), patch)]
+    return result
 
 
 def missing(value: t.Any, kind: Type) -> c.Iterator[Steps]:
-    """Where a value of a type lacks what Kubernetes requires."""
+    """The places of fields that Kubernetes requires and a value of a type lacks."""
     known = types(kind.name)
     if isinstance(value, dict):
         yield from ((name,) for name, each in known.items() if each.required and name not in value)
@@ -215,7 +215,7 @@ def missing(value: t.Any, kind: Type) -> c.Iterator[Steps]:
 
 
 def named(value: t.Any, kind: Type) -> c.Iterator[tuple[Steps, Named]]:
-    """(where, what) of the objects that have to exist for a value of a type."""
+    """(place, object) of the objects that have to exist for a value of a type."""
     known = types(kind.name)
     if isinstance(value, dict) and value.get("optional") is not True:
         yield from (((field,), Named(of, value[field], value.get(key) or "")) for of, field, key in _NAMED.get(kind.name, ()) if value.get(field))

@@ -16,7 +16,7 @@ TRACING = {
     ),
     "sampling": Field(
         "float",
-        "Share of the requests that are traced, from 0 to 1. A request with a C(traceparent) header is traced if that says so.",
+        "Share of the requests that are traced, from 0 to 1. A request with a C(traceparent) header is traced if the header requires it.",
         default=0.1,
         minimum=0,
         maximum=1,

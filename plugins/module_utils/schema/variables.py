@@ -30,8 +30,8 @@ _ACCELERATOR = {
     "claim": Field(
         "dict",
         (
-            "Ask for the accelerators by a claim (dynamic resource allocation, Kubernetes 1.34 and newer) instead of by a resource: as many devices of"
-            " O(device_class) as O(per_replica) says, or what a O(template) of yours says, which then has to be as many."
+            "Request the accelerators by a claim (dynamic resource allocation, Kubernetes 1.34 and newer) instead of by a resource: O(per_replica) devices of"
+            " O(device_class), or the devices of your O(template), which has to request the same number."
         ),
         options={
             "device_class": Field("str", "Name of a DeviceClass.", format="dns_subdomain", example="gpu.nvidia.com"),
@@ -105,7 +105,7 @@ _ROUTE = {
         "str",
         (
             "Another path prefix, at which requests reach the servers of this model past the endpoint picker, by the Service in front of them and the"
-            " gateway's own balancing. To compare with, and where a route to a plain Service is asked for. If omitted, there is no such route."
+            " gateway's own balancing. For comparisons, and where a route to a plain Service is required. If omitted, there is no such route."
         ),
         format="url_path",
         example="/direct/llama",
@@ -159,7 +159,7 @@ _SERVICE = {
 
 
 def _left_to_all(options: t.Mapping[str, Field], *names: str) -> dict[str, Field]:
-    """Some of the options without a default: what prefill servers leave out is as all servers have it."""
+    """Some of the options without a default: an option that is not set for prefill servers has the value of all servers."""
     return {name: dataclasses.replace(options[name], default=None) for name in names}
 
 
@@ -168,15 +168,15 @@ _PREFILL = {
     "autoscaling": Field("dict", "Autoscaling of the prefill servers, independent of the decode servers.", options=PREFILL_AUTOSCALING),
     "accelerator": Field(
         "dict",
-        "Accelerators of one prefill server, where they are others than O(accelerator) says of all servers.",
+        "Accelerators of one prefill server, where they differ from O(accelerator).",
         options=_left_to_all(_ACCELERATOR, "product", "resource", "claim", "per_replica", "data", "expert"),
     ),
     "resources": Field("dict", "Resources of one prefill server, if they are not O(resources).", options=RESOURCES),
     "engine": Field(
         "dict",
         (
-            "Options of prefill servers over those of O(engine): numbers take the place of these, arguments and variables are added, and win. What both stages"
-            " have to agree on (model, size of blocks, data types, transfer) is refused here."
+            "Options of prefill servers in addition to O(engine): numbers replace those of O(engine); arguments and variables are added, and take precedence."
+            " What both stages have to agree on (model, size of blocks, data types, transfer) is refused here."
         ),
         options={
             **_left_to_all(ENGINE, "max_num_seqs", "gpu_memory_utilization"),
@@ -251,7 +251,7 @@ SERVICE = Field(
             ),
             options=WARMUP,
         ),
-        "resources": Field("dict", "Resources of one model server besides its accelerators. If omitted, requests that suit the engine.", options=RESOURCES),
+        "resources": Field("dict", "Resources of one model server, without its accelerators. If omitted, requests that suit the engine.", options=RESOURCES),
         "labels": Field(
             "map",
             "Additional labels of the model servers: of their workloads and pods.",
@@ -360,7 +360,7 @@ VARIABLES: dict[str, Field] = {
         "str",
         (
             "Namespace of the endpoint pickers. If omitted, O(llm_d_namespace), where the model servers, their pools and the endpoint pickers' permissions"
-            " stay. For gateways whose proxy is told where the endpoint picker is: C(envoy_gateway), C(standalone), Istio with C(connection: ext_proc)."
+            " stay. For gateways whose proxy gets the address of the endpoint picker: C(envoy_gateway), C(standalone), Istio with C(connection: ext_proc)."
             " When it is changed, the endpoint pickers move with the next run of C(site.yml)."
         ),
         format="dns_label",
@@ -390,7 +390,7 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_events": Field(
         "bool",
-        "Whether a run creates a Kubernetes Event on each object that it creates or changes, which tells what changed: C(kubectl describe) shows them.",
+        "Whether a run creates a Kubernetes Event on each object that it creates or changes, with what changed: C(kubectl describe) shows them.",
         default=True,
     ),
     "llm_d_adopt": Field(
@@ -407,19 +407,19 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_confirm": Field(
         "bool",
-        "Whether C(playbooks/teardown.yml) removes without asking. Only a person at a terminal is asked; AWX and everything else that runs plays is not.",
+        "Whether C(playbooks/teardown.yml) removes without confirmation. Only a person at a terminal is asked to confirm; AWX and other programs are not.",
         default=False,
     ),
     "llm_d_prune": Field(
         "dict",
-        "What a run deletes of that which this file no longer asks for. Objects are found by the record of O(llm_d_instance) and by its labels, so two files"
+        "What a run deletes that this file no longer asks for. Objects are found by the record of O(llm_d_instance) and by its labels, so two files"
         " for one namespace need two instances.",
         default={},
         options={
             "services": Field(
                 "bool",
-                "Whether model services that are no longer in the file are deleted. Otherwise only what the services of the file no longer need is. A file"
-                " without O(llm_d_model_services) deletes none; an empty list deletes all.",
+                "Whether model services that are no longer in the file are deleted. Otherwise only objects that the services of the file no longer need are."
+                " A file without O(llm_d_model_services) deletes none; an empty list deletes all.",
                 default=True,
             ),
             "claims": Field(
@@ -467,7 +467,7 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_artifacts": Field(
         "dict",
-        "Where reports are kept beside O(llm_d_artifacts_dir), which in a job goes with its pod.",
+        "Where reports are kept in addition to O(llm_d_artifacts_dir), which in a job is deleted with the pod.",
         default={},
         options={
             "config_map": Field(
@@ -478,7 +478,7 @@ VARIABLES: dict[str, Field] = {
             ),
             "s3": Field(
                 "dict",
-                "Keep the reports of every run in a bucket of S3, or of what speaks its protocol, below C(PREFIX/HOST/INSTANCE/NAME/TIME). The environment"
+                "Keep the reports of every run in a bucket of S3, or of a service with its protocol, below C(PREFIX/HOST/INSTANCE/NAME/TIME). The environment"
                 " has the credentials: C(AWS_ACCESS_KEY_ID), C(AWS_SECRET_ACCESS_KEY) and, where there is one, C(AWS_SESSION_TOKEN).",
                 options={
                     "bucket": Field("str", "Name of the bucket, which has to be there.", required=True, example="reports"),
@@ -500,8 +500,8 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_image_digests": Field(
         "map",
-        "Digest of each image, by the name that it has upstream. Pods then get that very image, even where the tag has moved. C(playbooks/pin_images.yml) asks"
-        " the registries and writes it to C(group_vars/all/llm-d.lock.yml) of the inventory. Images that a chart names by itself keep their tags.",
+        "Digest of each image, by the name that it has upstream. Pods then get that very image, even where the tag has moved. C(playbooks/pin_images.yml)"
+        " queries the registries and writes it to C(group_vars/all/llm-d.lock.yml) of the inventory. Images that a chart names by itself keep their tags.",
         default={},
         keys="image",
         elements=Field("str", "The digest.", format="digest"),
@@ -536,15 +536,15 @@ VARIABLES: dict[str, Field] = {
         options={
             "wait": Field(
                 "int",
-                "Seconds to wait for prerequisites that are missing, and that somebody else brings meanwhile. C(0) reports them at once.",
+                "Seconds to wait for missing prerequisites, which somebody else may create meanwhile. C(0) reports them at once.",
                 default=0,
                 minimum=0,
                 maximum=86400,
             ),
             "images": Field(
                 "str",
-                "What an image means that its registry does not have, as asked from the control host with the pull Secrets. A registry that does not answer"
-                " there is a warning with C(error), too: nodes may still reach it. C(ignore) asks no registry.",
+                "Severity of an image that its registry does not have, by a query from the control host with the pull Secrets. A registry that does not answer"
+                " there is a warning with C(error), too: nodes may still reach it. C(ignore) queries no registry.",
                 default="warning",
                 choices=("error", "warning", "ignore"),
             ),
@@ -584,7 +584,7 @@ VARIABLES: dict[str, Field] = {
         "str",
         (
             "API key that clients send to the model servers (C(Authorization: Bearer)), if there is no Secret with it. We create the Secret"
-            " C(<llm_d_instance>-api-key) from it, for each service without O(llm_d_model_services[].model.api_key), which says more. Keep it in a vault."
+            " C(<llm_d_instance>-api-key) from it, for each service without O(llm_d_model_services[].model.api_key), which has the details. Keep it in a vault."
         ),
         format="token",
         secret=True,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about the autoscalers of model servers, those of the plan and others. No claim for a service without any. Pure."""
+"""Claims about the autoscalers of model servers, in the plan or not. A service without an autoscaler has no claim. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _REMEDY = "check that its metrics arrive (metrics.k8s.io, custom or external met
 _ABSENT = "run playbooks/site.yml; with KEDA, which creates it from the ScaledObject, check that object's conditions and the log of keda-operator"
 # KEDA creates such an object for each ScaledObject.
 PATH = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
-# The autoscaler of a ScaledObject says that a metric failed, and only an event says why.
+# The autoscaler of a ScaledObject reports that a metric failed; only an event has the reason.
 EVENTS, OF_KEDA = "/api/v1/namespaces/{}/events", {"fieldSelector": "involvedObject.kind=ScaledObject,type=Warning", "limit": "500"}
 _REASONS = ("KEDAScalerFailed", "KEDAMetricSourceFailed")
-# Parts of what KEDA and metrics adapters say of a metric, and what to do about it.
+# Parts of the messages of KEDA and metrics adapters about a metric, and the remedy.
 _CAUSES = (
     (
         ("the result is empty", "the value list is empty", "could not find the metric", "no metrics returned"),
@@ -34,62 +34,64 @@ _CAUSES = (
 )
 
 
-def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float, said: c.Mapping[str, str] | None = None) -> list[Claim]:
+def judge(
+    autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float, messages: c.Mapping[str, str] | None = None
+) -> list[Claim]:
     """One claim for each service with an autoscaler. `services`: {name, deployments, autoscaled: deployments with an autoscaler in the plan}.
 
-    said: as told().
+    messages: as keda_messages() returns them.
     """
-    found = []
+    claims = []
     for service in services:
-        mine = [
+        own = [
             item
             for item in autoscalers
             if get_path(item, "spec", "scaleTargetRef", "kind") in KINDS and get_path(item, "spec", "scaleTargetRef", "name") in service["deployments"]
         ]
-        alone = [name for name in service.get("autoscaled") or () if name not in map(_target, mine)]
-        if not mine and not alone:
+        missing = [name for name in service.get("autoscaled") or () if name not in map(_target, own)]
+        if not own and not missing:
             continue
-        wrong = [f"no autoscaler targets {name}, and the plan has one for it" for name in alone]
-        wrong += [line for item in mine if (line := problem(item, said or {}))] + conflicts(mine)
-        well = "; ".join(_said(item) for item in mine)
-        found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well, _remedy(wrong, alone), seconds))
-    return found
+        problems = [f"no autoscaler targets {name}, and the plan has one for it" for name in missing]
+        problems += [line for item in own if (line := problem(item, messages or {}))] + conflicts(own)
+        summary = "; ".join(_summary(item) for item in own)
+        claims.append(claim(f"{service['name']}/scaling", not problems, "; ".join(problems) or summary, _remedy(problems, missing), seconds))
+    return claims
 
 
-def young(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], now: float, seconds: float) -> bool:
+def recently_created(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], now: float, seconds: float) -> bool:
     """Whether an autoscaler of the plan is younger than `seconds`, so that it may not have read its metrics yet. now: seconds since the epoch."""
-    ours = {name for service in services for name in service.get("autoscaled") or ()}
-    born = [moment(get_path(item, "metadata", "creationTimestamp")) for item in autoscalers if _target(item) in ours]
-    return any(each is not None and now - each.timestamp() < seconds for each in born)
+    planned = {name for service in services for name in service.get("autoscaled") or ()}
+    created = [moment(get_path(item, "metadata", "creationTimestamp")) for item in autoscalers if _target(item) in planned]
+    return any(each is not None and now - each.timestamp() < seconds for each in created)
 
 
-def told(events: c.Sequence[Facts]) -> dict[str, str]:
-    """The last that KEDA said about the triggers of each ScaledObject, by its name."""
-    found: dict[str, tuple[str, str]] = {}
+def keda_messages(events: c.Sequence[Facts]) -> dict[str, str]:
+    """The latest KEDA message about the triggers of each ScaledObject, by the name of the ScaledObject."""
+    latest: dict[str, tuple[str, str]] = {}
     for event in events:
         if event.get("reason") in _REASONS:
-            at = max(text(place) for place in (event.get("lastTimestamp"), event.get("eventTime"), get_path(event, "series", "lastObservedTime")))
+            time = max(text(value) for value in (event.get("lastTimestamp"), event.get("eventTime"), get_path(event, "series", "lastObservedTime")))
             name = text(get_path(event, "involvedObject", "name"))
-            found[name] = max(found.get(name, ("", "")), (at, text(event.get("message"))))
-    # A query is in its URL, escaped and long.
-    return {name: " ".join(re.sub(r'\?query=[^" ]*', "", message).split())[:300] for name, (_at, message) in found.items()}
+            latest[name] = max(latest.get(name, ("", "")), (time, text(event.get("message"))))
+    # The URL contains the query, escaped and long.
+    return {name: " ".join(re.sub(r'\?query=[^" ]*', "", message).split())[:300] for name, (_time, message) in latest.items()}
 
 
-def _remedy(wrong: c.Sequence[str], alone: c.Sequence[str]) -> str:
-    line = " ".join(wrong)
-    return _ABSENT if alone else next((remedy for parts, remedy in _CAUSES if any(part in line for part in parts)), _REMEDY)
+def _remedy(problems: c.Sequence[str], missing: c.Sequence[str]) -> str:
+    line = " ".join(problems)
+    return _ABSENT if missing else next((remedy for parts, remedy in _CAUSES if any(part in line for part in parts)), _REMEDY)
 
 
-def problem(autoscaler: Facts, said: c.Mapping[str, str]) -> str:
-    """Why an autoscaler does not work; empty when it does. `said`: as told()."""
+def problem(autoscaler: Facts, messages: c.Mapping[str, str]) -> str:
+    """The reason why an autoscaler does not work; empty when it works. `messages`: as keda_messages() returns them."""
     for name in ("AbleToScale", "ScalingActive"):
         entry = condition(autoscaler.get("status"), name)
         # Someone has scaled the target to 0, which disables the autoscaler and is not a failure.
         if entry.get("status") != "True" and entry.get("reason") != "ScalingDisabled":
-            # What fails is named first, in hundreds of characters.
+            # The message first names the metric and its selector, in hundreds of characters.
             shown = {**entry, "message": text(entry.get("message")).rpartition("metrics API: ")[2]}
-            more = f"; KEDA: {said[owner]}" if (owner := _owner(autoscaler)) in said else ""
-            return f"{_name(autoscaler)} does not scale {_target(autoscaler)}: {describe(shown) + more if entry else f'{name} is not reported'}"
+            detail = f"; KEDA: {messages[owner]}" if (owner := _owner(autoscaler)) in messages else ""
+            return f"{_name(autoscaler)} does not scale {_target(autoscaler)}: {describe(shown) + detail if entry else f'{name} is not reported'}"
     return ""
 
 
@@ -103,7 +105,7 @@ def conflicts(autoscalers: c.Sequence[Facts]) -> list[str]:
     ]
 
 
-def _said(autoscaler: Facts) -> str:
+def _summary(autoscaler: Facts) -> str:
     spec = mapping(autoscaler.get("spec"))
     return (
         f"{_name(autoscaler)} keeps {_target(autoscaler)} between {spec.get('minReplicas') or 1} and {spec.get('maxReplicas')} replicas, "
@@ -112,7 +114,7 @@ def _said(autoscaler: Facts) -> str:
 
 
 def _owner(autoscaler: Facts) -> str:
-    """The name of the ScaledObject that the autoscaler is of; empty without one."""
+    """The name of the ScaledObject that owns the autoscaler; empty without one."""
     owners = dicts(get_path(autoscaler, "metadata", "ownerReferences"))
     return next((text(owner.get("name")) for owner in owners if owner.get("kind") == "ScaledObject"), "")
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Claims about a running stack: their form, and those that every service has. Pure.
 
-A claim is {id, ok, evidence, remedy, seconds}. What cannot be checked, or need not be, is {id, why} instead and never counts as a claim that holds.
+A claim is {id, ok, evidence, remedy, seconds}. A check that is impossible or unnecessary is {id, why} instead, and never counts as a claim that holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PHASES = ("sticky", "roam", "spread", "follow", "avoid")
 EVENTS_WAIT = 15.0
 Judged = tuple[list[Claim], list[dict[str, str]]]
 
-ALONE = "check whether other clients sent requests at the same time, and validate without them"
+OTHER_CLIENTS = "check whether other clients sent requests at the same time, and validate without them"
 
 
 def claim(name: str, ok: bool, evidence: str, remedy: str = "", seconds: float = 0.0) -> Claim:
@@ -35,49 +35,49 @@ def not_run(name: str, result: t.Any) -> Claim:
     return claim(name, False, "this was not checked", "run the whole of validate.yml")
 
 
-def judge_gateway(seen: c.Mapping[str, t.Any]) -> Judged:
+def judge_gateway(gateway: c.Mapping[str, t.Any]) -> Judged:
     """The claim about a Gateway, from inference.endpoints.wait_for_gateway: {name, address, url, programmed, message, seconds}."""
-    ok = bool(seen["address"]) and bool(seen["programmed"])
-    state = f"Gateway {seen['name']} is accepted and programmed at {seen['url']}" if ok else f"Gateway {seen['name']}: {seen['message']}"
+    ok = bool(gateway["address"]) and bool(gateway["programmed"])
+    evidence = f"Gateway {gateway['name']} is accepted and programmed at {gateway['url']}" if ok else f"Gateway {gateway['name']}: {gateway['message']}"
     return [
         claim(
             "gateway/programmed",
             ok,
-            state,
+            evidence,
             "check the Gateway's conditions and its controller's log; without a load balancer it needs service_type ClusterIP",
-            seen.get("seconds", 0.0),
+            gateway.get("seconds", 0.0),
         )
     ], []
 
 
-def serving(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
-    checks = seen["health"]["checks"]
+def serving(name: str, observation: c.Mapping[str, t.Any]) -> Claim:
+    health = observation["health"]
+    checks = health["checks"]
     failed = next((check for check in checks if not check["ok"]), None)
-    problem = failed or (seen["failures"][0] if seen["failures"] else None)
-    seconds = seen["seconds"].get("serving", 0.0)
+    problem = failed or (observation["failures"][0] if observation["failures"] else None)
+    seconds = observation["seconds"].get("serving", 0.0)
     if problem:
-        waited = (
-            f" (after {seen['health']['looks']} checks in {seen['health']['waited']:g} s)" if failed else f" (request {problem['request']} of this validation)"
-        )
+        waited = f" (after {health['looks']} checks in {health['waited']:g} s)" if failed else f" (request {problem['request']} of this validation)"
         return claim(f"{name}/serving", False, problem["evidence"] + waited, problem["remedy"], seconds)
-    rungs = ", ".join(check["name"] for check in checks)
-    place = f"{seen['url']} (by port-forward to {seen['through']}: this host has no route to the address)" if seen.get("through") else seen["url"]
-    return claim(f"{name}/serving", True, f"{seen['model']} at {place}: {rungs}; {checks[-1]['evidence']}", "", seconds)
+    passed = ", ".join(check["name"] for check in checks)
+    url, through = observation["url"], observation.get("through")
+    place = f"{url} (by port-forward to {through}: this host has no route to the address)" if through else url
+    return claim(f"{name}/serving", True, f"{observation['model']} at {place}: {passed}; {checks[-1]['evidence']}", "", seconds)
 
 
-def scheduled(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
-    ok = seen["sent"] > 0 and seen["scheduled"] == seen["sent"]
+def scheduled(name: str, observation: c.Mapping[str, t.Any]) -> Claim:
+    ok = observation["sent"] > 0 and observation["scheduled"] == observation["sent"]
     return claim(
         f"{name}/scheduled",
         ok,
-        f"{seen['scheduled']} of {seen['sent']} answers carry the endpoint picker's header x-went-into-resp-headers",
+        f"{observation['scheduled']} of {observation['sent']} answers carry the endpoint picker's header x-went-into-resp-headers",
         "requests bypass the endpoint picker: check the route's backend, the ext_proc policy or pool behind it, and its failure mode",
-        sum(seen["seconds"].get(phase, 0.0) for phase in PHASES),
+        sum(observation["seconds"].get(phase, 0.0) for phase in PHASES),
     )
 
 
-def counted(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
-    counters, seconds = seen.get("counters"), seen["seconds"].get("counted", 0.0)
+def counted(name: str, observation: c.Mapping[str, t.Any]) -> Claim:
+    counters, seconds = observation.get("counters"), observation["seconds"].get("counted", 0.0)
     if not counters:
         return claim(f"{name}/counted", False, "the endpoint picker's metrics were not read", "set metrics to where they are served", seconds)
     if "error" in counters:
@@ -101,7 +101,7 @@ def _miscounted(moved: c.Iterable[int | None], sent: int) -> str:
     if any(value is not None and value < 0 for value in values):
         return "the endpoint picker restarted during the check: read its log, then validate again"
     if all(value is not None and value >= sent for value in values):
-        return ALONE
+        return OTHER_CLIENTS
     return "some requests did not reach this endpoint picker: check whether the route bypasses it"
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Differences of counts by name, and counts of a server under any of its names. Pure."""
+"""Differences of counts by name, and the count of a server under all of its names. Pure."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def count_of(counts: c.Mapping[str, float], server: str) -> float:
 
 def increases(before: c.Mapping[str, float], after: c.Mapping[str, float]) -> dict[str, int]:
     """The increase of each count; counts that did not change are left out."""
-    found = {name: int(value - before.get(name, 0)) for name, value in after.items()}
-    return {name: count for name, count in found.items() if count}
+    differences = {name: int(value - before.get(name, 0)) for name, value in after.items()}
+    return {name: count for name, count in differences.items() if count}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The clusters of an inventory together: one row for each, the table of a run, and the page. Pure."""
+"""The clusters of an inventory: one row for each, the table at the end of a run, and the HTML page. Pure."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ..report.text import WIDTH, cut
 from .verdict_page import STYLE, section
 
 NAME_WIDTH = 24
-# State of a cluster: what it means on the page.
+# States of a cluster, with their meanings as the page shows them.
 STATES = {
     "ok": "all claims hold",
     "not ok": "claims do not hold",
-    "refused": "its file has mistakes, nothing was touched",
+    "refused": "its file has mistakes, nothing was changed",
     "unreachable": "its API server was not reached, or does not take the account",
     "failed": "a task failed",
     "stopped": "another cluster's failure ended the run",
-    "done": "the run ended well, and asked for no verdict",
+    "done": "the run succeeded and requested no verdict",
     "no verdict": "no run has validated it yet",
 }
 
 
-def row(host: str, seen: Facts, time: str, stopped: bool, page: str) -> Facts:
-    """What a run tells of a cluster.
+def row(host: str, facts: Facts, time: str, stopped: bool, page: str) -> Facts:
+    """The row of a cluster, from the facts of one run.
 
-    seen: {inputs: result of the check of its file, failure: {task, msg, problems, reached} of the task that failed, verdict}, each where there was one.
+    facts: {inputs: result of the check of its file, failure: {task, msg, problems, reached} of the task that failed, verdict}; each can be absent.
     stopped: whether a failure of another cluster ends the run. page: link to the page of the verdict.
     """
-    verdict, inputs, failure = seen.get("verdict"), seen.get("inputs") or {}, seen.get("failure")
+    verdict, inputs, failure = facts.get("verdict"), facts.get("inputs") or {}, facts.get("failure")
     versions = verdict["versions"] if verdict else {}
     gateway = versions.get("gateway") or {}
     return {
@@ -67,27 +67,27 @@ def _state(verdict: Facts | None, failure: Facts | None, stopped: bool) -> str:
 
 
 def _why(failure: Facts) -> list[str]:
-    """A line for each mistake in the file, else what failed, and in which task."""
+    """One line for each mistake in the file; otherwise the failure and its task."""
     if failure.get("problems"):
         return [f"{entry['path']}: {entry['reason']} {entry['fix']}" for entry in failure["problems"]]
     return [str(failure["msg"]), *([] if failure.get("reached") is False else [f"Task: {failure['task']}"])]
 
 
-def report(hosts: c.Sequence[str], ran: c.Mapping[str, Facts], earlier: c.Mapping[str, Facts], time: str) -> Facts:
-    """The content of fleet.json: a row for each host, of this run if that told something of it, else of an earlier one."""
+def report(hosts: c.Sequence[str], current: c.Mapping[str, Facts], earlier: c.Mapping[str, Facts], time: str) -> Facts:
+    """The content of fleet.json: one row for each host, from `current`, the rows of this run, where it has a result, otherwise from an earlier run."""
     rows = []
     for host in hosts:
-        found = ran.get(host)
-        if not found or found["state"] == "done":
-            found = earlier.get(host) or {**row(host, {}, "", False, ""), "state": "no verdict"}
-        rows.append(found)
+        entry = current.get(host)
+        if not entry or entry["state"] == "done":
+            entry = earlier.get(host) or {**row(host, {}, "", False, ""), "state": "no verdict"}
+        rows.append(entry)
     return {"ok": all(each["state"] == "ok" for each in rows), "time": time, "states": count(rows), "clusters": rows}
 
 
 def count(rows: c.Iterable[Facts]) -> dict[str, int]:
-    """How many clusters there are of each state."""
-    found = collections.Counter(each["state"] for each in rows)
-    return {state: found[state] for state in STATES if found[state]}
+    """The number of clusters in each state."""
+    totals = collections.Counter(each["state"] for each in rows)
+    return {state: totals[state] for state in STATES if totals[state]}
 
 
 def _total(rows: c.Sequence[Facts]) -> str:
@@ -95,9 +95,9 @@ def _total(rows: c.Sequence[Facts]) -> str:
 
 
 def table(rows: c.Sequence[Facts], pages: c.Sequence[str]) -> list[str]:
-    """The lines that end a run, of 80 columns at most, but for the places of the page."""
-    wide = min(NAME_WIDTH, max(len(each["host"]) for each in rows))
-    lines = [f"{cut(each['host'], wide):{wide}}  {each['state']:11}  {_claims(each):>7}  {_said(each)}".rstrip() for each in rows]
+    """The last lines of a run, at most 80 columns wide except for the paths and URLs of the page."""
+    width = min(NAME_WIDTH, max(len(each["host"]) for each in rows))
+    lines = [f"{cut(each['host'], width):{width}}  {each['state']:11}  {_claims(each):>7}  {_note(each)}".rstrip() for each in rows]
     return [_total(rows), *(cut(line, WIDTH) for line in lines), *(f"page: {page}" for page in pages)]
 
 
@@ -105,15 +105,15 @@ def _claims(entry: Facts) -> str:
     return f"{entry['claims']['held']}/{entry['claims']['all']}" if entry["claims"] else ""
 
 
-def _said(entry: Facts) -> str:
-    """What stands beside a cluster: why it is not ok, else where it answers."""
-    wrong = [failed["id"] for failed in entry["failed"]] or entry["why"]
-    return one_line(" ".join(wrong) if entry["failed"] else wrong[0]) if wrong else entry["endpoint"] or ""
+def _note(entry: Facts) -> str:
+    """The last column of a cluster: the reason why it is not ok, otherwise its endpoint."""
+    reasons = [failed["id"] for failed in entry["failed"]] or entry["why"]
+    return one_line(" ".join(reasons) if entry["failed"] else reasons[0]) if reasons else entry["endpoint"] or ""
 
 
-def page(found: Facts) -> str:
-    """The HTML page of what `report` returns."""
-    rows = found["clusters"]
+def page(content: Facts) -> str:
+    """The HTML page of the content of fleet.json."""
+    rows = content["clusters"]
     head = ["Cluster", "State", "Claims", "Failed claims", "Instance", "Namespace", "Kubernetes", "Release", "Gateway", "Endpoint", "Time"]
     body = [
         [
@@ -129,10 +129,10 @@ def page(found: Facts) -> str:
         for each in rows
     ]
     parts = [
-        f'<p class="headline"><span class="verdict {"passed" if found["ok"] else "failed"}">{"OK" if found["ok"] else "NOT OK"}</span> {_total(rows)}</p>',
+        f'<p class="headline"><span class="verdict {"passed" if content["ok"] else "failed"}">{"OK" if content["ok"] else "NOT OK"}</span> {_total(rows)}</p>',
         html.table([head, *body]),
         *(section(each["host"], _entries(each)) for each in rows if each["state"] != "ok"),
-        f'<p class="soft">Written at {html.escape(found["time"])}; each row has the time of its own run.</p>',
+        f'<p class="soft">Written at {html.escape(content["time"])}; each row has the time of its own run.</p>',
     ]
     return html.document("Clusters", "".join(parts), style=STYLE + FLEET_STYLE)
 
@@ -145,6 +145,6 @@ th:first-child,td:first-child,th:nth-child(4),td:nth-child(4){text-align:left}td
 
 
 def _entries(entry: Facts) -> list[Facts]:
-    """Claims that do not hold, mistakes, or what failed, as the page of a verdict shows claims."""
-    what = f"{entry['state']}: {STATES[entry['state']]}"
-    return [{**failed, "ok": False} for failed in entry["failed"]] or [{"id": what, "ok": False, "evidence": "\n".join(entry["why"])}]
+    """The failed claims, mistakes or failure of a cluster, in the form of claims."""
+    title = f"{entry['state']}: {STATES[entry['state']]}"
+    return [{**failed, "ok": False} for failed in entry["failed"]] or [{"id": title, "ok": False, "evidence": "\n".join(entry["why"])}]

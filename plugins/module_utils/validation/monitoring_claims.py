@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims that a Prometheus has data for every query of the alerts and dashboards, and has loaded the alerts, from what it answers."""
+"""Claims that a Prometheus has data for every query of the alerts and dashboards, and has loaded the alerts, from its responses."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from ..http.transport import Transport
 from ..http.urls import excerpt
 from .claims import Claim, claim
 
-# Seconds for one query, and between two looks at what is missing.
-_ONE, _PAUSE = 10.0, 5.0
-# Queries that a claim names.
+# Seconds for one query, and between two checks of missing series.
+_TIMEOUT, _PAUSE = 10.0, 5.0
+# Problems that the evidence of a claim names.
 _SHOWN = 3
-# How far back a metric is looked for that gives a query no data now.
-_BACK = "1h"
+# The range in which the metrics of a query without data are searched for.
+_RANGE = "1h"
 
 
-class AskError(Exception):
-    """Prometheus cannot be asked at all. remedy: what to do."""
+class PrometheusError(Exception):
+    """Prometheus cannot be queried at all. remedy: how to correct that."""
 
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
         self.remedy = remedy
 
 
 class QueryError(Exception):
-    """Prometheus refuses one query."""
+    """Prometheus rejects one query."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Missing:
-    """A query without a series, and why."""
+    """A query without a series, and the reason."""
 
     title: str
     query: Facts
@@ -49,7 +49,7 @@ class Missing:
 
 
 class MonitoringCheck:
-    """Asks one Prometheus. `namespace`: of the services; `clock`: what the wait goes by."""
+    """Queries one Prometheus. `namespace`: of the services; `clock`: measures the wait."""
 
     def __init__(self, transport: Transport, namespace: str, timeout: float, clock: Clock = SYSTEM) -> None:
         self._transport, self._namespace, self._clock = transport, namespace, clock
@@ -64,51 +64,51 @@ class MonitoringCheck:
         try:
             unloaded, firing = self._rules(service) if what == "alerts" else ([], [])
             missing, waiting, refused = self._queries(groups)
-        except AskError as error:
+        except PrometheusError as error:
             return claim(name, False, str(error), error.remedy, self._clock.now() - start)
         count = len({query["expr"] for group in groups for query in group["queries"]})
-        wrong = [*unloaded, *refused, *(f"{each.title}: no series for {each.query['expr']} ({each.why})" for each in missing)]
-        said = [f"{pluralize(len(groups), 'alert')} loaded"] if what == "alerts" else [pluralize(len(groups), "panel")]
-        said.append(f"{count - len(waiting)} of {count} queries return data")
-        said += [f"{each.title} has none until {each.query['until']}" for each in waiting]
-        said += [f"firing now: {', '.join(firing)}"] if firing else []
-        shown = "; ".join(wrong[:_SHOWN]) + (f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
-        return claim(name, not wrong, shown or "; ".join(said), _remedy(unloaded, refused, missing), self._clock.now() - start)
+        problems = [*unloaded, *refused, *(f"{each.title}: no series for {each.query['expr']} ({each.why})" for each in missing)]
+        parts = [f"{pluralize(len(groups), 'alert')} loaded"] if what == "alerts" else [pluralize(len(groups), "panel")]
+        parts.append(f"{count - len(waiting)} of {count} queries return data")
+        parts += [f"{each.title} has none until {each.query['until']}" for each in waiting]
+        parts += [f"firing now: {', '.join(firing)}"] if firing else []
+        shown = "; ".join(problems[:_SHOWN]) + (f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else "")
+        return claim(name, not problems, shown or "; ".join(parts), _remedy(unloaded, refused, missing), self._clock.now() - start)
 
     def _queries(self, groups: c.Sequence[Facts]) -> tuple[list[Missing], list[Missing], list[str]]:
-        """(queries without data, those that rightly have none yet, refusals). Asks again until the time ends: scrapes and rates take a while to begin."""
-        left = {query["expr"]: (group["title"], query) for group in reversed(groups) for query in group["queries"]}
+        """(queries without data, queries that have none before an event, errors of rejected queries). Repeats queries until the first scrapes or the end."""
+        pending = {query["expr"]: (group["title"], query) for group in reversed(groups) for query in group["queries"]}
         refused: list[str] = []
         while True:
-            for expr, (title, _query) in list(left.items()):
+            for expr, (title, _query) in list(pending.items()):
                 try:
-                    there = self._count(expr)
+                    count = self._count(expr)
                 except QueryError as error:
                     refused.append(f"{title}: Prometheus refuses {expr}: {error}")
-                    there = 1
-                if there:
-                    del left[expr]
-            wanted = [query for _title, query in left.values() if not query["until"]]
-            if not wanted or self._clock.now() + _PAUSE >= self._end:
+                    count = 1
+                if count:
+                    del pending[expr]
+            lacking = [query for _title, query in pending.values() if not query["until"]]
+            if not lacking or self._clock.now() + _PAUSE >= self._end:
                 break
             self._clock.sleep(_PAUSE)
         # Before such an event there is no metric, or one with other labels, such as another status.
-        waiting = [Missing(title, query, "") for title, query in left.values() if query["until"]]
-        return [Missing(title, query, self._why(query)) for title, query in left.values() if not query["until"]], waiting, refused
+        waiting = [Missing(title, query, "") for title, query in pending.values() if query["until"]]
+        return [Missing(title, query, self._why(query)) for title, query in pending.values() if not query["until"]], waiting, refused
 
     def _why(self, query: Facts) -> str:
-        """Why a query has no series: the metric is nowhere, is not of these pods, or has other labels."""
+        """The reason why a query has no series: the metric does not exist, is not of these pods, or has other labels."""
         names = "|".join(query["metrics"])
         try:
-            if not self._count(f'last_over_time({{__name__=~"{names}"}}[{_BACK}])'):
+            if not self._count(f'last_over_time({{__name__=~"{names}"}}[{_RANGE}])'):
                 return _UNKNOWN
-            mine = self._count(f'last_over_time({{__name__=~"{names}",namespace="{self._namespace}"}}[{_BACK}])')
+            own = self._count(f'last_over_time({{__name__=~"{names}",namespace="{self._namespace}"}}[{_RANGE}])')
         except QueryError as error:
-            return f"and Prometheus refuses to say whether it has the metric: {error}"
-        return "the metric is there for other pods or labels only" if mine else f"the metric has no series with namespace={self._namespace}"
+            return f"and Prometheus refuses the query for the metric itself: {error}"
+        return "the metric is there for other pods or labels only" if own else f"the metric has no series with namespace={self._namespace}"
 
     def _rules(self, service: c.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
-        """(what is wrong with the alerts as Prometheus has loaded them, names of those that fire)."""
+        """(problems of the alerts as Prometheus has loaded them, names of the firing alerts)."""
         group = f"{self._namespace}/{service['name']}"
         while True:
             data = self._get(f"/api/v1/rules?type=alert&rule_group[]={urllib.parse.quote(group)}")
@@ -117,12 +117,12 @@ class MonitoringCheck:
             if not absent or self._clock.now() + _PAUSE >= self._end:
                 break
             self._clock.sleep(_PAUSE)
-        wrong = [f"Prometheus has not loaded {pluralize(len(absent), 'alert')}: {', '.join(absent)}"] if absent else []
-        wrong += [f"{text(rule.get('name'))} cannot be evaluated: {excerpt(text(rule.get('lastError')))}" for rule in loaded if rule.get("health") == "err"]
-        return wrong, sorted({text(rule.get("name")) for rule in loaded if rule.get("state") == "firing"})
+        problems = [f"Prometheus has not loaded {pluralize(len(absent), 'alert')}: {', '.join(absent)}"] if absent else []
+        problems += [f"{text(rule.get('name'))} cannot be evaluated: {excerpt(text(rule.get('lastError')))}" for rule in loaded if rule.get("health") == "err"]
+        return problems, sorted({text(rule.get("name")) for rule in loaded if rule.get("state") == "firing"})
 
     def _count(self, expr: str) -> int:
-        """How many series an expression has now. Raises QueryError, AskError."""
+        """The number of series that an expression has now. Raises QueryError, PrometheusError."""
         data = self._get(f"/api/v1/query?query={urllib.parse.quote(f'count({expr})')}")
         for sample in dicts(mapping(data).get("result")):
             value = sample.get("value")
@@ -135,10 +135,10 @@ class MonitoringCheck:
 
     def _get(self, path: str) -> t.Any:
         try:
-            answer = self._transport.request("GET", path, headers={"Accept": "application/json"}, timeout=_ONE)
+            answer = self._transport.request("GET", path, headers={"Accept": "application/json"}, timeout=_TIMEOUT)
         except ExchangeError as error:
             remedy = _SILENT if error.kind in _OF_MODEL_SERVERS else error.remedy
-            raise AskError(f"Prometheus does not answer: {error}", f"{remedy}; {_WHERE}") from error
+            raise PrometheusError(f"Prometheus does not answer: {error}", f"{remedy}; {_WHERE}") from error
         try:
             page = json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -147,15 +147,15 @@ class MonitoringCheck:
         if status == "error" and answer.status < 500:
             raise QueryError(excerpt(text(get_path(page, "error"))))
         if status != "success":
-            raise AskError(f"{answer.request.partition('?')[0]}: {answer.status} {excerpt(answer.text)}", _ADDRESS)
+            raise PrometheusError(f"{answer.request.partition('?')[0]}: {answer.status} {excerpt(answer.text)}", _ADDRESS)
         return get_path(page, "data")
 
 
 _UNKNOWN = "Prometheus has no such metric"
-# What the transport advises of these is about model servers.
+# Kinds of errors whose remedy from the transport is about model servers.
 _OF_MODEL_SERVERS = ("refused", "timeout")
-_SILENT, _WHERE = "check that this Prometheus runs, and has processors to answer with", "its address is llm_d_monitoring.prometheus"
-_ADDRESS = "write the address of a Prometheus under llm_d_monitoring.prometheus; one that requires a token is not asked"
+_SILENT, _WHERE = "check that this Prometheus runs and has enough CPU", "its address is llm_d_monitoring.prometheus"
+_ADDRESS = "write the address of a Prometheus under llm_d_monitoring.prometheus; one that requires a token is not supported"
 _SELECT = "give PodMonitors and PrometheusRules the labels by which this Prometheus selects (llm_d_monitoring.labels), and have it look into the namespace"
 
 

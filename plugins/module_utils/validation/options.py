@@ -31,7 +31,7 @@ METRICS = {
 SERVICE: dict[str, t.Any] = {
     "name": option("str", "Name of the service, the start of the claim ids.", required=True),
     "model": option("str", "Name under which the model is served.", required=True),
-    "aliases": option("list", "Other names that have to be answered.", elements="str", default=[]),
+    "aliases": option("list", "Other names under which the model must be served.", elements="str", default=[]),
     "url": option("str", "Address to send requests to. The address of O(gateway) by default."),
     "address": option(
         "dict",
@@ -44,7 +44,7 @@ SERVICE: dict[str, t.Any] = {
     "weights": option(
         "dict",
         "Names of services of O(services), with the weights by which they share the requests to this one that have O(services[].shared_headers) only.",
-        "200 such requests are sent, and counted by the endpoint picker of each, which is claimed where nobody else sends requests at the same time.",
+        "200 such requests are sent, and counted by the endpoint picker of each service. Without requests of other clients at the same time this is claimed.",
         default={},
     ),
     "shared_headers": option("dict", "The headers of such requests, instead of O(services[].headers).", default={}),
@@ -125,15 +125,15 @@ STACK: dict[str, t.Any] = {
     "plan": option("dict", "What is deployed, from P(llm_d.inference.plan#lookup)."),
     "checks": option(
         "list",
-        "What of O(plan) to check. V(objects), that all are ready, which is waited for; V(routing), with requests through the gateway.",
+        "Which parts of O(plan) to check. V(objects), that all are ready, which is waited for; V(routing), with requests through the gateway.",
         "V(platform), the version of the cluster, its CRDs, the controller of the gateway, the permissions of this account, and the autoscalers.",
         (
             "V(warmup), that every server has the prompts of a warm-up in its cache; V(servers), that every server by itself is healthy, has the planned"
             " adapters and block size, and is scraped."
         ),
         (
-            "V(schedulers), that endpoint pickers run the planned configuration, as their logs say; V(security), the permissions of their accounts, and the"
-            " privileges of all pods."
+            "V(schedulers), that endpoint pickers run the planned configuration, according to their logs; V(security), the permissions of their accounts, and"
+            " the privileges of all pods."
         ),
         "V(monitoring), that the Prometheus of the plan has data for all alerts and dashboards.",
         elements="str",
@@ -168,15 +168,15 @@ STACK: dict[str, t.Any] = {
     "timeout": option("float", "Seconds to wait until the objects of O(plan) are ready. If omitted, C(llm_d_wait_timeout)."),
     "patient": option(
         "bool",
-        "Whether what is not there may still come, as after a change.",
+        "Whether missing objects may still appear, as after a change.",
         (
-            "With V(false), only what is under way is waited for. What is absent, refused, in a crash loop or unschedulable fails within seconds, and so does"
-            " a service whose objects are ready and that does not answer."
+            "With V(false), only changes in progress are waited for. Objects that are absent, rejected, in a crash loop or unschedulable fail within seconds,"
+            " and so does a service whose objects are ready and that does not answer."
         ),
         default=True,
     ),
     "request_timeout": option("float", "Seconds that one request may take. If omitted, 10, or 5 without O(patient)."),
-    "unreached": option("str", "Why an earlier call failed to reach the API server. Nothing is checked then, and RV(verdict) says so."),
+    "unreached": option("str", "The error of an earlier call that failed to reach the API server. Nothing is checked then, and RV(verdict) reports the error."),
     "verdict": option("dict", "A verdict to which to add the claims about O(performance), instead of checking anything."),
     "performance": option(
         "list", "Results of M(llm_d.inference.vllm_perf), each with the C(item) that P(llm_d.inference.benchmark_runs#filter) made.", elements="dict"
@@ -193,15 +193,15 @@ PICKER: dict[str, t.Any] = {
     ),
     "health_address": option("str", "C(HOST:PORT) of its health service, as for O(picker_address).", default=""),
     "metrics_address": option("str", "C(HOST:PORT) of its metrics, as for O(picker_address).", default=""),
-    "bound": option("float", "Seconds until the endpoint picker has to know of a change of a Pod.", default=10),
+    "bound": option("float", "Seconds within which the endpoint picker must observe a change of a Pod.", default=10),
     "probe_image": option(
         "str",
-        "Image of a Pod that only waits, and that the pool selects. With it is checked that Pods that are not ready, terminate or are gone are left out.",
-        "Requests of others can be sent to that Pod while it is ready, for some seconds, and nothing answers them.",
+        "Image of a Pod that only waits, and that the pool selects. It serves to check that Pods that are not ready, terminating or deleted are not picked.",
+        "Requests of other clients can be sent to that Pod while it is ready, for some seconds, and are not answered.",
         default="",
     ),
     "stop_picker": option(
-        "bool", "Whether the Deployment of the endpoint picker may be scaled to 0 for some seconds, to see what the gateway does without it.", default=False
+        "bool", "Whether the Deployment of the endpoint picker may be scaled to 0 for some seconds, to check the gateway without it.", default=False
     ),
     "url": option("str", "Address of the gateway, without C(/v1). That of O(gateway) by default.", default=""),
     "gateway": _GATEWAY,
@@ -214,9 +214,9 @@ PICKER: dict[str, t.Any] = {
     ),
     "url_validate_certs": option("bool", "Whether the gateway's certificate must be trusted.", default=True),
     "url_ca_path": option("path", "PEM file with the certificates of the authorities to trust."),
-    "only": option("str", "Name of the one check to make.", default=""),
+    "only": option("str", "Name of the only check to run.", default=""),
     "skip": option("list", "Names of checks to leave out.", elements="str", default=[]),
-    "remove": option("bool", "Only deletes the Pods of O(probe_image) that a run that was killed has left.", default=False),
+    "remove": option("bool", "Only deletes the Pods of O(probe_image) that remain from a run that was killed.", default=False),
     "progress_path": PROGRESS,
 }
 CONFORMANCE_SUITE: dict[str, t.Any] = {
@@ -225,7 +225,7 @@ CONFORMANCE_SUITE: dict[str, t.Any] = {
     "gateway_class": option("str", "The GatewayClass to test.", required=True),
     "arguments": option("list", "Further arguments of the suite.", default=[], elements="str"),
     "other_crds": option("bool", "Whether the CRDs may be of other versions than the suite.", default=False),
-    "wait": option("int", "Seconds for which the suite waits for a route's condition, and for an answer that it expects. Those of the suite if 0.", default=0),
+    "wait": option("int", "Seconds for which the suite waits for a route's condition, and for an expected answer. The defaults of the suite if 0.", default=0),
     "provider": option("str", "The gateway provider, whose known failures the results name.", default=""),
     "provider_version": option("str", "Version of the provider's controller that serves pools.", default=""),
     "provider_controller": option("str", "Name of the provider's controller. Known failures are named where the class has this controller.", default=""),

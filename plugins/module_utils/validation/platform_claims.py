@@ -44,25 +44,25 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
         groups.append(("definitions", _CRDS, _crds(facts, needs)))
     if needs["gateway"]["controller"]:
         groups.append(("controller", _CONTROLLER, _controller(facts, needs)))
-    found, skipped = [], []
-    for name, checks, well in groups:
+    claims, skipped = [], []
+    for name, checks, evidence in groups:
         findings = [finding for check in checks for finding in check(facts, needs, platform)]
-        found.append(_claim(f"platform/{name}", findings, well, seconds))
+        claims.append(_claim(f"platform/{name}", findings, evidence, seconds))
     permissions = facts["rights"]
     if not any(entry["allowed"] for entry in permissions if entry["verb"] in _WRITES):
         skipped.append(
             {"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} is read-only: it can create or change nothing of this plan"}
         )
     else:
-        well = f"the account {facts.get('user') or 'used'} has the {len(permissions)} permissions that this file needs"
-        found.append(_claim("platform/rights", list(cluster.permissions(facts, needs, platform)), well, seconds))
-    return found, skipped
+        evidence = f"the account {facts.get('user') or 'used'} has the {len(permissions)} permissions that this file needs"
+        claims.append(_claim("platform/rights", list(cluster.permissions(facts, needs, platform)), evidence, seconds))
+    return claims, skipped
 
 
-def _claim(name: str, findings: list[PreflightFinding], well: str, seconds: float) -> dict[str, t.Any]:
+def _claim(name: str, findings: list[PreflightFinding], evidence: str, seconds: float) -> dict[str, t.Any]:
     shown = "; ".join(f"{finding.what} Found: {finding.found}. Needed: {finding.needed}." for finding in findings[:4])
-    more = f" And {len(findings) - 4} more." if len(findings) > 4 else ""
-    return claim(name, not findings, shown + more if findings else well, findings[0].how if findings else "", seconds)
+    rest = f" And {len(findings) - 4} more." if len(findings) > 4 else ""
+    return claim(name, not findings, shown + rest if findings else evidence, findings[0].how if findings else "", seconds)
 
 
 def _crds(facts: Facts, needs: Facts) -> str:
@@ -73,15 +73,15 @@ def _crds(facts: Facts, needs: Facts) -> str:
         f"inferencepools.{gateway['pool_group']}": gateway["pool"],
         needs["provider_crd"]: bool(needs["provider_crd"]),
     }
-    wanted = [name for name, there in probes.items() if there]
+    wanted = [name for name, needed in probes.items() if needed]
     shown = [f"{name} {mapping(crds.get(name)).get('version') or ''}".rstrip() for name in wanted]
     return f"installed: {', '.join(shown)}" + (f"; served: {gateway['pool_group']}/{gateway['pool_version']}" if gateway["pool"] else "")
 
 
 def _controller(facts: Facts, needs: Facts) -> str:
     wanted, gateway = needs["gateway"]["controller"], needs["gateway"]
-    found = mapping(facts.get("controllers")).get(f"{wanted['namespace']}/{wanted['name']}")
-    version = image_version(found) if found else None
+    workload = mapping(facts.get("controllers")).get(f"{wanted['namespace']}/{wanted['name']}")
+    version = image_version(workload) if workload else None
     return f"{gateway['provider']} {version or 'of a version that this account may not read'}" + (
         f", GatewayClass {gateway['class_name']}" if gateway["class_name"] and gateway["class_name"] in mapping(facts.get("gateway_classes")) else ""
     )

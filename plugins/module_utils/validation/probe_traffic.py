@@ -36,10 +36,10 @@ class ProbeLimits:
     refresh: float = 6.0  # gauges of an endpoint picker are updated every five seconds
     follow: int = 6  # or one for each server, where there are more servers
     follow_max: int = 64
-    follow_sure: int = 24  # in a row, so that chance keeps the promise in one of 300,000 waits of 50 rounds, even with two servers
+    follow_sure: int = 24  # in a row; random picks keep the promise in one of 300,000 waits of 50 rounds, even with two servers
     avoid: int = 24
-    seats: int = 16  # above this many concurrent requests no queue is created on a server
-    hog_tokens: int = 600
+    max_num_seqs: int = 16  # above this many concurrent requests no queue is created on a server
+    busy_tokens: int = 600
     edge: float = 0.5  # before the end of a queue; prompts sent later may have been scheduled without a queue
     noticing: float = 0.3  # an endpoint picker reads the queues of its servers several times a second
     indexing: float = 0.3  # KV events are sent immediately and indexed soon after
@@ -47,7 +47,7 @@ class ProbeLimits:
 
 
 class ProbeTraffic:
-    """Requests to one service. `seen`: the observations, plain data."""
+    """Requests to one service. `observation`: the recorded results, plain data."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ProbeTraffic:
         self._nonce = secrets.token_hex(6)  # makes prefixes that no earlier run has sent
         self._words = limits.prefix_words
         self._by_header = False  # becomes True when an answer names its server
-        self.seen: dict[str, t.Any] = {
+        self.observation: dict[str, t.Any] = {
             **{key: service.get(key) for key in ("name", "url", "through", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
             "promises": list(service.get("promises") or ()),
             "ready_endpoints": None,
@@ -73,14 +73,14 @@ class ProbeTraffic:
             "answered": {},
         }
         if service.get("aliases"):
-            self.seen["aliases"] = {"asked": list(service["aliases"]), "failed": []}
+            self.observation["aliases"] = {"asked": list(service["aliases"]), "failed": []}
 
     def _timed(self, name: str, step: t.Callable[[], t.Any]) -> t.Any:
         start = self._clock.now()
         try:
             return step()
         finally:
-            self.seen["seconds"][name] = round(self.seen["seconds"].get(name, 0.0) + self._clock.now() - start, 3)
+            self.observation["seconds"][name] = round(self.observation["seconds"].get(name, 0.0) + self._clock.now() - start, 3)
 
     def _answered(self) -> dict[str, float]:
         """Requests that each server has answered, from its own counters; empty where they cannot be read."""
@@ -89,8 +89,8 @@ class ProbeTraffic:
         except ExchangeError:
             return {}
 
-    def _went(self, prompt: str) -> str | None:
-        """The server that answers a prompt; None where it is unknown."""
+    def _answering_server(self, prompt: str) -> str | None:
+        """Sends a prompt. The name of the server that answers it; None where it is unknown."""
         servers: dict[str, int] = {}
         before, end = {} if self._by_header else self._answered(), self._clock.now() + self._limits.settle
         self._send(prompt, servers)
@@ -98,24 +98,24 @@ class ProbeTraffic:
             self._clock.sleep(self._limits.recount)
         return next(iter(servers), None)
 
-    def _prefix(self, which: str) -> str:
-        """A prefix that starts differently for each `which` and each run, so that no block of it is cached: block hashes depend on all blocks before."""
-        dice = random.Random(f"{self._nonce} {which}")
-        return " ".join([self._nonce, which, *(dice.choice(_WORDS) for _word in range(self._words))]) + "."
+    def _prefix(self, label: str) -> str:
+        """A prefix that starts differently for each `label` and each run, so that no block of it is cached: block hashes depend on all blocks before."""
+        rng = random.Random(f"{self._nonce} {label}")
+        return " ".join([self._nonce, label, *(rng.choice(_WORDS) for _word in range(self._words))]) + "."
 
     def _send(self, prompt: str, servers: dict[str, int], queued: float = 0.0) -> Reply | None:
-        """The reply; None, with a recorded failure, where the request failed. queued: seconds that it may wait behind others of this validation."""
-        self.seen["sent"] += 1
+        """The reply; None, with a recorded failure, where the request failed. queued: seconds that it may wait behind other requests of this validation."""
+        self.observation["sent"] += 1
         try:
             reply = self._complete(prompt, queued=queued)
-        except ExchangeError as trouble:
-            self.seen["failures"].append({"request": self.seen["sent"], "evidence": str(trouble), "remedy": trouble.remedy})
+        except ExchangeError as error:
+            self.observation["failures"].append({"request": self.observation["sent"], "evidence": str(error), "remedy": error.remedy})
             return None
-        self.seen["scheduled"] += SCHEDULER_HEADER in reply.answer.headers
+        self.observation["scheduled"] += SCHEDULER_HEADER in reply.answer.headers
         server = reply.answer.headers.get(SERVER_HEADER)
         self._by_header = bool(server)
         if server:
-            for counts in (servers, self.seen["answered"]):
+            for counts in (servers, self.observation["answered"]):
                 counts[server] = counts.get(server, 0) + 1
         return reply
 
@@ -128,8 +128,8 @@ class ProbeTraffic:
             return None
         try:
             read = self._counters.read(self._limits.request_timeout)
-        except ExchangeError as trouble:
-            self.seen["counters"] = {"error": str(trouble), "remedy": trouble.remedy}
+        except ExchangeError as error:
+            self.observation["counters"] = {"error": str(error), "remedy": error.remedy}
             return None
-        self.seen.update({key: read[key] for key in ("pickers", "ready_endpoints")})
+        self.observation.update({key: read[key] for key in ("pickers", "ready_endpoints")})
         return read

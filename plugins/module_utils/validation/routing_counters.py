@@ -24,7 +24,7 @@ from ..releases.engines import engine_by_metrics
 from ..releases.metrics import SERVERS
 
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
-# Signals of a server, and the pages on which engines have them, most of them on the first.
+# Signals of a server, and the paths at which engines serve their metrics, most of them at the first.
 SERVED, WAITING = "served", "waiting"
 PAGES = ("/metrics", "/prometheus/metrics")
 THREADS = 8
@@ -34,12 +34,12 @@ def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[st
     """Names of the ready pods with these labels that are not being deleted. Raises ExchangeError."""
     query = {"labelSelector": label_selector(labels)}
     try:
-        found = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
-    except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
+        items = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
+    except Exception as error:  # pylint: disable=broad-except  # every error of k8s.client has a message for users
         raise ExchangeError("cluster", str(error), "check the connection to the API server, and the permission to list pods") from error
     return [
         text(get_path(pod, "metadata", "name"))
-        for pod in found
+        for pod in items
         if not get_path(pod, "metadata", "deletionTimestamp") and condition(pod.get("status"), "Ready").get("status") == "True"
     ]
 
@@ -76,8 +76,8 @@ class Counters:
             "pickers": len(pages),
             "requests": prometheus_text.total(samples, self._names.get("requests", "")),
             "scheduler_attempts": prometheus_text.total(samples, attempts, where),
-            "ready_endpoints": _least(prometheus_text.total(page, self._names.get("ready_endpoints", "")) for page in pages),
-            "servers": next((found for found in servers if found), {}),
+            "ready_endpoints": _lowest(prometheus_text.total(page, self._names.get("ready_endpoints", "")) for page in pages),
+            "servers": next((counts for counts in servers if counts), {}),
             "decisions": prometheus_text.by_label(samples, decisions, "decision_type"),
             "ran": ran,
         }
@@ -95,7 +95,7 @@ class Counters:
         return samples
 
 
-def _least(values: c.Iterable[float | None]) -> float | None:
+def _lowest(values: c.Iterable[float | None]) -> float | None:
     known = list(values)
     return None if None in known else min(t.cast("list[float]", known), default=None)
 
@@ -116,7 +116,7 @@ class Server:
             samples = prometheus_text.parse(answer.text)
             if engine := engine_by_metrics(samples):
                 sums = [prometheus_text.total(samples, source.metric, dict(source.where)) for source in SERVERS[engine].get(signal, ())]
-                return next((found for found in sums if found is not None), 0.0)
+                return next((value for value in sums if value is not None), 0.0)
             if answer.content_type != "application/json":  # statistics of TensorRT-LLM
                 break
         return 0.0
@@ -139,6 +139,6 @@ class Servers:
 
     def answered(self, role: str, timeout: float) -> dict[str, float]:
         """Requests that each server of a role has answered since it started. Raises ExchangeError."""
-        found = self.find(role)
+        servers = self.find(role)
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found), strict=True))
+            return dict(zip([server.name for server in servers], pool.map(lambda server: server.total(SERVED, timeout), servers), strict=True))

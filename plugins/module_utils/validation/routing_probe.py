@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sends traffic through a gateway that shows how requests are scheduled, and records the observations that routing_claims judges."""
+"""Sends traffic through a gateway that shows how requests are scheduled, and records the observation that routing_claims judges."""
 
 from __future__ import annotations
 
@@ -31,64 +31,64 @@ class Prober(ProbeTraffic):
     """Probes one service once. `run` returns plain data."""
 
     def run(self) -> dict[str, t.Any]:
-        """Checks health, then sends traffic if the service is healthy, up to the first request that fails: then it is not serving, and nothing else is judged.
+        """Checks health, then sends traffic to a healthy service until a request fails: then the service is not serving, and nothing else is judged.
 
-        Returns the observations.
+        Returns the observation.
         """
         idle = self._timed("counted", self._read)
-        found = self._timed("serving", self._health)
-        if not found.healthy:
-            return self.seen
+        service_health = self._timed("serving", self._health)
+        if not service_health.healthy:
+            return self.observation
         served = self._clock.now()
-        before = self._timed("counted", lambda: self._arrive(idle))
-        end, promised = self._clock.now() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
+        before = self._timed("counted", lambda: self._wait_for_picker(idle))
+        end, promised = self._clock.now() + self._service.get("events_wait", EVENTS_WAIT), self.observation["promises"]
         # KV events also keep prompts on one server, so they are checked first, and again where an endpoint picker lost them in between.
         for _trial in range(EVENTS_TRIALS if "follow" in promised else 1):
-            first = last = self._learnt(before, end)
+            first = last = self._initial_counts(before, end)
             # Only promised phases run, except `spread`, which creates the traffic that all other claims need.
             for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
-                if name in promised and not self.seen["failures"]:
+                if name in promised and not self.observation["failures"]:
                     last = self._timed(name, functools.partial(phase, last))
-            if self.seen["failures"] or len((self.seen.get("sticky") or {"servers": ()})["servers"]) < 2:
+            if self.observation["failures"] or len((self.observation.get("sticky") or {"servers": ()})["servers"]) < 2:
                 break
         cold = self._timed("split", self._prefilled)
-        if not self.seen["failures"]:
+        if not self.observation["failures"]:
             self._timed("spread", lambda: self._spread(last))
-        if self.seen["failures"]:
-            return self.seen
+        if self.observation["failures"]:
+            return self.observation
         self._timed("split", lambda: self._split(cold))
         if not self._by_header:
-            self.seen["answered"] = increases(first["answered"], self._answered())  # before requests are sent to servers directly
-        if "avoid" in self.seen["promises"]:
+            self.observation["answered"] = increases(first["answered"], self._answered())  # before requests are sent to servers directly
+        if "avoid" in self.observation["promises"]:
             self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
         self._timed("endpoints", lambda: self._endpoints(served))
         self._timed("aliases", self._aliases)  # last, since counters are read for the model itself
-        self.seen["words"] = self._words
-        return self.seen
+        self.observation["words"] = self._words
+        return self.observation
 
     def _health(self) -> health.Health:
         wanted = health.Requirements(
             model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout
         )
-        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5, self._clock, self._limits.request_timeout)
-        length = next((entry.max_model_len for entry in found.models if entry.id == self._service["model"]), None)
+        service_health = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5, self._clock, self._limits.request_timeout)
+        length = next((entry.max_model_len for entry in service_health.models if entry.id == self._service["model"]), None)
         if length:
             self._words = max(16, min(self._words, length // 4))  # a rare word can be three tokens, and the answer needs room
-        self.seen["health"] = {
-            "healthy": found.healthy,
-            "level": found.reached,
-            "version": found.version,
-            "waited": found.waited,
-            "looks": found.looks,
-            "checks": [dataclasses.asdict(check) for check in found.checks],
+        self.observation["health"] = {
+            "healthy": service_health.healthy,
+            "level": service_health.reached,
+            "version": service_health.version,
+            "waited": service_health.waited,
+            "looks": service_health.looks,
+            "checks": [dataclasses.asdict(check) for check in service_health.checks],
         }
-        return found
+        return service_health
 
-    def _arrive(self, first: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    def _wait_for_picker(self, first: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
         """Waits until the gateway uses the endpoint picker whose counters are read: just after a change it may still use the previous one.
 
-        It does once the counters have increased since `first`; where they never do, the claims fail. Returns the present counters.
+        The counters have then increased since `first`; where they never increase, the claims fail. Returns the current counters.
         """
         deadline = self._clock.now() + self._limits.settle
         now = self._read()
@@ -102,7 +102,7 @@ class Prober(ProbeTraffic):
 
     def _sticky(self, before: Counts) -> Counts:
         servers: dict[str, int] = {}
-        prefix = self._prefix(f"sticky {self.seen['sent']}")
+        prefix = self._prefix(f"sticky {self.observation['sent']}")
         sent, cached = 0, []
         for number in range(self._limits.sticky):
             begun = self._clock.now()
@@ -111,13 +111,13 @@ class Prober(ProbeTraffic):
                 break
             sent += 1
             cached.append(reply.completion.cached_tokens)
-            # The picker records the first prefix after its answer.
+            # The picker records the first prefix only after its answer.
             self._clock.sleep(self._index_delay(self._limits.gap * 4, begun) if number == 0 else self._limits.gap)
-        self.seen["cached"] = cached[1:]
+        self.observation["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
 
     def _index_delay(self, usual: float, begun: float) -> float:
-        """Seconds to wait until the prefix index has a prefix: `usual`, or the time of its request, since a slow server sends its events late as well."""
+        """Seconds until the prefix index contains a prefix: `usual`, or the time of its request if longer, since a slow server also sends its events late."""
         return max(usual, min(self._clock.now() - begun, self._limits.settle))
 
     def _roam(self, before: Counts) -> Counts:
@@ -139,14 +139,14 @@ class Prober(ProbeTraffic):
             self._clock.sleep(self._limits.gap)
             if sent % self._limits.spread_min == 0:
                 after = self._phase(name, sent, servers, before)
-                if len(self.seen[name]["servers"]) > 1 or (self._service.get("replicas") or 2) < 2:
+                if len(self.observation[name]["servers"]) > 1 or (self._service.get("replicas") or 2) < 2:
                     return after
         return self._phase(name, sent, servers, before)
 
     def _phase(self, name: str, sent: int, servers: dict[str, int], before: Counts) -> Counts:
         """Records which servers answered in a phase: from the answers, else from the picker's counters per server, else from the servers' counters."""
         if self._by_header:
-            self.seen[name] = {"sent": sent, "servers": dict(servers), "source": SERVER_HEADER}
+            self.observation[name] = {"sent": sent, "servers": dict(servers), "source": SERVER_HEADER}
             return before
         end = self._clock.now() + self._limits.settle
         while True:
@@ -155,112 +155,112 @@ class Prober(ProbeTraffic):
             source, kind = "scheduler_attempts per server", "picked"
             if not after["picked"]:
                 after["answered"], source, kind = self._answered(), "requests that servers count", "answered"
-            found = increases(before[kind], after[kind])
-            if not after[kind] or sum(found.values()) >= sent or self._clock.now() > end:  # a server may count a request shortly after its answer
+            counts = increases(before[kind], after[kind])
+            if not after[kind] or sum(counts.values()) >= sent or self._clock.now() > end:  # a server may count a request shortly after its answer
                 break
             self._clock.sleep(self._limits.recount)
-        self.seen[name] = {"sent": sent, "servers": found, "source": source}
+        self.observation[name] = {"sent": sent, "servers": counts, "source": source}
         return after
 
     def _prefilled(self) -> float | None:
         """Requests that the prefill servers have answered; None where `split` is not promised or they cannot be read."""
-        if "split" not in self.seen["promises"] or self._servers is None:
+        if "split" not in self.observation["promises"] or self._servers is None:
             return None
         try:
             return sum(self._servers.answered("prefill", self._limits.request_timeout).values())
-        except ExchangeError as trouble:
-            self.seen["split"] = {"error": str(trouble), "remedy": trouble.remedy}
+        except ExchangeError as error:
+            self.observation["split"] = {"error": str(error), "remedy": error.remedy}
             return None
 
     def _split(self, before: float | None) -> None:
         """Records the requests prefilled since `before`: every prompt of `spread` is new, and a server counts a request before its client has the answer."""
         after = None if before is None else self._prefilled()
         if before is not None and after is not None:
-            self.seen["split"] = {"sent": self.seen["spread"]["sent"], "prefilled": int(after - before)}
+            self.observation["split"] = {"sent": self.observation["spread"]["sent"], "prefilled": int(after - before)}
 
-    def _learnt(self, before: dict[str, t.Any] | None, end: float) -> Counts:
+    def _initial_counts(self, before: dict[str, t.Any] | None, end: float) -> Counts:
         """The counts at the start of the phases; where KV events are promised, after they have arrived."""
-        if "follow" in self.seen["promises"]:
+        if "follow" in self.observation["promises"]:
             self._timed("follow", lambda: self._follow(end))
             before = self._timed("counted", self._read)
         return {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
 
     def _follow(self, end: float) -> None:
-        """Sends prompts to servers directly, then through the gateway, until all are routed to the server that has them or `end` has passed.
+        """Sends prompts to servers directly, then through the gateway, until all are routed to the server that caches them or `end` has passed.
 
-        A few that are right can be chance, which the many rounds of a wait bring about: enough of them in a row are not.
+        A few correct picks can be chance, which becomes likely over many rounds: enough of them in a row cannot.
         """
         if self._servers is None:
             return
         try:
             servers, streak = self._servers.find("decode"), 0
-            number_of = min(max(self._limits.follow, len(servers)), self._limits.follow_max)
+            count = min(max(self._limits.follow, len(servers)), self._limits.follow_max)
             while servers:
-                homes = self._homes(servers, self._limits.follow_sure - streak if streak else number_of)
+                hosts = self._assign(servers, self._limits.follow_sure - streak if streak else count)
                 with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-                    list(pool.map(lambda home: home[1].client.complete(self._service["model"], home[0], timeout=self._limits.request_timeout), homes.items()))
+                    list(pool.map(lambda item: item[1].client.complete(self._service["model"], item[0], timeout=self._limits.request_timeout), hosts.items()))
                 self._clock.sleep(self._limits.indexing)
-                right = [self._went(f"{prompt} And then?") == server.name for prompt, server in homes.items()]
+                right = [self._answering_server(f"{prompt} And then?") == server.name for prompt, server in hosts.items()]
                 streak = streak + len(right) if all(right) else 0
-                self.seen["follow"] = {"sent": streak or len(right), "right": streak or sum(right), "servers": len(servers)}
-                if streak >= self._limits.follow_sure or self.seen["failures"] or (not streak and self._clock.now() > end):
+                self.observation["follow"] = {"sent": streak or len(right), "right": streak or sum(right), "servers": len(servers)}
+                if streak >= self._limits.follow_sure or self.observation["failures"] or (not streak and self._clock.now() > end):
                     return
-        except ExchangeError as trouble:
-            self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
+        except ExchangeError as error:
+            self.observation["follow"] = {"error": str(error), "remedy": error.remedy}
 
-    def _homes(self, servers: list[Server], count: int) -> dict[str, Server]:
-        """{new prompt: the server that gets it}, each server as often as the others, in an order that no endpoint picker has."""
+    def _assign(self, servers: list[Server], count: int) -> dict[str, Server]:
+        """{new prompt: its server}: each server equally often, in a random order, which no endpoint picker follows."""
         order = [servers[number % len(servers)] for number in range(count)]
-        random.Random(f"{self._nonce} {self.seen['sent']}").shuffle(order)
-        return {self._prefix(f"follow {self.seen['sent']} {number}"): server for number, server in enumerate(order)}
+        random.Random(f"{self._nonce} {self.observation['sent']}").shuffle(order)
+        return {self._prefix(f"follow {self.observation['sent']} {number}"): server for number, server in enumerate(order)}
 
     def _avoid(self) -> None:
         """Sends new prompts while requests wait on one server, whose queue is filled directly."""
-        seats = self._service.get("max_num_seqs")
-        if not seats or seats > self._limits.seats or self._servers is None or self._counters is None:
+        max_num_seqs = self._service.get("max_num_seqs")
+        if not max_num_seqs or max_num_seqs > self._limits.max_num_seqs or self._servers is None or self._counters is None:
             return
         try:
             servers = self._servers.find("decode")
             if len(servers) > 1:
-                self.seen["avoid"] = self._beside(servers[0], seats)
-        except ExchangeError as trouble:
-            self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
+                self.observation["avoid"] = self._measure_avoid(servers[0], max_num_seqs)
+        except ExchangeError as error:
+            self.observation["avoid"] = {"error": str(error), "remedy": error.remedy}
 
-    def _beside(self, busy: Server, seats: int) -> dict[str, t.Any]:
-        """{busy, sent, servers, waiting}: the servers of prompts sent while requests waited on one server. Ends at the first prompt that reaches it."""
-        hog = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.hog_tokens, "ignore_eos": True, "temperature": 0}
-        ended, went = list[float](), list[tuple[float, str]]()
+    def _measure_avoid(self, busy: Server, max_num_seqs: int) -> dict[str, t.Any]:
+        """{busy, sent, servers, waiting}: prompts by server, sent while requests wait on the busy one. Ends at the first prompt that reaches that one."""
+        request = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.busy_tokens, "ignore_eos": True, "temperature": 0}
+        ended, routed = list[float](), list[tuple[float, str]]()
 
         def keep_busy() -> None:
             try:
-                busy.client.post("/v1/completions", hog, self._limits.request_timeout)
+                busy.client.post("/v1/completions", request, self._limits.request_timeout)
             finally:
                 ended.append(self._clock.now())
 
-        with concurrent.futures.ThreadPoolExecutor(max_workers=seats + QUEUED) as pool:
-            for _number in range(seats + QUEUED):
+        with concurrent.futures.ThreadPoolExecutor(max_workers=max_num_seqs + QUEUED) as pool:
+            for _number in range(max_num_seqs + QUEUED):
                 pool.submit(keep_busy)
             waiting = self._waiting(busy, self._limits.settle)
             self._clock.sleep(self._limits.noticing if waiting else 0)
-            while waiting and len(went) < self._limits.avoid and len(ended) < QUEUED and not any(server == busy.name for _sent, server in went):
+            while waiting and len(routed) < self._limits.avoid and len(ended) < QUEUED and not any(server == busy.name for _sent, server in routed):
                 answered, sent = dict[str, int](), self._clock.now()
-                # Short, since the queue empties soon. One that reaches the queue waits for those before it, and shows that: it is no failure.
-                self._send(f"{self._nonce} avoid {len(went)}", answered, queued=self._limits.request_timeout)
-                went.append((sent, next(iter(answered), "")))
-        # The queue is empty once QUEUED requests have ended. What was sent just before may have been scheduled after that.
+                # Short, since the queue empties soon. A prompt that enters the queue waits for the requests before it: that is no failure.
+                self._send(f"{self._nonce} avoid {len(routed)}", answered, queued=self._limits.request_timeout)
+                routed.append((sent, next(iter(answered), "")))
+        # The queue is empty once QUEUED requests have ended. Prompts sent just before may have been scheduled after that.
         end = sorted(ended)[QUEUED - 1] - self._limits.edge
-        counted = [server for sent, server in went if sent < end]
+        counted = [server for sent, server in routed if sent < end]
         enough = busy.name in counted or len(counted) >= self._limits.avoid / 2
         shares = {server: counted.count(server) for server in dict.fromkeys(counted) if server}
         return {"busy": busy.name, "sent": len(counted), "servers": shares, "waiting": int(waiting) if enough else 0}
 
     def _waiting(self, server: Server, seconds: float) -> float:
-        """Requests that wait on a server, once some do or the time is over; read from the server, since the picker's gauge lags by seconds."""
+        """The number of requests that wait on a server, once there are any or the time is over. Read from the server: the picker's gauge lags by seconds."""
         end = self._clock.now() + seconds
         while True:
-            found = server.total(WAITING, self._limits.request_timeout)
-            if found or self._clock.now() > end:
-                return found
+            count = server.total(WAITING, self._limits.request_timeout)
+            if count or self._clock.now() > end:
+                return count
             self._clock.sleep(0.1)
 
     def _count(self, before: dict[str, t.Any] | None) -> None:
@@ -269,30 +269,30 @@ class Prober(ProbeTraffic):
         while before is not None and (after := self._read()) is not None:
             counted = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
             ran = {point: increases(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
-            self.seen["counters"] = {
+            self.observation["counters"] = {
                 "moved": counted,
-                "sent": self.seen["sent"],
+                "sent": self.observation["sent"],
                 "picked": increases(before["servers"], after["servers"]),
                 "decisions": increases(before["decisions"], after["decisions"]),
                 "ran": ran,
             }
-            if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or self._clock.now() > deadline:
+            if all(value is not None and value >= self.observation["sent"] for value in counted.values()) or self._clock.now() > deadline:
                 return
             self._clock.sleep(self._limits.recount)
 
     def _aliases(self) -> None:
-        """Asks for each other name of the model once; records those that are not answered, with the reason."""
-        found = self.seen.get("aliases") or {"asked": []}
-        for name in found["asked"]:
+        """Requests each alias of the model once; records those that fail, with the reason."""
+        aliases = self.observation.get("aliases") or {"asked": []}
+        for name in aliases["asked"]:
             try:
                 self._complete("Who answers?", name)
-            except ExchangeError as trouble:
-                found["failed"].append(f"{name}: {trouble}")
+            except ExchangeError as error:
+                aliases["failed"].append(f"{name}: {error}")
 
     def _endpoints(self, served: float) -> None:
         """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated since the service answers (`served`)."""
         wanted, end = self._service.get("endpoints"), served + self._limits.refresh
-        while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and self._clock.now() < end:
+        while wanted and self.observation["ready_endpoints"] is not None and self.observation["ready_endpoints"] < wanted and self._clock.now() < end:
             self._clock.sleep(min(0.5, self._limits.refresh))
             if self._read() is None:
                 return

@@ -32,7 +32,7 @@ class Proof:
 
     def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits
-        self._trouble: dict[str, str] = {}  # service to why its address will not be known
+        self._address_errors: dict[str, str] = {}  # by service
 
     def run(self) -> dict[str, t.Any]:
         """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}. Raises ValueError and ClusterError where an API key is missing."""
@@ -50,22 +50,22 @@ class Proof:
         reachable = [service for service in services if service["url"]]
         for service in services:
             if not service["url"]:
-                why = self._trouble.get(service["name"]) or f"its {'Service' if service.get('address') else 'gateway'} has no address"
+                why = self._address_errors.get(service["name"]) or f"its {'Service' if service.get('address') else 'gateway'} has no address"
                 judged.append(([], [{"id": service["name"], "why": why}]))
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             observations = list(pool.map(self._probe, reachable))
-        judged += [routing_claims.judge_service(seen) for seen in observations]
-        healthy = {service["name"]: service for service, seen in zip(reachable, observations, strict=True) if seen["health"]["healthy"]}
-        # One after the other, and after all else: any other request would be counted too.
+        judged += [routing_claims.judge_service(observation) for observation in observations]
+        healthy = {service["name"]: service for service, observation in zip(reachable, observations, strict=True) if observation["health"]["healthy"]}
+        # One after the other, and last, since any other request would be counted as well.
         judged += [shares.judge(service["name"], service["weights"], self._shared(service, healthy)) for service in services if service.get("weights")]
-        found = [claim for part in judged for claim in part[0]]
+        proven = [claim for part in judged for claim in part[0]]
         return {
-            "ok": bool(found) and all(claim["ok"] for claim in found),
-            "claims": found,
+            "ok": bool(proven) and all(claim["ok"] for claim in proven),
+            "claims": proven,
             "not_checked": [entry for part in judged for entry in part[1]],
             "endpoints": [
-                {**{key: service.get(key) for key in ("name", "url", "model", "host_header", "headers", "api_key_secret")}, "through": seen["through"]}
-                for service, seen in zip(reachable, observations, strict=True)
+                {**{key: service.get(key) for key in ("name", "url", "model", "host_header", "headers", "api_key_secret")}, "through": observation["through"]}
+                for service, observation in zip(reachable, observations, strict=True)
             ],
             "observations": observations,
             "kubernetes": self._kubernetes(),
@@ -74,7 +74,7 @@ class Proof:
         }
 
     def _keyed(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
-        """The service with the API key that its Secret has. Raises ValueError and ClusterError."""
+        """The service with the API key from its Secret. Raises ValueError and ClusterError."""
         secret = service.get("api_key_secret")
         return {**service, "api_key": api_keys.read(self._cluster, secret)} if secret else service
 
@@ -83,7 +83,7 @@ class Proof:
             try:
                 return wait_for_service(self._cluster, service["address"], self._limits.wait)
             except ClusterError as error:
-                self._trouble[service["name"]] = str(error)
+                self._address_errors[service["name"]] = str(error)
                 return None
         return base and base + (service["path"] or "").rstrip("/")
 
@@ -94,7 +94,7 @@ class Proof:
         return Prober({**service, "through": through}, client, self._counters(service.get("metrics")), self._limits, servers).run()
 
     def _client(self, service: dict[str, t.Any]) -> tuple[OpenAIClient, str | None]:
-        """(a client of the service, the Service whose port is forwarded to, where it is)."""
+        """(a client of the service, the name of the Service whose port is forwarded, or None)."""
         forward = self._forward(service) if not service["given"] and unanswered(service["url"], service["use_proxy"]) else None
         if forward:
             return forward.client, forward.name
@@ -102,29 +102,29 @@ class Proof:
         return OpenAIClient(transport, service.get("api_key"), route_headers(service)), None
 
     def _shared(self, service: dict[str, t.Any], healthy: dict[str, dict[str, t.Any]]) -> dict[str, t.Any] | None:
-        """What the services of its weights get of requests that have not the header of one; None where not all can be counted."""
+        """The requests without the header of a service by the service that receives them; None where not all of the services can be counted."""
         counters = {name: self._counters(healthy[name].get("metrics")) for name in service["weights"] if name in healthy}
         known = {name: each for name, each in counters.items() if each}
         if len(known) < len(service["weights"]):
             return None
         client, _through = self._client({**service, "headers": service["shared_headers"]})
-        asked = (service["model"], "Who answers?")
+        request = (service["model"], "Who answers?")
         return shares.observe(
-            lambda: client.complete(*asked, max_tokens=1, api=service.get("api") or "completions", timeout=self._limits.request_timeout),
+            lambda: client.complete(*request, max_tokens=1, api=service.get("api") or "completions", timeout=self._limits.request_timeout),
             known,
             service["weights"],
             self._limits,
         )
 
     def _forward(self, service: dict[str, t.Any]) -> ServerTarget | None:
-        """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not to be had either."""
-        way = {"service": service["address"]} if service.get("address") else {"gateway": self._options["gateway"]}
-        asked = {key: service.get(key) for key in ("api_key", "host_header", "headers", *tls.OPTIONS)}
+        """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not possible either."""
+        target = {"service": service["address"]} if service.get("address") else {"gateway": self._options["gateway"]}
+        options = {key: service.get(key) for key in ("api_key", "host_header", "headers", *tls.OPTIONS)}
         prefix = "" if service.get("address") else (service["path"] or "").rstrip("/")
         try:
-            return Targets({**asked, **way, "through": "port_forward", "prefix": prefix}, self._cluster).find()[0]
+            return Targets({**options, **target, "through": "port_forward", "prefix": prefix}, self._cluster).find()[0]
         except (ValueError, ClusterError):
-            return None  # the request to the address says what is wrong
+            return None  # the request to the address reports the error
 
     def _counters(self, metrics: dict[str, t.Any] | None) -> Counters | None:
         if not metrics:
@@ -133,8 +133,8 @@ class Proof:
         def find() -> list[Transport]:
             if metrics.get("url"):
                 return [UrlTransport(metrics["url"], use_proxy=False)]
-            found = pods(self._cluster, metrics["namespace"], metrics["labels"])
-            return [ServiceTransport(self._cluster, metrics["namespace"], name, metrics["port"], kind="Pod") for name in found]
+            names = pods(self._cluster, metrics["namespace"], metrics["labels"])
+            return [ServiceTransport(self._cluster, metrics["namespace"], name, metrics["port"], kind="Pod") for name in names]
 
         return Counters(find, metrics["path"], metrics["names"])
 
@@ -148,6 +148,6 @@ class Proof:
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
     """Whether an option needs the API server."""
-    asked = ("address", "servers", "api_key_secret")
+    keys = ("address", "servers", "api_key_secret")
     services = options["services"]
-    return bool(options["gateway"]) or any(any(map(each.get, asked)) or (each.get("metrics") or {}).get("namespace") for each in services)
+    return bool(options["gateway"]) or any(any(map(each.get, keys)) or (each.get("metrics") or {}).get("namespace") for each in services)

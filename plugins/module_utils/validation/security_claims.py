@@ -27,23 +27,23 @@ HOST = ("hostNetwork", "hostPID", "hostIPC")
 
 
 def needed_permissions(rules: c.Iterable[c.Mapping[str, t.Any]]) -> list[Facts]:
-    """The permissions that these rules of a Role give, as resourceAttributes. Rules with resourceNames are left out. Pure."""
-    found = []
+    """The permissions that these rules of a Role grant, as resourceAttributes. Rules with resourceNames are left out. Pure."""
+    permissions = []
     for rule in rules:
         for group in rule.get("apiGroups") or ():
             for resource in rule.get("resources") or ():
-                name, _slash, part = resource.partition("/")
-                found += [_permission(group, name, part, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
-    return found
+                name, _slash, subresource = resource.partition("/")
+                permissions += [_permission(group, name, subresource, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
+    return permissions
 
 
 def forbidden_permissions() -> list[Facts]:
     """The permissions that an endpoint picker must not have. Pure."""
-    return [_permission(group, resource, part, verb) for group, resource, part, verbs in FORBIDDEN for verb in verbs]
+    return [_permission(group, resource, subresource, verb) for group, resource, subresource, verbs in FORBIDDEN for verb in verbs]
 
 
-def _permission(group: str, resource: str, part: str, verb: str) -> Facts:
-    return {"group": group, "resource": resource, "verb": verb, **({"subresource": part} if part else {})}
+def _permission(group: str, resource: str, subresource: str, verb: str) -> Facts:
+    return {"group": group, "resource": resource, "verb": verb, **({"subresource": subresource} if subresource else {})}
 
 
 def permission_text(permission: c.Mapping[str, t.Any]) -> str:
@@ -52,39 +52,40 @@ def permission_text(permission: c.Mapping[str, t.Any]) -> str:
 
 
 class SecurityCheck:
-    """Checks of one namespace. `cluster`: a k8s.client.Cluster; accounts: the namespace of the accounts and their pods, where it is another one."""
+    """Checks of one namespace. `cluster`: a k8s.client.Cluster; accounts: the namespace of the accounts and their pods, where it differs."""
 
     def __init__(self, cluster: t.Any, namespace: str, accounts: str | None = None) -> None:
         self._cluster, self._namespace, self._accounts = cluster, namespace, accounts or namespace
 
     def service(self, service: c.Mapping[str, t.Any]) -> tuple[list[Claim], list[dict[str, str]]]:
         """(claims, not checked) about one model service: {name, account, rules, selectors}."""
-        found: tuple[list[Claim], list[dict[str, str]]] = ([], [])
+        judged: tuple[list[Claim], list[dict[str, str]]] = ([], [])
         for name, check in (("rights", self._rights), ("unprivileged", self._pods)):
             start = time.monotonic()
             try:
-                found[0].append({**check(service), "seconds": round(time.monotonic() - start, 3)})
+                judged[0].append({**check(service), "seconds": round(time.monotonic() - start, 3)})
             except ApiError as error:
                 if error.status != 403:
-                    found[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
+                    judged[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
                 else:
-                    found[1].append({"id": f"{service['name']}/{name}", "why": f"this account has no permission to check it: {error}"})
+                    judged[1].append({"id": f"{service['name']}/{name}", "why": f"this account has no permission to check it: {error}"})
             except ClusterError as error:
-                found[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
-        return found
+                judged[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
+        return judged
 
     def _rights(self, service: c.Mapping[str, t.Any]) -> Claim:
-        needed, bad = needed_permissions(service["rules"]), forbidden_permissions()
-        answers = self._cluster.parallel(lambda permission: self._may(service["account"], permission), [*needed, *bad])
-        lacks = [permission_text(permission) for permission, may in zip(needed, answers[: len(needed)], strict=True) if not may]
-        has = [permission_text(permission) for permission, may in zip(bad, answers[len(needed) :], strict=True) if may]
-        who = f"account {self._accounts}/{service['account']}"
-        evidence = f"{who} has the {len(needed)} permissions that it needs, and none to {', '.join(map(permission_text, bad))}"
-        if lacks or has:
-            evidence = "; ".join(filter(None, [f"{who} lacks {', '.join(lacks)}" if lacks else "", f"{who} may {', '.join(has)}" if has else ""]))
+        needed, forbidden = needed_permissions(service["rules"]), forbidden_permissions()
+        answers = self._cluster.parallel(lambda permission: self._may(service["account"], permission), [*needed, *forbidden])
+        missing = [permission_text(permission) for permission, allowed in zip(needed, answers[: len(needed)], strict=True) if not allowed]
+        excessive = [permission_text(permission) for permission, allowed in zip(forbidden, answers[len(needed) :], strict=True) if allowed]
+        account = f"account {self._accounts}/{service['account']}"
+        evidence = f"{account} has the {len(needed)} permissions that it needs, and none to {', '.join(map(permission_text, forbidden))}"
+        if missing or excessive:
+            parts = [f"{account} lacks {', '.join(missing)}" if missing else "", f"{account} may {', '.join(excessive)}" if excessive else ""]
+            evidence = "; ".join(filter(None, parts))
         return claim(
             f"{service['name']}/rights",
-            not lacks and not has,
+            not missing and not excessive,
             evidence,
             "run playbooks/site.yml for missing permissions; for excessive ones, find the RoleBindings and ClusterRoleBindings that name it or its group",
         )
@@ -105,30 +106,30 @@ class SecurityCheck:
 
     def _pods(self, service: c.Mapping[str, t.Any]) -> Claim:
         pods = [pod for selector in service["selectors"] for pod in self._select(selector)]
-        wrong = [f"{text(get_path(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
-        well = f"none of {len(pods)} pods has a privileged container, a container that may escalate privileges, or a host namespace"
-        evidence = "; ".join(wrong[:4]) or (well if pods else "no pod exists")
+        problems = [f"{text(get_path(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
+        success = f"none of {len(pods)} pods has a privileged container, a container that may escalate privileges, or a host namespace"
+        evidence = "; ".join(problems[:4]) or (success if pods else "no pod exists")
         return claim(
             f"{service['name']}/unprivileged",
-            bool(pods) and not wrong,
+            bool(pods) and not problems,
             evidence,
             "run playbooks/site.yml; if it persists, find the admission webhook or patch that changes pods",
         )
 
     def _select(self, selector: c.Mapping[str, str]) -> list[Facts]:
         query = {"labelSelector": label_selector(selector)}
-        places = dict.fromkeys((self._namespace, self._accounts))
-        return [pod for place in places for pod in dicts(self._cluster.get(f"/api/v1/namespaces/{place}/pods", query).get("items"))]
+        namespaces = dict.fromkeys((self._namespace, self._accounts))
+        return [pod for namespace in namespaces for pod in dicts(self._cluster.get(f"/api/v1/namespaces/{namespace}/pods", query).get("items"))]
 
 
 def privileges(pod: c.Mapping[str, t.Any]) -> list[str]:
     """One line for each way in which a pod has access to its node. Pure."""
     spec = mapping(pod.get("spec"))
-    found = [name for name in HOST if spec.get(name)]
+    findings = [name for name in HOST if spec.get(name)]
     for container in [*dicts(spec.get("initContainers")), *dicts(spec.get("containers"))]:
         context = mapping(container.get("securityContext"))
         if context.get("privileged"):
-            found.append(f"container {container.get('name')} is privileged")
+            findings.append(f"container {container.get('name')} is privileged")
         elif context.get("allowPrivilegeEscalation") is not False:
-            found.append(f"container {container.get('name')} may escalate privileges")
-    return found
+            findings.append(f"container {container.get('name')} may escalate privileges")
+    return findings

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks of a plan over one connection: those that cannot disturb each other run side by side, requests through the gateway run alone."""
+"""The checks of a plan over one connection: those that cannot disturb each other run in parallel, requests through the gateway run alone."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .routing_proof import Proof
 from .security_claims import SecurityCheck
 from .verdict import CHECKS
 
-INTERVAL = 0.5  # seconds between two looks at objects that are not ready
-PROMPT_TIMEOUT = 10.0  # seconds that a warm-up prompt may take: a long one that is in no cache takes its time
+INTERVAL = 0.5  # seconds between two checks of objects that are not ready
+PROMPT_TIMEOUT = 10.0  # seconds that a warm-up prompt may take: a long one without a cached prefix is slow
 REQUEST_TIMEOUT, IMPATIENT_TIMEOUT = 10.0, 5.0
-# Seconds for which a verdict alone waits for an answer, since a gateway hears within a few seconds of objects that are ready; and for the log of an endpoint
-# picker that is ready, since that of one that has just become so may be late.
+# Seconds that a validation without a preceding change waits for an answer, since a gateway observes ready objects within a few seconds; and for the log of a
+# ready endpoint picker, since the log of one that has just become ready may be late.
 IMPATIENT_WAIT, IMPATIENT_LOG_WAIT = 5.0, 12.0
 
 
@@ -43,7 +43,7 @@ IMPATIENT_WAIT, IMPATIENT_LOG_WAIT = 5.0, 12.0
 class Waits:
     """How long checks wait. `wait`: seconds for answers, logs and autoscalers; `timeout`: for objects; `request_timeout`: of one request, or None.
 
-    patient: whether what is not there may still come, as after a change; else only what is under way is waited for.
+    patient: whether missing objects may still appear, as after a change; otherwise only changes in progress are waited for.
     """
 
     wait: float
@@ -62,7 +62,7 @@ class Waits:
         return self.wait if self.patient else min(self.wait, IMPATIENT_LOG_WAIT)
 
     def answer(self, objects: Facts) -> float:
-        """Seconds to wait for the gateway and each service. objects: what the wait for objects returned; those that will not be ready end all waiting."""
+        """Seconds to wait for the gateway and each service. objects: the result of the wait for objects; a failure there ends all waiting."""
         return self.wait if self.patient else 0.0 if "failures" in objects else min(self.wait, IMPATIENT_WAIT)
 
     def metrics(self, arrival: float) -> float:
@@ -70,7 +70,7 @@ class Waits:
         return max(self.wait, arrival) if self.patient and self.wait else self.wait
 
     def scrape(self, routing: Facts, longest: float) -> float:
-        """Seconds to wait for what Prometheus has scraped: what does not serve has nothing to scrape. routing: what the requests have shown."""
+        """Seconds to wait for series in Prometheus; 0 where services do not serve, since they export none then. routing: the result of the routing check."""
         return longest if self.patient or routing.get("ok") else 0.0
 
 
@@ -86,31 +86,31 @@ class Checks:
         self._results: dict[str, Facts] = {}
 
     def run(self) -> dict[str, Facts]:
-        """What each check has found, as verdict.assemble takes it; {msg} of one that failed as a whole."""
+        """The result of each check, as verdict.assemble takes it; {msg} where a check failed as a whole."""
         with concurrent.futures.ThreadPoolExecutor(max_workers=len(CHECKS)) as pool:
-            beside = pool.submit
-            beside(self._check, "platform")
+            submit = pool.submit
+            submit(self._check, "platform")
             self._check("objects")
-            # Neither sends anything to a server.
-            beside(self._check, "schedulers")
-            beside(self._check, "security")
+            # Neither of them sends requests to a server.
+            submit(self._check, "schedulers")
+            submit(self._check, "security")
             # Before requests through the gateway, which may evict these prompts from a small cache.
             self._check("warmup")
             self._check("routing")
-            # After them: a server that is its own gateway would count requests to it, and without requests counters and histograms have no series yet.
-            beside(self._check, "servers")
-            beside(self._check, "monitoring")
+            # After the requests: a server that is its own gateway would count requests to it, and without requests counters and histograms have no series yet.
+            submit(self._check, "servers")
+            submit(self._check, "monitoring")
         return self._results
 
     def _check(self, name: str) -> None:
         if name not in self._names:
             return
         try:
-            # Over the same connections, with a patience of its own.
-            found: Facts = getattr(self, f"_{name}")(copy.copy(self._cluster))
-        except Exception as error:  # pylint: disable=broad-except  # what fails is a claim, and the others are still made
-            found = {"msg": str(error)}
-        self._results[name] = found
+            # The copy shares the connections, and has a patience of its own.
+            result: Facts = getattr(self, f"_{name}")(copy.copy(self._cluster))
+        except Exception as error:  # pylint: disable=broad-except  # the failure becomes a claim, and the other checks still run
+            result = {"msg": str(error)}
+        self._results[name] = result
 
     def _platform(self, cluster: Cluster) -> Facts:
         services = targets.autoscaled_services(self._plan)
@@ -124,8 +124,8 @@ class Checks:
     def _warmup(self, cluster: Cluster) -> Facts:
         start = cluster.clock.now()
         services = [{"urls": None, **service} for service in self._plan["warmups"]]
-        found = Warmup({"services": services, "request_timeout": self._waits.request_timeout or PROMPT_TIMEOUT}, cluster).run()
-        return {"services": found, "seconds": round(cluster.clock.now() - start, 3)}
+        results = Warmup({"services": services, "request_timeout": self._waits.request_timeout or PROMPT_TIMEOUT}, cluster).run()
+        return {"services": results, "seconds": round(cluster.clock.now() - start, 3)}
 
     def _routing(self, cluster: Cluster) -> Facts:
         limits = dataclasses.replace(self._limits, wait=self._waits.answer(self._results.get("objects", {})))
@@ -135,34 +135,41 @@ class Checks:
         return schedulers(cluster, [service["scheduler"] for service in self._plan["services"]], self._waits.log, self._waits.patient)
 
     def _servers(self, cluster: Cluster) -> Facts:
-        asked = {**defaults(HEALTH_INFO), "level": "metrics", "request_timeout": self._waits.request}
-        return report.check_sets([{**asked, **group} for group in targets.of(self._plan)["servers"]], True, cluster)
+        options = {**defaults(HEALTH_INFO), "level": "metrics", "request_timeout": self._waits.request}
+        return report.check_sets([{**options, **group} for group in targets.of(self._plan)["servers"]], True, cluster)
 
     def _monitoring(self, cluster: Cluster) -> Facts:
         wanted = targets.monitoring(self._plan) or {}
         transport = UrlTransport(wanted["url"]) if wanted.get("url") else ServiceTransport(cluster, wanted["namespace"], wanted["service"], wanted["port"])
         seconds = self._waits.scrape(self._results.get("routing", {}), wanted["timeout"])
         check = MonitoringCheck(transport, wanted["services_namespace"], seconds, cluster.clock)
-        return {"claims": [claim for found in cluster.parallel(check.service, wanted["services"]) for claim in found], "not_checked": []}
+        return {"claims": [claim for claims in cluster.parallel(check.service, wanted["services"]) for claim in claims], "not_checked": []}
 
     def _security(self, cluster: Cluster) -> Facts:
         check = SecurityCheck(cluster, self._plan["namespace"], self._plan["scheduler_namespace"])
         judged = cluster.parallel(check.service, targets.security_services(self._plan))
-        return {"claims": [entry for found, _skipped in judged for entry in found], "not_checked": [entry for _found, skipped in judged for entry in skipped]}
+        return {
+            "claims": [entry for claims, _skipped in judged for entry in claims],
+            "not_checked": [entry for _claims, skipped in judged for entry in skipped],
+        }
 
 
 def schedulers(cluster: Cluster, pickers: c.Sequence[Facts], timeout: float, patient: bool) -> Facts:
-    """What stack_claims.judge_schedulers takes: {schedulers: [{name, pods}] or failures: [{name, error}], seconds}. `pickers`: {namespace, name, config}.
+    """The input of stack_claims.judge_schedulers: {schedulers: [{name, pods}] or failures: [{name, error}], seconds}. `pickers`: {namespace, name, config}.
 
     `timeout`: seconds; patient: whether a Deployment that is not ready is waited for. Raises ClusterError.
     """
     start = cluster.clock.now()
-    places = [RolloutTarget(each["namespace"], each["name"], each["name"], "") for each in pickers]
-    wanted = [(place, checksum(each["config"]), targets.parsed(each["config"])) for place, each in zip(places, pickers, strict=True)]
-    outcomes = list(zip(places, settle(cluster, wanted, timeout, patient), strict=True))
-    wrong = [{"name": place.name, "error": found.error if place.name in found.error else f"{place}: {found.error}"} for place, found in outcomes if found.error]
-    kept = {"failures": wrong} if wrong else {"schedulers": [{"name": place.name, "pods": found.pods} for place, found in outcomes]}
-    return {**kept, "seconds": round(cluster.clock.now() - start, 3)}
+    deployments = [RolloutTarget(each["namespace"], each["name"], each["name"], "") for each in pickers]
+    wanted = [(deployment, checksum(each["config"]), targets.parsed(each["config"])) for deployment, each in zip(deployments, pickers, strict=True)]
+    outcomes = list(zip(deployments, settle(cluster, wanted, timeout, patient), strict=True))
+    failures = [
+        {"name": deployment.name, "error": outcome.error if deployment.name in outcome.error else f"{deployment}: {outcome.error}"}
+        for deployment, outcome in outcomes
+        if outcome.error
+    ]
+    result = {"failures": failures} if failures else {"schedulers": [{"name": deployment.name, "pods": outcome.pods} for deployment, outcome in outcomes]}
+    return {**result, "seconds": round(cluster.clock.now() - start, 3)}
 
 
 def platform(cluster: Cluster, needs: Facts, services: c.Sequence[Facts], wait: float, patient: bool, progress: str = "") -> Facts:
@@ -174,8 +181,8 @@ def platform(cluster: Cluster, needs: Facts, services: c.Sequence[Facts], wait: 
     start = cluster.clock.now()
     facts = collect(cluster, needs, platform_claims.FACTS)
     claims, skipped = platform_claims.judge(facts, needs, cluster.clock.now() - start)
-    more, left = _autoscalers(cluster, needs["namespace"], services, wait, patient, Progress(progress))
-    return {"claims": claims + more, "not_checked": skipped + left}
+    scaling, unknown = _autoscalers(cluster, needs["namespace"], services, wait, patient, Progress(progress))
+    return {"claims": claims + scaling, "not_checked": skipped + unknown}
 
 
 def _autoscalers(
@@ -183,24 +190,24 @@ def _autoscalers(
 ) -> tuple[list[Facts], list[dict[str, str]]]:
     start = cluster.clock.now()
     cluster.be_patient(wait)
-    ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
+    planned = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
     while True:
         try:
-            found = dicts((cluster.find(autoscaler_claims.PATH.format(namespace)) or {}).get("items"))
+            autoscalers = dicts((cluster.find(autoscaler_claims.PATH.format(namespace)) or {}).get("items"))
         except ApiError as error:
             if error.status != 403:
                 raise
             return [], [{"id": f"{service['name']}/scaling", "why": "this account has no permission to list autoscalers"} for service in services]
-        claims = autoscaler_claims.judge(found, services, cluster.clock.now() - start)
+        claims = autoscaler_claims.judge(autoscalers, services, cluster.clock.now() - start)
         # A new autoscaler reports no conditions until it has read its metrics.
-        under_way = patient or autoscaler_claims.young(found, services, cluster.server_time(), wait)
-        lacking = {f"{entry['id']}:": entry["evidence"] for entry in claims if entry["id"] in ours and not entry["ok"]}
-        if not lacking or not under_way or cluster.clock.now() - start >= wait:
+        in_progress = patient or autoscaler_claims.recently_created(autoscalers, services, cluster.server_time(), wait)
+        lacking = {f"{entry['id']}:": entry["evidence"] for entry in claims if entry["id"] in planned and not entry["ok"]}
+        if not lacking or not in_progress or cluster.clock.now() - start >= wait:
             break
         progress.report(cluster.clock.now() - start, lacking)
         cluster.clock.sleep(min(1.0, max(0.0, start + wait - cluster.clock.now())))
     if not all(entry["ok"] for entry in claims):
-        claims = autoscaler_claims.judge(found, services, cluster.clock.now() - start, autoscaler_claims.told(_events(cluster, namespace)))
+        claims = autoscaler_claims.judge(autoscalers, services, cluster.clock.now() - start, autoscaler_claims.keda_messages(_events(cluster, namespace)))
     return claims, []
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a plan is validated: objects, services, servers, permissions, queries. Pure."""
+"""The parts of a plan that are validated: objects, services, servers, permissions, queries. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIMULATOR_SEQS = 5  # requests that a simulator processes concurrently by defaul
 
 
 def plan_error(plan: c.Mapping[str, t.Any]) -> str:
-    """Why a dictionary is not a plan; empty when it is one."""
+    """The reason why a dictionary is not a plan; empty when it is one."""
     missing = [name for name in ("instance", "namespace", "release", "prerequisites", "gateway", "services") if name not in plan]
     return f"plan lacks {', '.join(missing)}: give lookup('llm_d.inference.plan')" if missing else ""
 
@@ -40,8 +40,8 @@ def of(plan: Facts) -> dict[str, t.Any]:
 
 def parsed(config: str) -> Facts:
     """The configuration of an endpoint picker."""
-    found: Facts = yaml.load(config, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return found
+    configuration: Facts = yaml.load(config, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return configuration
 
 
 def routed(plan: Facts) -> list[dict[str, t.Any]]:
@@ -51,7 +51,7 @@ def routed(plan: Facts) -> list[dict[str, t.Any]]:
 
 
 def services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The same without the promises, for all that sends requests to them."""
+    """The services of a plan without the promises, for every module that sends requests to them."""
     return [
         {
             "name": service["name"],
@@ -66,7 +66,7 @@ def services(plan: Facts) -> list[dict[str, t.Any]]:
             "api_key_secret": service["api_key_secret"],
             # Where an autoscaler sets it, the number that the endpoint picker knows counts.
             "replicas": _fixed(service["server"]),
-            "max_num_seqs": _places(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
+            "max_num_seqs": _max_num_seqs(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
             "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
             # Servers that connect to the endpoint picker stay with the previous one until it has ended.
             "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
@@ -88,8 +88,8 @@ def services(plan: Facts) -> list[dict[str, t.Any]]:
 
 def gateway(plan: Facts) -> dict[str, t.Any] | None:
     """The Gateway to send requests to; None where every model has an address of its own."""
-    found = plan["gateway"]
-    return {"namespace": found["namespace"], "name": found["name"], "listener": found["listener"]["name"]} if found["gateway_api"] else None
+    planned = plan["gateway"]
+    return {"namespace": planned["namespace"], "name": planned["name"], "listener": planned["listener"]["name"]} if planned["gateway_api"] else None
 
 
 def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
@@ -102,40 +102,40 @@ def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
 def required_objects(plan: Facts) -> list[dict[str, t.Any]]:
     """References to the objects that must be ready: {api_version, kind, namespace, name, and least for workloads of a planned number of replicas}."""
     gateway, namespace = plan["gateway"], plan["namespace"]
-    found: list[dict[str, t.Any]] = []
+    references: list[dict[str, t.Any]] = []
     if gateway["gateway_api"]:
-        found.append(_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"]))
+        references.append(_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"]))
     if gateway.get("install"):
-        found += [{**_reference("apps/v1", each["kind"], each["namespace"], each["name"]), **_least(1, each["kind"])} for each in gateway["controllers"]]
+        references += [{**_reference("apps/v1", each["kind"], each["namespace"], each["name"]), **_least(1, each["kind"])} for each in gateway["controllers"]]
     groups = plan["prerequisites"]["leader_worker_set"]
     if groups and groups["install"]:
-        found.append({**_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))), **_least(1)})
+        references.append({**_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))), **_least(1)})
     for service in plan["services"]:
         picker = service["scheduler"]
-        found += [
+        references += [
             *({**_reference(each["api_version"], each["kind"], namespace, each["name"]), **_least(_fixed(each))} for each in service["servers"]),
             {**_reference("apps/v1", "Deployment", picker["namespace"], picker["name"]), **_least(picker["replicas"])},
         ]
         watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
-        found += [_reference(item["api_version"], item["kind"], item.get("namespace", namespace), item["name"]) for item in watched]
+        references += [_reference(item["api_version"], item["kind"], item.get("namespace", namespace), item["name"]) for item in watched]
         if service["pool"]["exists"]:
             parent = {"parent": f"{gateway['namespace']}/{gateway['name']}"} if gateway["pool_status"] and service["route"]["exists"] else {}
-            found.append({**_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]), **parent})
-        found += [_reference("gateway.networking.k8s.io/v1", "HTTPRoute", each["namespace"], each["name"]) for each in service["routes"]]
-    return found
+            references.append({**_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]), **parent})
+        references += [_reference("gateway.networking.k8s.io/v1", "HTTPRoute", each["namespace"], each["name"]) for each in service["routes"]]
+    return references
 
 
 def object_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
     """Claim ids by (kind, namespace, name) of the objects with a claim of their own."""
-    found = {}
+    names = {}
     for service in plan["services"]:
         name = service["name"]
-        found[("Deployment", service["scheduler"]["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
+        names[("Deployment", service["scheduler"]["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
         if service["pool"]["exists"]:
-            found[("InferencePool", plan["namespace"], service["pool"]["name"])] = f"{name}/pool"
+            names[("InferencePool", plan["namespace"], service["pool"]["name"])] = f"{name}/pool"
         for each in service["routes"][:1]:
-            found[("HTTPRoute", each["namespace"], each["name"])] = f"{name}/route"
-    return found
+            names[("HTTPRoute", each["namespace"], each["name"])] = f"{name}/route"
+    return names
 
 
 def _address(service: Facts) -> dict[str, t.Any] | None:
@@ -149,7 +149,7 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def _least(replicas: int | None, kind: str = "Deployment") -> dict[str, int]:
-    """How many replicas a workload has to ask for; nothing where an autoscaler, or its kind, decides."""
+    """{least: the number of replicas that a workload must request}; empty where an autoscaler or its kind sets it."""
     return {"least": replicas} if replicas and kind != "DaemonSet" else {}
 
 
@@ -175,15 +175,15 @@ def _fixed(server: Facts) -> int | None:
     return None if server["autoscaling"] else server["replicas"]
 
 
-def _places(service: Facts) -> int | None:
-    """Requests that a server processes at once, where its arguments say it."""
+def _max_num_seqs(service: Facts) -> int | None:
+    """The number of requests that a server processes concurrently; None where its arguments do not set it."""
     names = ENGINE_DEFAULTS[service["engine"]]["flags"].get("max_num_seqs", ())
-    return next((found for name in names if (found := _number(service["server"]["args"], name))), None)
+    return next((value for name in names if (value := _number(service["server"]["args"], name))), None)
 
 
 def _number(arguments: c.Sequence[str], flag: str) -> int | None:
-    given = flags_of(arguments).get(flag) or ""
-    return int(given) if given.isdigit() else None
+    value = flags_of(arguments).get(flag) or ""
+    return int(value) if value.isdigit() else None
 
 
 def security_services(plan: Facts) -> list[dict[str, t.Any]]:
@@ -203,7 +203,7 @@ def security_services(plan: Facts) -> list[dict[str, t.Any]]:
 
 
 def monitoring(plan: Facts) -> dict[str, t.Any] | None:
-    """The Prometheus to ask, and the queries of each service; None where no Prometheus is named, or no service has alerts or dashboards."""
+    """The Prometheus to query, and the queries of each service; None where no Prometheus is named, or no service has alerts or dashboards."""
     services = [{"name": service["name"], "queried": service["queried"]} for service in plan["services"] if any(service["queried"].values())]
     return {**plan["prometheus"], "services_namespace": plan["namespace"], "services": services} if plan["prometheus"] and services else None
 
@@ -215,7 +215,7 @@ def platform_needs(plan: Facts) -> dict[str, t.Any]:
 
 
 def autoscaled_services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: the seconds that their metrics may take; 0 without one of ours."""
+    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: the seconds that their metrics may take, 0 without autoscaler."""
     scaled = [(service, [server for server in service["servers"] if (server["autoscaling"] or {}).get("autoscaler")]) for service in plan["services"]]
     return [
         {

@@ -43,15 +43,15 @@ def group_of(name: str) -> str:
 
 
 def assemble(plan: Facts, results: Facts, collection: str, checks: c.Collection[str] = CHECKS) -> dict[str, t.Any]:
-    """The verdict on a plan. `results`: of access and of each of `checks`, as stack.Checks has them, and the time.
+    """The verdict on a plan. `results`: of access and of each of `checks`, as stack.Checks returns them, and the time.
 
-    A check that failed as a whole is a failed claim; where that of the access failed, it is the only one.
+    A check that failed as a whole is a failed claim; where access failed, it is the only claim.
     """
     access = results.get("access")
     if access and access.get("failed"):
         return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""), plan.get("deployment"))
     result: t.Callable[[str], t.Any] = results.get
-    routing, seen = result("routing"), result("servers")
+    routing, servers = result("routing"), result("servers")
     judges: dict[str, t.Callable[[], claims.Judged]] = {
         "platform": lambda: _own_claims("platform/seen", result("platform")),
         "objects": lambda: stack_claims.judge_resources(result("objects"), targets.object_claims(plan)),
@@ -59,16 +59,21 @@ def assemble(plan: Facts, results: Facts, collection: str, checks: c.Collection[
         "routing": lambda: _own_claims("routing/proven", routing),
         "schedulers": lambda: stack_claims.judge_schedulers(result("schedulers"), plan["services"]),
         "servers": lambda: _joined(
-            stack_claims.judge_servers(seen, targets.servers(plan)), stack_claims.judge_scraping(routing, seen, plan, result("objects"))
+            stack_claims.judge_servers(servers, targets.servers(plan)), stack_claims.judge_scraping(routing, servers, plan, result("objects"))
         ),
         "monitoring": lambda: _own_claims("monitoring/proven", result("monitoring")) if targets.monitoring(plan) else ([], []),
         "security": lambda: _own_claims("security/proven", result("security")),
     }
-    found, skipped = _joined(*(judges[name]() for name in CHECKS if name in checks))
+    judged, skipped = _joined(*(judges[name]() for name in CHECKS if name in checks))
     facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
-    of = {**(plan.get("deployment") or {}), **({"cluster": access["server"]} if access and access.get("server") else {})}
+    deployment = {**(plan.get("deployment") or {}), **({"cluster": access["server"]} if access and access.get("server") else {})}
     return verdict(
-        found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or results.get("time", ""), of
+        judged,
+        skipped,
+        facts.get("endpoints", []),
+        versions(plan, facts.get("kubernetes"), collection),
+        facts.get("time") or results.get("time", ""),
+        deployment,
     )
 
 
@@ -82,10 +87,10 @@ def _joined(*parts: claims.Judged) -> claims.Judged:
     return [entry for part in parts for entry in part[0]], [entry for part in parts for entry in part[1]]
 
 
-def with_performance(found: Facts, results: c.Sequence[Facts]) -> dict[str, t.Any]:
-    """A verdict with the claims about a load. `results`: of vllm_perf in a loop over benchmark_runs."""
-    more = [_grouped(entry) for entry in map(stack_claims.judge_performance, results)]
-    return {**found, "ok": found["ok"] and all(entry["ok"] for entry in more), "claims": [*found["claims"], *more]}
+def with_performance(content: Facts, results: c.Sequence[Facts]) -> dict[str, t.Any]:
+    """The content of verdict.json with the claims about a load. `results`: of vllm_perf in a loop over benchmark_runs."""
+    added = [_grouped(entry) for entry in map(stack_claims.judge_performance, results)]
+    return {**content, "ok": content["ok"] and all(entry["ok"] for entry in added), "claims": [*content["claims"], *added]}
 
 
 def _grouped(entry: claims.Claim) -> claims.Claim:
@@ -127,40 +132,40 @@ def verdict(
     }
 
 
-def table(found: c.Mapping[str, t.Any]) -> list[str]:
-    """The verdict as lines of text; at the end the curl line of each endpoint, and what deployment it is of."""
+def table(content: c.Mapping[str, t.Any]) -> list[str]:
+    """The verdict as lines of text; at the end the curl line of each endpoint, and the deployment."""
     lines = []
-    for entry in [*found["claims"], *found["not_checked"]]:
+    for entry in [*content["claims"], *content["not_checked"]]:
         mark, seconds = ("-", "") if "why" in entry else ("ok" if entry["ok"] else "FAIL", f"{entry['seconds']:.2f} s")
         head = f"{mark:4}{seconds:>8}  "
         evidence = f"not checked: {entry['why']}" if "why" in entry else entry["evidence"]
         lines += text.wrapped(f"{head}{entry['id']}: {evidence}", indent=" " * len(head))
-    lines.append(_headline(found))
-    lines += [f"note: {name}: {pair}" for name, pair in found["versions"].get("other_pairs", {}).items()]
-    lines += [line for entry in found["endpoints"] for line in text.command(curl(entry))]
-    return lines + (text.wrapped(f"deployment: {text.subject(found)}", indent="  ") if text.subject(found) else [])
+    lines.append(_headline(content))
+    lines += [f"note: {name}: {pair}" for name, pair in content["versions"].get("other_pairs", {}).items()]
+    lines += [line for entry in content["endpoints"] for line in text.command(curl(entry))]
+    return lines + (text.wrapped(f"deployment: {text.subject(content)}", indent="  ") if text.subject(content) else [])
 
 
-def summary(found: c.Mapping[str, t.Any]) -> Facts:
-    """{ok, summary, endpoint, endpoints, versions}: what the next job of a workflow needs to know, and an approval."""
-    wrong = [entry["id"] for entry in found["claims"] if not entry["ok"]]
-    models = [{key: entry[key] for key in ("name", "url", "model")} for entry in found["endpoints"]]
+def summary(content: c.Mapping[str, t.Any]) -> Facts:
+    """{ok, summary, endpoint, endpoints, versions}, for the next job of a workflow and for an approval."""
+    failed = [entry["id"] for entry in content["claims"] if not entry["ok"]]
+    models = [{key: entry[key] for key in ("name", "url", "model")} for entry in content["endpoints"]]
     return {
-        "ok": found["ok"],
-        "summary": _headline(found) + (f", not {', '.join(wrong)}" if wrong else ""),
-        "endpoint": found["endpoint"],
+        "ok": content["ok"],
+        "summary": _headline(content) + (f", not {', '.join(failed)}" if failed else ""),
+        "endpoint": content["endpoint"],
         "endpoints": models,
-        "versions": found["versions"],
+        "versions": content["versions"],
     }
 
 
-def _headline(found: c.Mapping[str, t.Any]) -> str:
-    held = sum(entry["ok"] for entry in found["claims"])
-    return f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold"
+def _headline(content: c.Mapping[str, t.Any]) -> str:
+    held = sum(entry["ok"] for entry in content["claims"])
+    return f"{'OK' if content['ok'] else 'NOT OK'}: {held} of {len(content['claims'])} claims hold"
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:
-    """A curl command for one completion through the gateway, after the port-forward that it needs where this host has no route there."""
+    """A curl command for one completion through the gateway, after a port-forward where this host has no route to the gateway."""
     body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
     host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
     host += "".join(f"-H {shlex.quote(f'{name}: {value}')} " for name, value in (endpoint.get("headers") or {}).items())

@@ -25,22 +25,24 @@ pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;paddin
 """
 
 
-def page(found: Facts) -> str:
+def page(content: Facts) -> str:
     """The HTML page of a verdict, given as in verdict.json."""
-    claims, skipped = found["claims"], found["not_checked"]
-    wrong = [entry for entry in claims if not entry["ok"]]
+    claims, skipped = content["claims"], content["not_checked"]
+    failed = [entry for entry in claims if not entry["ok"]]
     groups = dict.fromkeys(entry["group"] for entry in claims)
-    said = f"All {len(claims)} claims hold." if found["ok"] else f"{len(wrong)} of {len(claims)} claims do not hold." if claims else "Nothing was checked."
+    headline = (
+        f"All {len(claims)} claims hold." if content["ok"] else f"{len(failed)} of {len(claims)} claims do not hold." if claims else "Nothing was checked."
+    )
     parts = [
-        html.of(found),
-        f'<p class="headline"><span class="verdict {"passed" if found["ok"] else "failed"}">{"OK" if found["ok"] else "NOT OK"}</span> {said}</p>',
-        section("Claims that do not hold", wrong),
+        html.of(content),
+        f'<p class="headline"><span class="verdict {"passed" if content["ok"] else "failed"}">{"OK" if content["ok"] else "NOT OK"}</span> {headline}</p>',
+        section("Claims that do not hold", failed),
         *(section(group.capitalize(), [entry for entry in claims if entry["group"] == group]) for group in groups),
         section("Not checked", [{"id": entry["id"], "evidence": entry["why"]} for entry in skipped]),
         _measured(claims),
-        _endpoints(found["endpoints"]),
+        _endpoints(content["endpoints"]),
         "<h2>What was checked</h2>",
-        html.definitions({"time": found["time"], **{key: found.get(key) for key in ("instance", "namespace", "cluster")}, **found["versions"]}),
+        html.definitions({"time": content["time"], **{key: content.get(key) for key in ("instance", "namespace", "cluster")}, **content["versions"]}),
     ]
     return html.document("Verdict", "".join(parts), style=STYLE)
 

@@ -10,7 +10,7 @@ import typing as t
 
 from ..common.objects import Facts
 from ..common.text import pluralize
-from ..inference.warmup_states import FAILED, SHORT, UNKNOWN, UNTOLD, WARM, WARMED, rows
+from ..inference.warmup_states import FAILED, SHORT, UNKNOWN, UNREPORTED, WARM, WARMED, rows
 from .claims import Judged, claim, not_run
 
 AGAIN = (
@@ -20,16 +20,16 @@ AGAIN = (
 
 
 def judge(result: t.Any, wanted: c.Sequence[Facts]) -> Judged:
-    """(claims, not checked) from what a second run of vllm_warmup returned; `wanted`: the warm-ups of the plan."""
-    seen = {entry["name"]: entry for entry in (result.get("services") if isinstance(result, c.Mapping) else None) or ()}
+    """(claims, not checked) from the result of a second run of vllm_warmup; `wanted`: the warm-ups of the plan."""
+    services = {entry["name"]: entry for entry in (result.get("services") if isinstance(result, c.Mapping) else None) or ()}
     claims, skipped = [], []
     for service in wanted:
         name = f"{service['name']}/warm"
-        found = seen.get(service["name"])
-        if found is None:
+        observed = services.get(service["name"])
+        if observed is None:
             claims.append(not_run(name, result))
             continue
-        ok, evidence, remedy = _of_service(found)
+        ok, evidence, remedy = _of_service(observed)
         if ok is None:
             skipped.append({"id": name, "why": evidence})
         else:
@@ -37,18 +37,18 @@ def judge(result: t.Any, wanted: c.Sequence[Facts]) -> Judged:
     return claims, skipped
 
 
-def _of_service(found: Facts) -> tuple[bool | None, str, str]:
+def _of_service(service: Facts) -> tuple[bool | None, str, str]:
     """(whether a service is warm, or None where it is unknown; evidence; remedy)."""
-    if found["wrong"]:
-        return False, found["wrong"], found["remedy"]
-    bad = rows(found, FAILED, SHORT, WARMED)
-    if bad:
-        server, prompt = bad[0]
-        more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
-        return False, f"{server}: {prompt['evidence']}{more}", prompt["remedy"] or AGAIN
-    if rows(found, UNKNOWN):
-        return None, UNTOLD, ""
-    warm = rows(found, WARM)
+    if service["wrong"]:
+        return False, service["wrong"], service["remedy"]
+    cold = rows(service, FAILED, SHORT, WARMED)
+    if cold:
+        server, prompt = cold[0]
+        rest = f", and {len(cold) - 1} more" if len(cold) > 1 else ""
+        return False, f"{server}: {prompt['evidence']}{rest}", prompt["remedy"] or AGAIN
+    if rows(service, UNKNOWN):
+        return None, UNREPORTED, ""
+    warm = rows(service, WARM)
     cached, tokens = (sum(prompt[key] for _server, prompt in warm) for key in ("cached", "tokens"))
-    counts = f"{pluralize(len(found['servers']), 'server')} took {pluralize(len(warm) // len(found['servers']), 'prompt')} from the cache"
+    counts = f"{pluralize(len(service['servers']), 'server')} took {pluralize(len(warm) // len(service['servers']), 'prompt')} from the cache"
     return True, f"{counts}: {cached} of {tokens} tokens", ""

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Traces one value through a play: each Python process of the play loads this module, since its folder is on PYTHONPATH (test_way_of_a_value.py).
 
-A function of the checkout is on the way where it returns a structure with the value to a caller that is on the way too. Checks return none, so they
-are not. The way ends where the module kubernetes.core.k8s would begin: nothing connects to a cluster. What is found is written to the file $TRACE,
+A function of the checkout is on the way if it returns a structure with the value to a caller that is on the way too. Checks return none, so they
+are not. The way ends where the module kubernetes.core.k8s would begin: nothing connects to a cluster. The trace is written to the file $TRACE,
 one JSON document a line: {"way": [[file, function], ...]}, and at the end {"way": ..., "tasks": [file, ...], "definitions": [...]}.
 """
 
@@ -55,12 +55,12 @@ def entry(frame: types.FrameType) -> list[str]:
     return [ours(frame.f_code.co_filename), frame.f_code.co_name]
 
 
-def write(way: list[list[str]], **more: t.Any) -> None:
+def write(way: list[list[str]], **fields: t.Any) -> None:
     with open(TRACE, "a", encoding="utf-8") as file:
-        file.write(json.dumps({"way": way, **more}) + "\n")
+        file.write(json.dumps({"way": way, **fields}) + "\n")
 
 
-# What returned the value to a call that is still running, by the identity of its frame.
+# The functions that returned the value to a call that is still running, by the identity of its frame.
 HANDED: dict[int, list[list[str]]] = {}
 
 
@@ -81,16 +81,16 @@ def profile(frame: types.FrameType, event: str, argument: t.Any) -> None:
 def task_files(frame: types.FrameType) -> list[str]:
     """Files of the task that runs and of those that include it."""
     task = next(each.f_locals["self"]._task for each in stack(frame) if hasattr(each.f_locals.get("self"), "_task"))
-    found: list[str] = []
+    paths: list[str] = []
     while task is not None:
         path = task.get_path() if hasattr(task, "get_path") else None
-        found += [ours(path.rpartition(":")[0])] if path else []
+        paths += [ours(path.rpartition(":")[0])] if path else []
         task = task._parent
-    return [path for path in dict.fromkeys(found) if path]
+    return [path for path in dict.fromkeys(paths) if path]
 
 
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:
-    """In place of each module: objects are not there, and the module that would apply the traced one fails."""
+    """Replaces each module: no objects exist, and the module that would apply the traced one fails."""
     here = sys._getframe(1)
     if name == "kubernetes.core.k8s" and holds(arguments):
         sys.setprofile(None)
@@ -101,7 +101,7 @@ def call_main(name: str, arguments: dict[str, t.Any]) -> str:
 
 
 class Replace:
-    """Puts call_main into plugin_utils/in_process.py once that is loaded."""
+    """Replaces call_main in plugin_utils/in_process.py once that is loaded."""
 
     def find_spec(self, _name: str, _path: t.Any = None, _target: t.Any = None) -> None:
         module = sys.modules.get("ansible_collections.llm_d.inference.plugins.plugin_utils.in_process")

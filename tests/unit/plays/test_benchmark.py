@@ -25,13 +25,13 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 16}}
 
 
 class Server:
-    """Answers `sim`; `table` only where it is told to."""
+    """Answers for `sim`, and for `table` if that is enabled."""
 
     def __init__(self, table=True):
-        self.table, self.asked = table, []
+        self.table, self.requests = table, []
 
     def __call__(self, handler, _method, path, body):
-        self.asked.append((path, json.loads(body)["model"], handler.headers.get("Authorization")))
+        self.requests.append((path, json.loads(body)["model"], handler.headers.get("Authorization")))
         if path.startswith("/table") and not self.table:
             return 404, {"Content-Type": "text/plain"}, "no route"
         return 200, {"Content-Type": SSE}, stream(chunk("To"), chunk("day", "length"), USAGE)
@@ -84,8 +84,8 @@ def test_a_benchmark_and_its_baseline(play):
         folder.rename(folder.parent / "old")
         again, folder = play({"url": url, "baseline": "artifacts/old", "baseline_max_ratio": 100}, "-vvv")
         assert again.returncode == 0, again.stdout + again.stderr
-    assert {(path, model) for path, model, _key in server.asked} == {("/v1/completions", "acme/sim"), ("/table/v1/completions", "acme/table")}
-    assert {key for _path, _model, key in server.asked} == {"Bearer sk-secret"}
+    assert {(path, model) for path, model, _key in server.requests} == {("/v1/completions", "acme/sim"), ("/table/v1/completions", "acme/table")}
+    assert {key for _path, _model, key in server.requests} == {"Bearer sk-secret"}
     assert "changed=0" in done.stdout and "sim: passed" in done.stdout and " 1 of 1\n" in done.stdout and "sk-secret" not in done.stdout + again.stdout
     report = json.loads((folder / "report.json").read_text())
     assert report["ok"] and [each["name"] for each in report["services"]] == ["sim", "table"] and report["services"][1]["comparison"]
@@ -120,7 +120,7 @@ def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, give
         done, folder = play({"url": url, "concurrency": [], "rates": [4], "seconds": 1, **given}, "-e", here)
     reached = "job" not in given
     assert (done.returncode == 0) is reached and (dead in done.stdout) is not reached, done.stdout + done.stderr
-    assert bool(server.asked) is reached and (folder / "report.json").exists() is reached
+    assert bool(server.requests) is reached and (folder / "report.json").exists() is reached
 
 
 @pytest.mark.rest
@@ -132,24 +132,24 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
         assert away.returncode == 0 and "the options are right" in away.stdout, "and it needs no cluster"
         done, folder = play({"url": url}, "--check")
         assert done.returncode == 0 and "Check mode sends no request" in done.stdout
-        wrong, folder = play({"url": url, "workload": {"kind": "trace"}}, "--check")
-        assert wrong.returncode != 0 and "[ERROR]: Task failed: Module failed: workload.path: the file is missing" in wrong.stdout + wrong.stderr, wrong.stdout
-    assert server.asked == [] and not folder.exists()
+        bad, folder = play({"url": url, "workload": {"kind": "trace"}}, "--check")
+        assert bad.returncode != 0 and "[ERROR]: Task failed: Module failed: workload.path: the file is missing" in bad.stdout + bad.stderr, bad.stdout
+    assert server.requests == [] and not folder.exists()
 
 
 @pytest.mark.rest
 @pytest.mark.parametrize("given", [{}, {"api_key": "sk-of-the-gateway"}])
 def test_the_key_of_the_servers_comes_from_their_secret(play, tmp_path, given):
-    """Unless the file has one of the gateway: then nothing is read."""
+    """Unless the file has a key of the gateway: then the Secret is not read."""
     server = Server()
     with serve(server) as url, serve(ApiServer([], SECRETS)) as api:
         model = {"uri": "hf://acme/sim", "api_key": {"secret": SECRET["name"]}}
         service = {"name": "sim", "model": model, "scheduler": {"preset": "queue"}}
         here = {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", api), "llm_d_artifacts_dir": str(tmp_path / "artifacts")}
-        more = {**here, "llm_d_model_services": [service]}
-        done, folder = play({"url": url, "max_lag": 5, "api_key": None, **given}, "-vvv", "--diff", "-e", json.dumps(more))
+        variables = {**here, "llm_d_model_services": [service]}
+        done, folder = play({"url": url, "max_lag": 5, "api_key": None, **given}, "-vvv", "--diff", "-e", json.dumps(variables))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {key for _path, _model, key in server.asked} == {f"Bearer {given.get('api_key', 'sk-model')}"}
+    assert {key for _path, _model, key in server.requests} == {f"Bearer {given.get('api_key', 'sk-model')}"}
     written = [file.read_text(encoding="utf-8") for file in folder.rglob("*") if file.is_file()]
     assert "sk-model" not in done.stdout + done.stderr + "".join(written)
 
@@ -157,23 +157,23 @@ def test_the_key_of_the_servers_comes_from_their_secret(play, tmp_path, given):
 @pytest.mark.timing
 @pytest.mark.parametrize(("key", "broken"), [(None, ""), (None, "decode-1"), ("sk-secret", "prefill-0"), ("sk-secret", "")])
 def test_quick_asks_each_server(play, tmp_path, key, broken):
-    """Of every role, through an API server; with the key that they ask for where there is one.
+    """Servers of every role, through an API server, with their key if they have one.
 
-    Nothing is sent to `url`, which is nobody's here, and nothing is written.
+    Nothing is sent to `url`, where nothing listens, and nothing is written.
     """
-    asked, pages = {"decode-0": set(), "decode-1": set(), "prefill-0": set()}, {"/v1/models": (200, JSON, listed("vllm", "acme/sim"))}
+    keys, pages = {"decode-0": set(), "decode-1": set(), "prefill-0": set()}, {"/v1/models": (200, JSON, listed("vllm", "acme/sim"))}
     failing = {"/v1/completions": (500, JSON, '{"error": {"message": "out of memory"}}')}
 
     def counting(name):
-        known = engine("vllm", **pages, **(failing if name == broken else {}))
+        healthy = engine("vllm", **pages, **(failing if name == broken else {}))
 
         def answer(handler, method, path, body):
             sent = handler.headers.get("Authorization")
             if path == "/v1/completions":
-                asked[name].add(sent)
+                keys[name].add(sent)
             if key and path.startswith("/v1/") and sent != f"Bearer {key}":
                 return 401, {"Content-Type": JSON}, '{"error": "Unauthorized"}'
-            return known(handler, method, path, body)
+            return healthy(handler, method, path, body)
 
         return answer
 
@@ -184,7 +184,7 @@ def test_quick_asks_each_server(play, tmp_path, key, broken):
                 stack.enter_context(serve(counting(name))),
                 {"llm-d.ai/inference-serving": "true", "llm-d.ai/model-service": "sim", "llm-d.ai/role": name.partition("-")[0]},
             )
-            for name in asked
+            for name in keys
         ]
         api = stack.enter_context(serve(ApiServer(pods)))
         (tmp_path / "kubeconfig").write_text(
@@ -204,10 +204,10 @@ def test_quick_asks_each_server(play, tmp_path, key, broken):
         given = {"llm_d_model_services": [service], "llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_wait_timeout": 2}
         done, folder = play({"quick": True, "url": "http://127.0.0.1:1", "api_key": key}, "-vvv", "-e", json.dumps(given))
     wanted = {f"Bearer {key}"} if key else {None}
-    assert asked == dict.fromkeys(asked, wanted) and not folder.exists() and "changed=0" in done.stdout, (asked, done.stdout)
-    said = " ".join(done.stdout.split())
-    assert (done.returncode != 0) is bool(broken) and (not broken or bool(re.search(f"Pod llm-d/{broken}.*500 Internal", said))), done.stdout
-    assert broken != "decode-1" or "1 of 2 servers, Pod llm-d/decode-1: " in said
+    assert keys == dict.fromkeys(keys, wanted) and not folder.exists() and "changed=0" in done.stdout, (keys, done.stdout)
+    output = " ".join(done.stdout.split())
+    assert (done.returncode != 0) is bool(broken) and (not broken or bool(re.search(f"Pod llm-d/{broken}.*500 Internal", output))), done.stdout
+    assert broken != "decode-1" or "1 of 2 servers, Pod llm-d/decode-1: " in output
     answering = 1 if broken == "decode-1" else 2
     assert f"sim: {answering} of 2 servers answer" in done.stdout and f"sim, prefill: {0 if broken == 'prefill-0' else 1} of 1 servers answer" in done.stdout
     assert "quick | Ask every model server" in done.stdout and "sk-secret" not in done.stdout + done.stderr

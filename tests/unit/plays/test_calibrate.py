@@ -25,7 +25,7 @@ WANTED = ("measure | Send prompts as long as", "measure | Compute the prefill th
 
 
 def tasks() -> t.Iterator[dict[str, t.Any]]:
-    """Those of the role that need no cluster."""
+    """The tasks of the role that need no cluster."""
     for file in ("measure", "report"):
         for task in yaml.safe_load((ROLE / f"tasks/{file}.yml").read_text(encoding="utf-8")):
             if task["name"].startswith(WANTED):
@@ -34,11 +34,11 @@ def tasks() -> t.Iterator[dict[str, t.Any]]:
 
 
 def test_prompts_as_long_as_the_server_takes_them_tell_its_speed(tmp_path, root):
-    asked = []
+    requests = []
 
     def answer(_handler, _method, _path, body):
-        asked.append(json.loads(body))
-        count = len(asked[-1]["prompt"].split())
+        requests.append(json.loads(body))
+        count = len(requests[-1]["prompt"].split())
         usage = {"prompt_tokens": count, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 100 if count > 100 else 0}}
         return 200, {"Content-Type": SSE}, stream(chunk("To", "length"), {"choices": [], "usage": usage})
 
@@ -50,7 +50,7 @@ def test_prompts_as_long_as_the_server_takes_them_tell_its_speed(tmp_path, root)
             "llm_d_gateway": {"provider": "standalone"},
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}],
             "ansible_python_interpreter": sys.executable,
-            # what the other tasks of the role find
+            # facts that other tasks of the role set
             "__calibrate_url": url,
             "__calibrate_health": {"models": [{"id": "acme/sim", "max_model_len": 400}]},
             "__calibrate_engine": {"type": "simulator"},
@@ -70,5 +70,5 @@ def test_prompts_as_long_as_the_server_takes_them_tell_its_speed(tmp_path, root)
     assert isinstance(speed, int) and speed > 0
     assert json.loads((folder / "results.json").read_text(encoding="utf-8"))["prefill"] == {"peak_prefill_throughput": speed, "prompt_tokens": 200}
     assert f"under scheduler of sim: peak_prefill_throughput: {speed}" in " ".join(done.stdout.split())
-    # three quarters of the 400 tokens, as words, of which 100 were cached
-    assert [(len(each["prompt"].split()), each["max_tokens"]) for each in asked if each["prompt"] != "Hello"] == [(300, 1)] * 8
+    # three quarters of the 400 tokens, as words; 100 of them are cached
+    assert [(len(each["prompt"].split()), each["max_tokens"]) for each in requests if each["prompt"] != "Hello"] == [(300, 1)] * 8

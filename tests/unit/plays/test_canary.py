@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/canary.yml as a user runs it, with the roles of the cluster replaced by ones that note what they get: the order of steps, and the way back.
+"""playbooks/canary.yml as a user runs it, with roles that record their arguments instead of using a cluster: the order of steps, and the rollback.
 
 molecule/life/live/test_8_canary.py has the real cluster.
 """
@@ -19,14 +19,14 @@ import pytest
 
 Facts = dict[str, t.Any]
 ROOT = plays.ROOT
-# Notes the header by which `new` gets its part of the requests, or the targets of the aliases.
+# Records the definitions to apply.
 APPLIES = """
 - ansible.builtin.shell: echo "$NOTE" >> "$NOTES"
   environment:
     NOTES: "{{ notes }}"
     NOTE: "{{ objects_definitions | to_json }}"
 """
-# Claims of the last weights that were applied, as a validation of the same plan would make them.
+# The claims of a validation of the plan with the last applied weights.
 CLAIMS = """
 - ansible.builtin.shell: echo "\\"checked {{ validation_plan.services | map(attribute='name') | join(' ') }}\\"" >> "{{ notes }}"
 - ansible.builtin.set_fact:
@@ -54,12 +54,12 @@ def _collections(tmp_path: Path) -> Path:
     return tmp_path / "collections"
 
 
-def service(name: str, **more: t.Any) -> Facts:
-    return {"name": name, "model": {"served_name": "base"}, "engine": {"type": "simulator"}, **more}
+def service(name: str, **options: t.Any) -> Facts:
+    return {"name": name, "model": {"served_name": "base"}, "engine": {"type": "simulator"}, **options}
 
 
 def canary(collections: Path, *options: str, weights: Facts | None = None, **given: t.Any) -> tuple[subprocess.CompletedProcess[str], list[t.Any]]:
-    """(the play, what the other roles noted, in order: "checked NAMES", or the pattern of request IDs that `new` gets)."""
+    """(the play, the records of the other roles, in order: "checked NAMES", or the pattern of the request IDs of `new`)."""
     notes = collections / "notes"
     services = [service("old", route={"weights": weights or {"old": 100, "new": 0}}), service("new", route={"headers": {"x-variant": "new"}})]
     user = {
@@ -79,7 +79,7 @@ def canary(collections: Path, *options: str, weights: Facts | None = None, **giv
 
 def pattern(objects: list[Facts]) -> str:
     (route,) = objects
-    assert (route["kind"], route["metadata"]["name"]) == ("HTTPRoute", "old.new"), "nothing but the part of the other service changes"
+    assert (route["kind"], route["metadata"]["name"]) == ("HTTPRoute", "old.new"), "only the share of the other service changes"
     return str(route["spec"]["rules"][0]["matches"][0]["headers"][0]["value"])
 
 
@@ -98,10 +98,10 @@ def test_each_step_is_applied_and_checked_and_what_to_write_is_told(collections:
 def test_a_claim_that_fails_brings_the_weights_of_the_file_back(collections: Path) -> None:
     done, noted = canary(collections, canary_steps="25, 50, 100", bad="50")
     assert done.returncode == 2 and noted[-3:] == [HALF, CHECKED, NOTHING], noted
-    told = " ".join(done.stdout.replace("\\n", " ").split())
-    assert "At 50 % (old: 50, new: 50) claims do not hold: new/serving: status 500 remedy: look there" in told
-    assert "The weights of your file are back: old: 100, new: 0" in told and "old/counted" not in told
-    assert "The requests have moved" not in told
+    output = " ".join(done.stdout.replace("\\n", " ").split())
+    assert "At 50 % (old: 50, new: 50) claims do not hold: new/serving: status 500 remedy: look there" in output
+    assert "The weights of your file are back: old: 100, new: 0" in output and "old/counted" not in output
+    assert "The requests have moved" not in output
 
 
 @pytest.mark.rest

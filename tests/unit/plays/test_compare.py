@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The compare role: its defaults agree with each other, with the presets, and with the shape that docs/compare.md promises; what it measures and keeps.
+"""The compare role: its defaults agree with each other, with the presets, and with docs/compare.md; its measurements and files.
 
 molecule/providers/live has the real cluster.
 """
@@ -77,29 +77,29 @@ def test_the_prefixes_fit_the_fleet_and_not_one_server(root, sent):
         len(sent.system(group).split()) + sum(len(sent.question(group, each).split()) for each in range(sent.prompts_per_group)) for group in range(sent.groups)
     )
     assert 1.5 * one < words < 0.75 * one * service["replicas"]
-    told = re.search(r"of one server's cache \| 586 % \| (\d+) %", (root / "docs/compare.md").read_text(encoding="utf-8"))
-    assert int(told.group(1)) == round(100 * words / one)
+    match = re.search(r"of one server's cache \| 586 % \| (\d+) %", (root / "docs/compare.md").read_text(encoding="utf-8"))
+    assert int(match.group(1)) == round(100 * words / one)
 
 
 class Stack:
-    """The API server of a cluster with one Service, and that Service, on one port. Completions of a run fail once `good` of them were answered."""
+    """An API server with one Service, and that Service, on one port. Completions fail after the first `good` ones."""
 
     def __init__(self, good=10**6):
-        self.good, self.asked = good, []
+        self.good, self.requests = good, []
 
     def __call__(self, handler, method, path, body):
         if method == "GET":
             assert path == "/api/v1/namespaces/llm-d/services/sim", path
             return 200, {}, json.dumps({"kind": "Service", "spec": {"type": "ClusterIP", "clusterIP": "127.0.0.1"}, "status": {}})
-        self.asked.append(json.loads(body))
-        if len(self.asked) > self.good:
+        self.requests.append(json.loads(body))
+        if len(self.requests) > self.good:
             return 503, {"Content-Type": "text/plain"}, "no healthy upstream"
         return 200, {"Content-Type": SSE, "x-inference-pod": "pod-a"}, stream(chunk("To", "length"), USAGE)
 
 
 @pytest.fixture(name="compare")
 def measure_and_report(root, tmp_path):
-    def run(url, play=PLAY, **more):
+    def run(url, play=PLAY, **variables):
         user = {"name": "a", "cluster": {"server": url}, "user": {"token": "t"}, "context": {"cluster": "a", "user": "a"}}
         kubeconfig = {"apiVersion": "v1", "kind": "Config", "current-context": "a"}
         for key, value in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
@@ -110,7 +110,7 @@ def measure_and_report(root, tmp_path):
             "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
             "llm_d_gateway": {"provider": "standalone"},
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}],
-            # where the stack of this test is, and not where the plan has it
+            # the address of the test server, instead of the planned one
             "__compare_target": {
                 "name": "sim",
                 "model": "acme/sim",
@@ -123,7 +123,7 @@ def measure_and_report(root, tmp_path):
             "compare_warmup": {"rate": 50, "requests": 4},
             "compare_stages": [{"rate": 50, "requests": 5}, {"rate": 100, "seconds": 0.1}],
             "ansible_python_interpreter": sys.executable,
-            **more,
+            **variables,
         }
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         (tmp_path / "play.yml").write_text(play, encoding="utf-8")
@@ -143,11 +143,11 @@ def measure_and_report(root, tmp_path):
 
 
 def test_a_rate_that_comes_twice_is_refused(compare):
-    """A preset is compared at a rate: two stages of one rate would be one line, with the figures of the one and the ratio of the other."""
+    """Presets are compared by rate: two stages of one rate would share a line, with the figures of one and the ratio of the other."""
     play = "[{hosts: localhost, gather_facts: false, roles: [llm_d.inference.compare]}]"
     done, _folder = compare(f"http://127.0.0.1:{closed_port()}", play, compare_stages=[{"rate": rate, "requests": 2} for rate in (4, 8, 4.0)])
-    said = " ".join(done.stdout.split())
-    assert done.returncode and "the rates in compare_stages must be different, since presets are compared by rate, they are 4.0, 8.0, 4.0" in said, done.stdout
+    text = " ".join(done.stdout.split())
+    assert done.returncode and "the rates in compare_stages must be different, since presets are compared by rate, they are 4.0, 8.0, 4.0" in text, done.stdout
 
 
 def test_each_preset_is_sent_the_same_and_kept(compare):
@@ -162,23 +162,23 @@ def test_each_preset_is_sent_the_same_and_kept(compare):
         ("mine", [5, 10], 15),
     ]
     assert runs[0]["total"]["hit_ratio"] == 0.25 and runs[0]["total"]["servers"] == {"pod-a": 15} and runs[0]["stages"][0]["largest_share"] == 1.0
-    # 4 of the warm-up, 15 of the stages, and one beforehand that says whether anything answers; under each preset another word begins the prompts
-    prompts = [each["prompt"] for each in stack.asked if each["prompt"] != "Hello"]
+    # 4 of the warm-up, 15 of the stages, and one before that checks for an answer; each preset has a different first word of the prompts
+    prompts = [each["prompt"] for each in stack.requests if each["prompt"] != "Hello"]
     first, second = ([prompt.split(" ", 1)[1] for prompt in prompts[start : start + 19]] for start in (0, 19))
-    assert len(prompts) == 38 and len(stack.asked) == 40 and sorted(first) == sorted(second) and len(set(first)) == 4
+    assert len(prompts) == 38 and len(stack.requests) == 40 and sorted(first) == sorted(second) and len(set(first)) == 4
     assert len({prompt.split()[0] for prompt in prompts}) == 2 and runs[0]["workload"]["seed"] == 7
     assert {file.name for file in (folder / "runs/mine").iterdir()} >= {"result.json", "requests.csv", "report.html"}
     assert len(json.loads((folder / "results.json").read_text())["runs"]) == 2 and (folder / "table.md").is_file() and (folder / "index.html").is_file()
 
 
 def test_a_workload_that_does_not_fit_into_the_caches_is_told(compare):
-    """By what the metrics of the servers said beforehand: 2 prefixes, and one block of 16 tokens."""
+    """By the metrics of the servers before: 2 prefixes, and one block of 16 tokens."""
     small = [{"server": "Pod llm-d/a", "metrics": {"blocks": {"value": 1}, "block_size": {"value": 16}}}]
     with serve(Stack()) as url:
         done, folder = compare(url, __compare_health={"servers": small})
     assert done.returncode == 0 and "The workload does not fit into the caches" in done.stdout
-    found = json.loads((folder / "results.json").read_text())["caches"]
-    assert (found["groups"], found["together"], found["fit"]) == (2, 16, False)
+    caches = json.loads((folder / "results.json").read_text())["caches"]
+    assert (caches["groups"], caches["together"], caches["fit"]) == (2, 16, False)
 
 
 def test_failed_requests_are_counted_and_a_preset_without_any_success_fails(compare):

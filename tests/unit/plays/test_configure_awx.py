@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What configure_awx.yml and ask_approval.yml do where something is missing. What they do in AWX: tests/contract/test_controller.py."""
+"""configure_awx.yml and ask_approval.yml with missing settings. tests/contract/test_controller.py runs them in AWX."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import plays
 import pytest
 
 URL = ("-e", "configure_awx_inventory_url=https://git.example.com/stack.git")
-NOBODY = {"CONTROLLER_HOST": "", "CONTROLLER_OAUTH_TOKEN": "", "CONTROLLER_PASSWORD": ""}
-KNOWN = {"CONTROLLER_HOST": "http://127.0.0.1:9", "CONTROLLER_OAUTH_TOKEN": "t"}
+NO_LOGIN = {"CONTROLLER_HOST": "", "CONTROLLER_OAUTH_TOKEN": "", "CONTROLLER_PASSWORD": ""}
+LOGIN = {"CONTROLLER_HOST": "http://127.0.0.1:9", "CONTROLLER_OAUTH_TOKEN": "t"}
 
 
 def refused(*given: str, **where: str) -> str:
@@ -25,11 +25,11 @@ def refused(*given: str, **where: str) -> str:
 @pytest.mark.rest
 @pytest.mark.parametrize("given", [(), ("-e", "configure_awx_inventory_url=")])
 def test_what_is_required_is_asked_for_by_its_name(given: tuple[str, ...]) -> None:
-    assert "configure_awx_inventory_url: is missing. Write a string, such as 'https://git.example.com/stack.git'." in refused(*given, **KNOWN)
+    assert "configure_awx_inventory_url: is missing. Write a string, such as 'https://git.example.com/stack.git'." in refused(*given, **LOGIN)
 
 
 def test_where_awx_is_and_the_kubeconfig_are_asked_for_at_once() -> None:
-    shown = refused(*URL, "-e", "configure_awx_kubeconfig=/not/there", **NOBODY)
+    shown = refused(*URL, "-e", "configure_awx_kubeconfig=/not/there", **NO_LOGIN)
     assert "CONTROLLER_HOST is not set" in shown and "there is no login" in shown
     assert "configure_awx_kubeconfig: there is no file /not/there" in shown
 
@@ -39,10 +39,10 @@ def test_a_kubeconfig_that_names_files_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("clusters:\n- cluster:\n    certificate-authority: /home/me/ca.crt\n", encoding="utf-8")
     given = (*URL, "-e", f"configure_awx_kubeconfig={path}")
-    assert "it names files of this machine: give the output of kubectl config view --raw --flatten --minify" in refused(*given, **KNOWN)
+    assert "it names files of this machine: give the output of kubectl config view --raw --flatten --minify" in refused(*given, **LOGIN)
     path.write_text("clusters:\n- cluster:\n    certificate-authority-data: aGVsbG8=\n", encoding="utf-8")
-    done = plays.run("playbooks/configure_awx.yml", *given, **KNOWN)
-    assert "Create all of it" in done.stdout and "files of this machine" not in done.stdout  # and there the modules are missing
+    done = plays.run("playbooks/configure_awx.yml", *given, **LOGIN)
+    assert "Create all of it" in done.stdout and "files of this machine" not in done.stdout  # it fails there without the modules
 
 
 def test_outside_of_awx_nobody_needs_its_modules() -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every role on its own talks to the user's cluster, and to no other: by the kubeconfig and the context of the user's file, or by those of the user's play."""
+"""Every role by itself connects to the user's cluster, and to no other: by the kubeconfig and the context of the user's file, or by those of the play."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from local_servers import closed_port, serve
 
 pytestmark = pytest.mark.rest
 
-# role, state or None, what of the plan makes it call a cluster
+# (role, state or None)
 ENTRIES = [
     ("prerequisites", "preflight"), ("prerequisites", "present"), ("prerequisites", "absent"), ("prerequisites", "crds_absent"),
     ("gpu_operator", "present"), ("gpu_operator", "absent"), ("gpu_operator", "removable"), ("gpu_operator", "verify"),
@@ -42,18 +42,18 @@ USER = {
 
 
 def entry(role: str, state: str | None) -> dict:
-    """One role by itself; what it fails with is shown and the next one begins."""
+    """One role by itself; its failure is shown and the next one begins."""
     include = {"name": f"{role} {state or ''}", "ansible.builtin.include_role": {"name": f"llm_d.inference.{role}"}}
     if state:
         include["vars"] = {f"{role}_state": state}
-    told = {"ansible.builtin.debug": {"msg": f"{role}/{state}: {{{{ ansible_failed_result.msg | default('') }}}}"}}
-    return {"block": [include], "rescue": [told]}
+    shown = {"ansible.builtin.debug": {"msg": f"{role}/{state}: {{{{ ansible_failed_result.msg | default('') }}}}"}}
+    return {"block": [include], "rescue": [shown]}
 
 
 @pytest.fixture(name="play")
 def _play(root, tmp_path):
-    def run(tasks: list[dict], user: dict, **more) -> str:
-        (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks, **more}]), encoding="utf-8")
+    def run(tasks: list[dict], user: dict, **keywords) -> str:
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks, **keywords}]), encoding="utf-8")
         (tmp_path / "user.yml").write_text(yaml.safe_dump({**user, "llm_d_artifacts_dir": str(tmp_path / "artifacts")}), encoding="utf-8")
         environment = {
             "PATH": os.environ["PATH"],
@@ -92,46 +92,46 @@ def kubeconfig(path: Path, **servers: str) -> str:
 
 
 def test_each_role_by_itself_uses_the_users_kubeconfig_and_context(play, tmp_path):
-    """The current context leads to a server that is there, the user's to a port where nothing listens: each role must name that port."""
-    asked = []
+    """The current context leads to a running server, the user's to a port where nothing listens: each role must name that port."""
+    requests = []
 
     def answer(_handler, method, path, _body):
-        asked.append((method, path))
+        requests.append((method, path))
         return 200, {"Content-Type": "application/json"}, "{}"
 
     dead = f"http://127.0.0.1:{closed_port()}"
     with serve(answer) as alive:
         user = {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", current=alive, theirs=dead), "llm_d_context": "theirs"}
-        said = play([entry(*each) for each in ENTRIES], user)
-    assert not asked, said
+        output = play([entry(*each) for each in ENTRIES], user)
+    assert not requests, output
     for role, state in ENTRIES:
-        begin = said.index(f"TASK [{role} {state or ''}".rstrip())
-        following = re.search(r"^TASK \[({}) ".format("|".join({name for name, _state in ENTRIES})), said[begin + 6 :], re.MULTILINE)
-        part = said[begin : begin + 6 + following.start() if following else None]
+        begin = output.index(f"TASK [{role} {state or ''}".rstrip())
+        following = re.search(r"^TASK \[({}) ".format("|".join({name for name, _state in ENTRIES})), output[begin + 6 :], re.MULTILINE)
+        part = output[begin : begin + 6 + following.start() if following else None]
         assert dead in part or dead.removeprefix("http://") in part, f"{role} {state}:\n{part}"
 
 
 def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
-    """For what the user's file leaves out, in a role and in the role objects that it calls."""
+    """For options that the user's file omits, in a role and in the role objects that it calls."""
     dead = f"http://127.0.0.1:{closed_port()}"
     defaults = {"group/llm_d.inference.cluster": {"kubeconfig": kubeconfig(tmp_path / "config", current=dead)}}
-    said = play([entry("prerequisites", "preflight"), entry("prerequisites", "absent")], USER, module_defaults=defaults)
-    assert said.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, said
+    output = play([entry("prerequisites", "preflight"), entry("prerequisites", "absent")], USER, module_defaults=defaults)
+    assert output.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, output
 
 
 def test_a_dry_run_that_reaches_nobody_names_the_cause_in_the_line_of_the_error(play, tmp_path):
-    """What the API server refuses is no failure of it: that is judged afterwards."""
+    """A refusal of the API server does not fail this step: it is evaluated afterwards."""
     dead = f"http://127.0.0.1:{closed_port()}"
     definition = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
     given = {"objects_kubeconfig": kubeconfig(tmp_path / "config", current=dead), "objects_definitions": [definition]}
-    said = play([{"ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "judged"}, "vars": given}], {})
-    assert f"[ERROR]: Task failed: Action failed: the Kubernetes API server {dead}" in said, said
+    output = play([{"ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "judged"}, "vars": given}], {})
+    assert f"[ERROR]: Task failed: Action failed: the Kubernetes API server {dead}" in output, output
 
 
 @pytest.mark.parametrize("role", ["validation", "benchmark", "calibrate", "compare"])
 def test_what_needs_the_api_server_says_at_once_that_it_is_not_there(role, play, tmp_path):
-    """And nothing else is tried, which would wait for it."""
+    """And nothing else is tried that would wait for it."""
     dead = f"http://127.0.0.1:{closed_port()}"
-    said = play([entry(role, None)], {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", theirs=dead)})
-    assert f"the Kubernetes API server {dead}" in said and "nothing listens there; start the cluster" in said, said
-    assert "HTTPConnectionPool" not in said and said.count("[ERROR]") == 1, said
+    output = play([entry(role, None)], {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", theirs=dead)})
+    assert f"the Kubernetes API server {dead}" in output and "nothing listens there; start the cluster" in output, output
+    assert "HTTPConnectionPool" not in output and output.count("[ERROR]") == 1, output

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The diagnosis as a user runs it: playbooks/diagnose.yml, on a broken stack and on none at all; what is printed, what is written."""
+"""playbooks/diagnose.yml as a user runs it, on a broken stack and without a stack: its output and its files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timing
 
 @pytest.fixture(name="play")
 def run_playbook(root, tmp_path):
-    """Runs playbooks/diagnose.yml against an API server's URL; gives the process and the folder of artifacts."""
+    """A function that runs playbooks/diagnose.yml against an API server's URL and returns (process, folder of artifacts)."""
 
     def run(server, *arguments):
         plays.kubeconfig(tmp_path / "kubeconfig", server)

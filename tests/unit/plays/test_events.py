@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role objects has an Event made on what it creates, unless the user's file says that it does not."""
+"""The role objects creates an Event for each object that it creates, unless the user's file disables this."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = [{"name": f"{kind.lower()}s", "singularName": kind.lower(), "kind": kind
 
 
 class Cluster:
-    """An API server that knows two kinds, and keeps what is made of them by path."""
+    """An API server with two kinds, which stores their objects by path."""
 
     def __init__(self) -> None:
         self.kept = {}
@@ -45,8 +45,8 @@ class Cluster:
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("told", [None, True, False])
-def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, told):
+@pytest.mark.parametrize("setting", [None, True, False])
+def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, setting):
     role = {"name": "llm_d.inference.objects", "tasks_from": "apply"}
     task = {"ansible.builtin.include_role": role, "vars": {"objects_definitions": [MADE], "objects_wait": False}}
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [task]}]), encoding="utf-8")
@@ -54,9 +54,9 @@ def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, told):
     with serve(cluster) as url:
         plays.kubeconfig(tmp_path / "kubeconfig", url)
         given = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "ansible_python_interpreter": sys.executable}
-        given |= {} if told is None else {"llm_d_events": told}
+        given |= {} if setting is None else {"llm_d_events": setting}
         done = plays.run("-i", "localhost,", "-c", "local", str(tmp_path / "play.yml"), "-e", json.dumps(given), no_proxy="*")
     assert done.returncode == 0 and "changed=1 " in done.stdout, done.stdout + done.stderr
     events = [item for path, item in cluster.kept.items() if "/events/" in path]
-    wanted = [] if told is False else [("Created", "a", "uid-1")]
+    wanted = [] if setting is False else [("Created", "a", "uid-1")]
     assert [(event["reason"], event["involvedObject"]["name"], event["involvedObject"]["uid"]) for event in events] == wanted, done.stdout

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/export.yml as a user runs it: the files are the objects of site.yml, the same bytes each time, and nothing of others is touched."""
+"""playbooks/export.yml as a user runs it: the files are the objects of site.yml, the same bytes each time, and other files are not touched."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SERVICES: list[dict[str, t.Any]] = [
 USER: dict[str, t.Any] = {"llm_d_model_services": SERVICES, "llm_d_model_token": "hf_planted", "llm_d_monitoring": {"scrape": True}}
 
 
-def export(folder: Path, **more: t.Any) -> dict[str, bytes]:
-    """Runs the playbook; the files by name."""
-    given = {"export_path": str(folder), "ansible_python_interpreter": sys.executable, **USER, **more}
+def export(folder: Path, **variables: t.Any) -> dict[str, bytes]:
+    """Run the playbook; the files by name."""
+    given = {"export_path": str(folder), "ansible_python_interpreter": sys.executable, **USER, **variables}
     done = plays.run("-i", "localhost,", "-c", "local", "playbooks/export.yml", "-e", json.dumps(given), "-vvv", "--diff")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "hf_planted" not in done.stdout
@@ -66,7 +66,7 @@ def test_files_of_others_are_neither_removed_nor_overwritten(tmp_path: Path) -> 
     kustomization.unlink()
     export(tmp_path)
     kustomization.write_text(kustomization.read_text(encoding="utf-8") + "  - mine.yml\n", encoding="utf-8")
-    assert export(tmp_path)["mine.yml"] == b"kind: ConfigMap\n", "listed by somebody in ours"
+    assert export(tmp_path)["mine.yml"] == b"kind: ConfigMap\n", "a user has listed it in our file"
 
 
 def test_what_others_refer_to_comes_first_and_what_sends_requests_last() -> None:
@@ -81,16 +81,16 @@ def test_what_others_refer_to_comes_first_and_what_sends_requests_last() -> None
 
 
 def test_what_is_in_no_file_is_listed() -> None:
-    found = plan({**USER, "llm_d_image_pull_credentials": [{"registry": "quay.io", "username": "me", "password": "pw_planted"}]})
-    text = exported_files(found, [])["NEEDS.md"]
+    planned = plan({**USER, "llm_d_image_pull_credentials": [{"registry": "quay.io", "username": "me", "password": "pw_planted"}]})
+    text = exported_files(planned, [])["NEEDS.md"]
     assert "- Secret llm-d/llm-d-model-token with the key HF_TOKEN" in text and "- Secret llm-d/llm-d-image-pull with the key .dockerconfigjson" in text
     assert "- CRDs: https://github.com/kubernetes-sigs/gateway-api/" in text and "- chart envoy-gateway: oci://" in text and "planted" not in text
     gated = {**SERVICES[0], "model": {"uri": "hf://acme/gated", "token_secret": "mine", "token_key": "TOKEN"}}
-    theirs = exported_files(plan({**USER, "llm_d_model_services": [gated]}), [])["NEEDS.md"]
-    assert "- Secret llm-d/mine with the key TOKEN (llm_d_model_services[0].model.token_secret)" in theirs
+    needs = exported_files(plan({**USER, "llm_d_model_services": [gated]}), [])["NEEDS.md"]
+    assert "- Secret llm-d/mine with the key TOKEN (llm_d_model_services[0].model.token_secret)" in needs
 
 
-@pytest.mark.parametrize("wrong", [None, [], {}])
-def test_only_a_plan_is_taken(wrong: t.Any) -> None:
+@pytest.mark.parametrize("value", [None, [], {}])
+def test_only_a_plan_is_taken(value: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match="takes a plan"):
-        exported_files(wrong, [])
+        exported_files(value, [])

@@ -25,7 +25,7 @@ FILE = {
     "validation_wait": "0",
     "validation_timeout": "1",
 }
-# As ansible-runner's: it inherits the default one, and declares none of its options for the format of results.
+# As that of ansible-runner: it inherits the default callback, and declares none of its options for the format of results.
 CALLBACK = '''
 DOCUMENTATION = """
     name: like_awx
@@ -44,7 +44,7 @@ class CallbackModule(Default):
 
 @pytest.fixture(name="collections", scope="module")
 def install(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the collection as ansible-galaxy leaves it: a copy with a manifest."""
+    """A folder with the collection as ansible-galaxy installs it: a copy with a manifest."""
     folder = tmp_path_factory.mktemp("collections")
     home = folder / "ansible_collections/llm_d/inference"
     home.mkdir(parents=True)
@@ -56,14 +56,14 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="play")
 def run_playbook(collections: Path, tmp_path: Path) -> t.Callable[..., t.Any]:
-    """Runs a playbook of the installed collection on a cluster that has nothing, as a job does; gives the process."""
+    """A function that runs a playbook of the installed collection on an empty cluster, as a job does, and returns the process."""
 
-    def run(name: str, *arguments: str, environment: t.Mapping[str, str] | None = None, **more: t.Any) -> t.Any:
+    def run(name: str, *arguments: str, environment: t.Mapping[str, str] | None = None, **variables: t.Any) -> t.Any:
         cluster = KeepingApi(ready=True)
         cluster.kept.update(PREPARED)
         (tmp_path / "project").mkdir(exist_ok=True)
         with serve(cluster.answer) as api:
-            given = {**FILE, "llm_d_kubeconfig": plays.kubeconfig(tmp_path / "kubeconfig", api), **more}
+            given = {**FILE, "llm_d_kubeconfig": plays.kubeconfig(tmp_path / "kubeconfig", api), **variables}
             (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
             around = {"PATH": f"{broken_pythons(tmp_path)}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1", "no_proxy": "*"}
             around |= {"ANSIBLE_COLLECTIONS_PATH": str(collections), "HOME": str(tmp_path), "TMPDIR": str(tmp_path), **(environment or {})}
@@ -74,7 +74,7 @@ def run_playbook(collections: Path, tmp_path: Path) -> t.Callable[..., t.Any]:
 
 
 def broken_pythons(folder: Path) -> Path:
-    """A folder of the Pythons that Ansible looks for, none of which runs anything."""
+    """A folder with broken programs by the names of Pythons that Ansible searches for."""
     made = folder / "bin"
     made.mkdir(exist_ok=True)
     for name in ("python3", *(f"python3.{minor}" for minor in range(9, 16))):
@@ -117,15 +117,15 @@ def test_a_python_that_ansible_would_discover_is_not_used(play: t.Callable[..., 
 def test_where_nothing_can_be_written_results_are_shown_and_one_warning_names_the_option(
     play: t.Callable[..., t.Any], tmp_path: Path, name: str, shown: str, written: str
 ) -> None:
-    """A folder below a file: root can write into any other, so a read-only project is tried in test_results.py without a play."""
+    """A folder below a file: root can write into any folder, so test_results.py tests a read-only project without a play."""
     (tmp_path / "project").mkdir()
     (tmp_path / "project/artifacts").write_text("a file", encoding="utf-8")
     done = play(name)
     assert shown in done.stdout and "Cannot write" not in done.stdout and done.returncode == (2 if name == "validate" else 0), done.stdout + done.stderr
-    told = " ".join((done.stdout + done.stderr).split())
+    folded = " ".join((done.stdout + done.stderr).split())
     assert (
-        told.count("llm_d_artifacts_dir") == 1
-        and f"{tmp_path}/project/artifacts is no folder, so the results of this run go to {tmp_path}/llm_d-results-" in told
+        folded.count("llm_d_artifacts_dir") == 1
+        and f"{tmp_path}/project/artifacts is no folder, so the results of this run go to {tmp_path}/llm_d-results-" in folded
     )
     (base,) = tmp_path.glob("llm_d-results-*")
     (there,) = (base / str(tmp_path / "project/artifacts").lstrip("/")).glob(f"*/*/{written}")
@@ -138,4 +138,4 @@ def test_a_path_that_cannot_be_written_is_refused_before_anything_is_done(play: 
     (tmp_path / "file").write_text("a file", encoding="utf-8")
     done = play(name, "-e", f"{option}={tmp_path}/file/below")
     assert done.returncode == 2 and "1 mistake in your variables. Nothing has been touched." in done.stdout, done.stdout + done.stderr
-    assert f"  - {option}: cannot be written: {tmp_path}/file is no folder. Write a path that can be." in done.stdout
+    assert f"  - {option}: is not writable: {tmp_path}/file is no folder. Write a path that is." in done.stdout

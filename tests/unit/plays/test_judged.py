@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server judges all objects by a dry run: what it refuses for good stops the play before anything is applied."""
+"""A dry run of all objects: a definite refusal by the API server stops the play before anything is applied."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LACKS = "failed to create typed patch object (llm-d/a; gateway.networking.k8s.io
 
 
 def prerequisites(api: KeepingApi, tmp_path: Path, *options: str, **given: t.Any) -> tuple[int, str]:
-    """(exit status, output) of the prerequisites of a file for the namespace of somebody else."""
+    """(exit status, output) of the prerequisites of a file for a foreign namespace."""
     api.kept.update(PREPARED)
     with serve(api.answer) as url:
         user: dict[str, t.Any] = {
@@ -38,9 +38,9 @@ def prerequisites(api: KeepingApi, tmp_path: Path, *options: str, **given: t.Any
 
 
 def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -> None:
-    api = KeepingApi(judges={"Deployment": (422, TOLERATION)})
-    status, said = prerequisites(api, tmp_path, llm_d_model_services=[{**SERVICE, "tolerations": [{"key": "gpu"}]}])
-    assert status and "Nothing of the deployment has been touched" in said and "(llm_d_model_services[0].tolerations[0].operator)" in said, said
+    api = KeepingApi(dry_runs={"Deployment": (422, TOLERATION)})
+    status, output = prerequisites(api, tmp_path, llm_d_model_services=[{**SERVICE, "tolerations": [{"key": "gpu"}]}])
+    assert status and "Nothing of the deployment has been touched" in output and "(llm_d_model_services[0].tolerations[0].operator)" in output, output
     assert api.kept == PREPARED
 
 
@@ -49,21 +49,21 @@ def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -
     ("kind", "code", "message"),
     [
         ("Deployment", 503, "the server is currently unable to handle the request"),
-        # The Role, which the dry run did not create, for an account that may bind only permissions of its own.
+        # The Role is missing, since the dry run did not create it, for an account that may bind only its own permissions.
         ("RoleBinding", 404, 'rolebindings.rbac.authorization.k8s.io "a-epp" not found'),
     ],
 )
 def test_what_another_moment_may_take_does_not(tmp_path: Path, kind: str, code: int, message: str) -> None:
-    status, said = prerequisites(KeepingApi(judges={kind: (code, message)}), tmp_path)
-    assert status == 0, said
+    status, output = prerequisites(KeepingApi(dry_runs={kind: (code, message)}), tmp_path)
+    assert status == 0, output
 
 
 @pytest.mark.rest
 @pytest.mark.parametrize("updates", [True, pytest.param(False, marks=pytest.mark.rest)])
 def test_a_field_that_an_old_crd_lacks_is_judged_behind_its_update(tmp_path: Path, updates: bool) -> None:
-    """By whoever updates it: with scope namespace that is somebody else."""
+    """By the account that updates it: with scope namespace, that is another one."""
     sources = {name: [] for name in ("gateway_api", "inference_extension")}
     given = {"llm_d_scope": "cluster", "llm_d_crd_sources": sources} if updates else {}
-    status, said = prerequisites(KeepingApi(judges={"HTTPRoute": (500, LACKS)}), tmp_path, **given)
-    assert status and "Nothing of the deployment has been touched" in said and ("present | Install the CRDs" in said) is updates, said
-    assert prerequisites(KeepingApi(judges={"HTTPRoute": (500, LACKS)}), tmp_path, "--check", **given)[0] == (0 if updates else 2)
+    status, output = prerequisites(KeepingApi(dry_runs={"HTTPRoute": (500, LACKS)}), tmp_path, **given)
+    assert status and "Nothing of the deployment has been touched" in output and ("present | Install the CRDs" in output) is updates, output
+    assert prerequisites(KeepingApi(dry_runs={"HTTPRoute": (500, LACKS)}), tmp_path, "--check", **given)[0] == (0 if updates else 2)

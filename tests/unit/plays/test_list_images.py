@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/list_images.yml as a user runs it on the six-line file, with and without a mirror: what it prints and writes."""
+"""playbooks/list_images.yml as a user runs it on the six-line file, with and without a mirror: its output and its files."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ REPOSITORIES = {
 FILES = ["crane-copy.sh", "images.txt", "oc-mirror.yml", "openshift-mirrors.yml", "skopeo-sync.yml"]
 
 
-def run(root: Path, folder: Path, *options: str, **more: t.Any) -> tuple[dict[str, t.Any], list[str], int]:
-    """Runs the playbook; gives the images, what it says of files, and how many tasks changed something."""
+def run(root: Path, folder: Path, *options: str, **variables: t.Any) -> tuple[dict[str, t.Any], list[str], int]:
+    """Run the playbook; (images, lines about files, number of changed tasks)."""
     (folder / "llm_d.yml").write_text(SIX_LINES, encoding="utf-8")
-    given = ["-e", f"@{folder / 'llm_d.yml'}", "-e", json.dumps(more), "-e", f"ansible_python_interpreter={sys.executable}", *options]
+    given = ["-e", f"@{folder / 'llm_d.yml'}", "-e", json.dumps(variables), "-e", f"ansible_python_interpreter={sys.executable}", *options]
     command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(root / "playbooks/list_images.yml"), *given]
     environment = {
         "PATH": os.environ["PATH"],
@@ -47,9 +47,9 @@ def run(root: Path, folder: Path, *options: str, **more: t.Any) -> tuple[dict[st
     }
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = json.loads(done.stdout)
-    shown = {task["task"]["name"]: task["hosts"]["localhost"].get("msg") for task in said["plays"][0]["tasks"]}
-    return shown["Show images, charts and CRDs"], shown["Show which files were written"], said["stats"]["localhost"]["changed"]
+    result = json.loads(done.stdout)
+    shown = {task["task"]["name"]: task["hosts"]["localhost"].get("msg") for task in result["plays"][0]["tasks"]}
+    return shown["Show images, charts and CRDs"], shown["Show which files were written"], result["stats"]["localhost"]["changed"]
 
 
 @pytest.mark.rest
@@ -62,19 +62,19 @@ def run(root: Path, folder: Path, *options: str, **more: t.Any) -> tuple[dict[st
     ],
 )
 def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_path: Path, mirror: t.Any, first: str) -> None:
-    said, files, changed = run(root, tmp_path, **({"llm_d_image_registry": mirror} if mirror else {}))
-    assert {repository_of(name) for name in said["sources"]} == REPOSITORIES <= set(IMAGES)
-    assert first in {repository_of(name) for name in said["images"]} and len(said["images"]) == len(said["sources"])
-    assert [chart["ref"] for chart in said["charts"]] == [CHARTS["envoy_gateway", "gateway-helm"].reference]
-    assert all(source.startswith("https://github.com/") for source in said["definitions"])
+    listed, files, changed = run(root, tmp_path, **({"llm_d_image_registry": mirror} if mirror else {}))
+    assert {repository_of(name) for name in listed["sources"]} == REPOSITORIES <= set(IMAGES)
+    assert first in {repository_of(name) for name in listed["images"]} and len(listed["images"]) == len(listed["sources"])
+    assert [chart["ref"] for chart in listed["charts"]] == [CHARTS["envoy_gateway", "gateway-helm"].reference]
+    assert all(source.startswith("https://github.com/") for source in listed["definitions"])
     folder = tmp_path / "artifacts/mirror"
     assert sorted(path.name for path in folder.iterdir()) == FILES and changed == 1
     assert files[:2] == ["written into", str(folder)] and sorted(name.strip() for name in files[2:]) == FILES
-    assert (folder / "images.txt").read_text(encoding="utf-8").split() == said["sources"]
+    assert (folder / "images.txt").read_text(encoding="utf-8").split() == listed["sources"]
     script = (folder / "crane-copy.sh").read_text(encoding="utf-8")
     target = "mirror.example.com/llm-d/llm-d/llm-d-router-endpoint-picker" if mirror is None else first
     assert f"crane copy ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.11.0 {target}:v0.11.0\n" in script
-    assert ("docker.io" in script) is not isinstance(mirror, dict), "what has no mirror is not copied"
+    assert ("docker.io" in script) is not isinstance(mirror, dict), "an image without a mirror is not copied"
     assert [each["kind"] for each in yaml.safe_load_all((folder / "openshift-mirrors.yml").read_text(encoding="utf-8"))] == [
         "ImageDigestMirrorSet",
         "ImageTagMirrorSet",
@@ -84,20 +84,20 @@ def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_p
 @pytest.mark.rest
 def test_it_says_what_it_has_written_and_changed(root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "artifacts/mirror"
-    _said, files, changed = run(root, tmp_path, "--check")
+    _listed, files, changed = run(root, tmp_path, "--check")
     assert files[:2] == ["would be written into", str(folder)] and changed == 1 and not folder.exists()
     run(root, tmp_path)
-    _said, files, changed = run(root, tmp_path)
+    _listed, files, changed = run(root, tmp_path)
     assert files[:2] == ["nothing has changed in", str(folder)] and len(files) == 2 + len(FILES) and changed == 0
     (folder / "images.txt").unlink()
-    _said, files, changed = run(root, tmp_path)
+    _listed, files, changed = run(root, tmp_path)
     assert files == ["written into", str(folder), "  images.txt"] and changed == 1
 
 
 def test_what_is_not_listed_is_refused() -> None:
-    for wrong in (None, [], {}, {"images": []}):
+    for value in (None, [], {}, {"images": []}):
         with pytest.raises(Exception, match="takes what needed_images returns"):
-            mirror_files(wrong)
+            mirror_files(value)
     with pytest.raises(Exception, match="a registry, or a mapping"):
         mirror_files({"sources": []}, 7)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/list_rights.yml as a user runs it: a file that is written once, shown in check mode, removed when asked, and how to grant what it lists."""
+"""playbooks/list_rights.yml as a user runs it: a file that is written once, shown in check mode, removed on request, and instructions to apply it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import yaml
 USER: dict[str, t.Any] = {"llm_d_scope": "namespace", "llm_d_model_services": [{"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]}
 
 
-def rights(folder: Path, *arguments: str, **more: t.Any) -> tuple[str, int, int]:
+def rights(folder: Path, *arguments: str, **variables: t.Any) -> tuple[str, int, int]:
     """(output, changed tasks, exit status) of the playbook."""
-    given = {**USER, "llm_d_artifacts_dir": str(folder), "ansible_python_interpreter": sys.executable, **more}
+    given = {**USER, "llm_d_artifacts_dir": str(folder), "ansible_python_interpreter": sys.executable, **variables}
     done = plays.run("-i", "localhost,", "-c", "local", "playbooks/list_rights.yml", "-e", json.dumps(given), *arguments)
     changed = re.search(r"changed=(\d+)", done.stdout)
     return done.stdout + done.stderr, int(changed.group(1)) if changed else -1, done.returncode
@@ -29,23 +29,23 @@ def rights(folder: Path, *arguments: str, **more: t.Any) -> tuple[str, int, int]
 @pytest.mark.rest
 def test_the_file_is_written_shown_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "rights-namespace.yml"
-    said, changed, _status = rights(tmp_path, "--check", "--diff")
-    assert changed == 1 and not path.exists() and f"would write: {path}" in said and "+kind: RoleBinding" in said
-    said, changed, _status = rights(tmp_path, list_rights_token="true")
-    assert changed == 1 and f"written: {path}" in said and f"kubectl apply -f {path}" in said and "kubectl get secret llm-d-deployer-token" in said
+    output, changed, _status = rights(tmp_path, "--check", "--diff")
+    assert changed == 1 and not path.exists() and f"would write: {path}" in output and "+kind: RoleBinding" in output
+    output, changed, _status = rights(tmp_path, list_rights_token="true")
+    assert changed == 1 and f"written: {path}" in output and f"kubectl apply -f {path}" in output and "kubectl get secret llm-d-deployer-token" in output
     before = path.read_bytes()
     assert [item["kind"] for item in yaml.safe_load_all(before)] == ["ServiceAccount", "Secret", "Role", "RoleBinding"]
-    said, changed, _status = rights(tmp_path, list_rights_token="true")
-    assert changed == 0 and f"unchanged: {path}" in said and path.read_bytes() == before
-    _said, changed, _status = rights(tmp_path, "--check", list_rights_state="absent")
+    output, changed, _status = rights(tmp_path, list_rights_token="true")
+    assert changed == 0 and f"unchanged: {path}" in output and path.read_bytes() == before
+    _output, changed, _status = rights(tmp_path, "--check", list_rights_state="absent")
     assert changed == 1 and path.read_bytes() == before
-    said, changed, _status = rights(tmp_path, list_rights_state="absent")
-    assert changed == 1 and not path.exists() and "kubectl apply" not in said
+    output, changed, _status = rights(tmp_path, list_rights_state="absent")
+    assert changed == 1 and not path.exists() and "kubectl apply" not in output
     assert rights(tmp_path, list_rights_state="absent")[1] == 0
 
 
 def test_a_mistake_is_told_and_nothing_is_written(tmp_path: Path) -> None:
-    said, changed, status = rights(tmp_path, list_rights_user="jane", list_rights_token="true")
-    said = " ".join(said.split())
-    assert status and changed == 0 and "list_rights_token: is of a ServiceAccount, and list_rights_user names somebody else." in said, said
-    assert not list(tmp_path.iterdir()) and "Traceback" not in said
+    output, changed, status = rights(tmp_path, list_rights_user="jane", list_rights_token="true")
+    output = " ".join(output.split())
+    assert status and changed == 0 and "list_rights_token: is of a ServiceAccount, and list_rights_user names somebody else." in output, output
+    assert not list(tmp_path.iterdir()) and "Traceback" not in output

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run on no host at all, with which Ansible itself is content."""
+"""A run without hosts, which Ansible itself does not treat as a failure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which playbooks wait for another run on the instance, and change nothing before. How the Lease is taken: test_run_lease.py."""
+"""Playbooks that wait for another run on the instance, and change nothing before. test_run_lease.py tests the Lease itself."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ SHARED: Facts = {
 
 
 class Busy(Job):
-    """A cluster on whose instance another run works. asked: the requests about its Lease; written: those that change something."""
+    """A cluster on whose instance another run works. lease_requests: the methods of requests for its Lease; written: requests that change something."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.asked: list[str] = []
+        self.lease_requests: list[str] = []
         self.written: list[str] = []
-        found = self.cluster.found
+        original = self.cluster.reply
 
         def busy(method: str, path: str, query: str, body: bytes) -> tuple[int, t.Any]:
             if path.startswith(LEASES):
-                self.asked.append(method)
+                self.lease_requests.append(method)
                 return 200, OTHERS
             if method != "GET" and "dryRun" not in query and not path.endswith("reviews"):
                 self.written.append(f"{method} {path}")
-            return found(method, path, query, body)
+            return original(method, path, query, body)
 
-        self.cluster.found = busy
+        self.cluster.reply = busy
 
 
 @pytest.mark.rest
@@ -56,8 +56,8 @@ class Busy(Job):
 def test_what_changes_an_instance_waits_for_the_run_that_has_it(tmp_path: Path, playbook: str, given: Facts) -> None:
     job = Busy(tmp_path)
     _statistics, lines = job.run(playbook, llm_d_wait_timeout=1, **given)
-    said = " ".join(" ".join(lines).split())
-    assert "another run works on the instance llm-d in the namespace llm-d: job 7 (Deploy) of jane on host-1, since 2026-11-30T06:00:00Z" in said, said[-3000:]
+    text = " ".join(" ".join(lines).split())
+    assert "another run works on the instance llm-d in the namespace llm-d: job 7 (Deploy) of jane on host-1, since 2026-11-30T06:00:00Z" in text, text[-3000:]
     assert job.written == []
 
 
@@ -66,4 +66,4 @@ def test_what_changes_an_instance_waits_for_the_run_that_has_it(tmp_path: Path, 
 def test_what_changes_nothing_does_not(tmp_path: Path, playbook: str, arguments: list[str]) -> None:
     job = Busy(tmp_path)
     job.run(playbook, *arguments, llm_d_wait_timeout=1)
-    assert job.asked == []
+    assert job.lease_requests == []

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server, or a proxy before it, that fails in the middle of a run: the run goes on, or ends with the one cause."""
+"""An API server, or a proxy before it, that fails in the middle of a run: the run continues, or ends with this cause only."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def trouble(status: int, reason: str = "") -> Answer:
     return status, {"Content-Type": JSON if reason else "text/html"}, body
 
 
-# What is answered instead; `lost`: the request has been carried out.
+# The answers instead; `lost`: the request has been executed.
 BREAKS: dict[str, t.Callable[[], Answer]] = {
     "lost": lambda: None, "cut": lambda: None, "proxy": lambda: trouble(502), "busy": lambda: trouble(429, "TooManyRequests"), "starting": lambda: trouble(503),
 }  # fmt: skip
 
 
 class Failing:
-    """A KeepingApi that gives another answer to the first of each pair of equal requests (`how` of BREAKS), but for the first of all."""
+    """A KeepingApi that gives another answer (`how` of BREAKS) to the first of each pair of equal requests, except the very first request."""
 
     def __init__(self, how: str) -> None:
         self.cluster, self.how = KeepingApi(), how
@@ -57,7 +57,7 @@ class Failing:
         self.begin()
 
     def begin(self) -> None:
-        """The next request is the first of all."""
+        """The next request counts as the very first."""
         self._count = itertools.count()
 
     def __call__(self, handler: t.Any, method: str, url: str, body: bytes) -> Answer:
@@ -71,15 +71,15 @@ class Failing:
         return self.cluster.answer(handler, method, url, body)
 
 
-def run(tmp_path: t.Any, server: str, tasks: str, **more: t.Any) -> t.Any:
+def run(tmp_path: t.Any, server: str, tasks: str, **variables: t.Any) -> t.Any:
     (tmp_path / "play.yml").write_text(OBJECTS % tasks, encoding="utf-8")
-    given = {"objects_kubeconfig": plays.kubeconfig(tmp_path / "kubeconfig", server), "objects_definitions": DEFINITIONS, "objects_wait": False, **more}
+    given = {"objects_kubeconfig": plays.kubeconfig(tmp_path / "kubeconfig", server), "objects_definitions": DEFINITIONS, "objects_wait": False, **variables}
     return plays.run("-i", "paris,", "-c", "local", str(tmp_path / "play.yml"), "-e", json.dumps(given), no_proxy="*")
 
 
 @pytest.mark.parametrize("how", [pytest.param(how, marks=() if how == "lost" else pytest.mark.rest) for how in BREAKS])
 def test_each_request_may_fail_once_and_all_is_as_without(tmp_path, how):
-    """What is created, changed and deleted is reported as it is, also where the answer that was lost was that of the creation."""
+    """Created, changed and deleted objects are reported correctly, also if the answer to the creation was lost."""
     api = Failing(how)
     with serve(api) as url:
         done = run(tmp_path, url, "apply")
@@ -140,9 +140,9 @@ def running_api_server(tmp_path_factory):
 
 @contextlib.contextmanager
 def cut(there: t.Any, method: str, times: int, instead: Answer = None) -> t.Iterator[tuple[str, list[str]]]:
-    """(the URL of a proxy before an API server, the requests of this method that it cut: the first ones about a release).
+    """(URL of a proxy before an API server, the requests of this method that it cut: the first ones for a release).
 
-    instead: what is answered to the first one and to all after it.
+    instead: the answer to the first one and to all after it.
     """
     pool, cuts, certificates = urllib3.PoolManager(cert_reqs="CERT_NONE", maxsize=9), list[str](), there.kubeconfig.parent / "certs"
 
@@ -153,15 +153,15 @@ def cut(there: t.Any, method: str, times: int, instead: Answer = None) -> t.Iter
         if cuts and instead is not None:
             return instead
         headers = {name: value for name, value in handler.headers.items() if name.lower() in ("authorization", "content-type", "accept")}
-        found = pool.request(verb, there.cluster.server + url, body=body or None, headers=headers)
-        return found.status, {"Content-Type": found.headers.get("Content-Type", JSON)}, found.data
+        reply = pool.request(verb, there.cluster.server + url, body=body or None, headers=headers)
+        return reply.status, {"Content-Type": reply.headers.get("Content-Type", JSON)}, reply.data
 
     with serve(answer, (str(certificates / "apiserver.crt"), str(certificates / "apiserver.key"))) as url:
         yield url, cuts
 
 
 def released(tmp_path: t.Any, there: t.Any, url: str, state: str) -> tuple[int, str, list[str]]:
-    """(exit status, output, statuses of the revisions) after the release `x` was brought to a state."""
+    """(exit status, output, statuses of the revisions) after the release `x` was requested in a state."""
     chart = tmp_path / "chart"
     (chart / "templates").mkdir(parents=True, exist_ok=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: x\nversion: 1.0.0\n", encoding="utf-8")
@@ -180,20 +180,20 @@ def released(tmp_path: t.Any, there: t.Any, url: str, state: str) -> tuple[int, 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")
 def test_a_helm_that_is_cut_off_is_started_once_more(tmp_path, there):
     with cut(there, "POST", 2) as (url, cuts):
-        code, out, found = released(tmp_path, there, url, "present")
-        assert code == 2 and len(cuts) == 2 and not found, out
+        code, out, statuses = released(tmp_path, there, url, "present")
+        assert code == 2 and len(cuts) == 2 and not statuses, out
         last = [line for line in out.splitlines() if line.startswith("[ERROR]: ")][-1]
         assert "Helm cannot install the release x in namespace default: " in last and "EOF" in last
     with cut(there, "POST", 1, trouble(401, "Unauthorized")) as (url, cuts):
-        code, out, found = released(tmp_path, there, url, "present")
-        assert code == 2 and not found, out
+        code, out, statuses = released(tmp_path, there, url, "present")
+        assert code == 2 and not statuses, out
         assert "no longer accepts the credentials (401)" in [line for line in out.splitlines() if line.startswith("[ERROR]: ")][-1]
     with cut(there, "POST", 1) as (url, cuts):
-        code, out, found = released(tmp_path, there, url, "present")
-        assert code == 0 and len(cuts) == 1 and found == ["deployed"], out
+        code, out, statuses = released(tmp_path, there, url, "present")
+        assert code == 0 and len(cuts) == 1 and statuses == ["deployed"], out
     with cut(there, "GET", 1) as (url, cuts):
-        code, out, found = released(tmp_path, there, url, "present")
+        code, out, statuses = released(tmp_path, there, url, "present")
         assert code == 0 and len(cuts) == 1 and "changed=0 " in out, out
     with cut(there, "DELETE", 1) as (url, cuts):
-        code, out, found = released(tmp_path, there, url, "absent")
-        assert code == 0 and len(cuts) == 1 and not found, out
+        code, out, statuses = released(tmp_path, there, url, "absent")
+        assert code == 0 and len(cuts) == 1 and not statuses, out

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks of the patterns, with answers as a survey of AWX gives them: all of them texts, empty where nobody has answered."""
+"""The playbooks of the patterns, with answers as a survey of AWX passes them: strings, empty where there is no answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plays import ROOT
 
 Facts = dict[str, t.Any]
 PATTERNS = {path.name: path / f"playbooks/{path.name}.yml" for path in sorted((ROOT / "extensions/patterns").iterdir())}
-# Of the inventory.
+# Variables of the inventory.
 FILE = {
     "llm_d_namespace": "shop",
     "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": 2}],
@@ -30,7 +30,7 @@ Answer = t.Callable[..., t.Any]
 
 
 def answers(name: str, **given: t.Any) -> Facts:
-    """All answers to the survey of a pattern: those that it requires, and these."""
+    """All answers to the survey of a pattern: the required ones, and these."""
     pattern = json.loads((PATTERNS[name].parents[1] / "meta/pattern.json").read_text(encoding="utf-8"))
     spec = pattern["aap_resources"]["controller_job_templates"][0]["survey"]["spec"]
     empty = {each["variable"]: [] if each["type"] == "multiselect" else "" for each in spec}
@@ -39,7 +39,7 @@ def answers(name: str, **given: t.Any) -> Facts:
 
 @pytest.fixture(name="job")
 def _job(tmp_path: Path) -> Answer:
-    """Runs the playbook of a pattern, or another with its variables, on a cluster that has nothing."""
+    """A function that runs the playbook of a pattern, or another with its variables, on an empty cluster."""
 
     def run(name: str, *arguments: str, instead: str = "", file: Facts | None = None, **given: t.Any) -> t.Any:
         cluster = KeepingApi(ready=True)
@@ -65,19 +65,19 @@ def _job(tmp_path: Path) -> Answer:
 def exported(folder: Path) -> dict[tuple[str, str], Facts]:
     """The objects of export.yml by kind and name."""
     files = [path.read_text(encoding="utf-8") for path in (folder / "export").rglob("*.y*ml")]
-    found = [item for text in files for item in yaml.safe_load_all(text) if isinstance(item, dict) and "metadata" in item]
-    return {(item["kind"], item["metadata"]["name"]): item for item in found}
+    items = [item for text in files for item in yaml.safe_load_all(text) if isinstance(item, dict) and "metadata" in item]
+    return {(item["kind"], item["metadata"]["name"]): item for item in items}
 
 
 @pytest.mark.rest
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_survey_that_nobody_has_filled_in_runs_the_inventory(job: Answer, name: str) -> None:
-    """Which leaves out all that it may."""
+    """The inventory has only the required variables."""
     least = {key: FILE[key] for key in ("llm_d_model_services", "llm_d_charts", "llm_d_preflight")}
     done = job(name, "--check", file=least, llm_d_image_registry=f"127.0.0.1:{closed_port()}")
-    said = done.stdout + done.stderr
-    assert "mistake" not in said and "is undefined" not in said and "Traceback" not in said, said
-    assert done.returncode == 0 or "prerequisites are missing" in said, said
+    output = done.stdout + done.stderr
+    assert "mistake" not in output and "is undefined" not in output and "Traceback" not in output, output
+    assert done.returncode == 0 or "prerequisites are missing" in output, output
 
 
 def test_answers_are_over_the_inventory(job: Answer, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_answers_are_over_the_inventory(job: Answer, tmp_path: Path) -> None:
 
 
 def test_a_service_is_added_beside_those_of_the_inventory(job: Answer, tmp_path: Path) -> None:
-    """And a run for it prunes none that the inventory does not have: the survey before may have added it."""
+    """And a run for it prunes no service that the inventory lacks: an earlier survey may have added it."""
     given = {"survey_engine": "simulator", "survey_model": "hf://acme/second", "survey_path": "/second"}
     done = job("deploy_model_service", instead="export", survey_service="second", **given)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -114,27 +114,27 @@ def test_a_preset_replaces_the_scorers_of_the_inventory(job: Answer, tmp_path: P
 
 def test_mistakes_are_those_of_the_file(job: Answer) -> None:
     done = job("deploy_model_service", survey_replicas="four", survey_namespace="Shop!", survey_model="qwen")
-    said = done.stdout + done.stderr
-    assert done.returncode == 2 and "3 mistakes" in said and "Nothing has been touched" in said, said
+    output = done.stdout + done.stderr
+    assert done.returncode == 2 and "3 mistakes" in output and "Nothing has been touched" in output, output
     for path in ("llm_d_model_services[0].replicas: 'four'", "llm_d_namespace: 'Shop!'", "llm_d_model_services[0].model.uri: 'qwen'"):
-        assert path in said
+        assert path in output
 
 
 def test_a_list_is_answered_in_lines(job: Answer) -> None:
     done = job("benchmark", survey_rates="1\nfive\n8", survey_quick="")
-    said = done.stdout + done.stderr
-    assert done.returncode == 2 and "1 mistake" in said and "llm_d_benchmark.rates[1]: 'five'" in said, said
+    output = done.stdout + done.stderr
+    assert done.returncode == 2 and "1 mistake" in output and "llm_d_benchmark.rates[1]: 'five'" in output, output
 
 
 @pytest.mark.rest
 @pytest.mark.parametrize(("answer", "status"), [("true", 2), ("false", 0), ("", 0)])
 def test_a_boolean_is_answered_in_words(job: Answer, answer: str, status: int) -> None:
-    """Of a cluster on which there is something to find."""
+    """On a cluster with findings."""
     done = job("diagnose", survey_fail=answer, survey_requests="false")
     assert done.returncode == status and "more findings" in done.stdout, done.stdout
 
 
 def test_several_choices_are_a_list(job: Answer) -> None:
     done = job("compare_schedulers", survey_compared=["queue", "fastest"])
-    said = done.stdout + done.stderr
-    assert done.returncode == 2 and "1 mistake" in said and "compare_presets[1]: 'fastest'" in said, said
+    output = done.stdout + done.stderr
+    assert done.returncode == 2 and "1 mistake" in output and "compare_presets[1]: 'fastest'" in output, output

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/pin_images.yml as a user runs it, with a registry on this host: the lock file, and what later runs make of it."""
+"""playbooks/pin_images.yml as a user runs it, with a registry on this host: the lock file, and its use in later runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def digest(path: str) -> str:
 
 @contextlib.contextmanager
 def registry(lacks: str = "none", account: str = "") -> t.Iterator[str]:
-    """A registry that has every image but one, for an account where it wants one; gives its host."""
+    """A registry with every image but one, which may require an account; yields its host."""
     wanted = f"Basic {base64.b64encode(account.encode()).decode()}"
 
     def answer(handler: t.Any, _method: str, path: str, _body: bytes) -> t.Any:
@@ -42,18 +42,18 @@ def registry(lacks: str = "none", account: str = "") -> t.Iterator[str]:
         yield url.partition("://")[2]
 
 
-def inventory(folder: Path, host: str, **more: t.Any) -> Path:
+def inventory(folder: Path, host: str, **variables: t.Any) -> Path:
     """An inventory with the smallest file, and the registry as mirror."""
     (folder / "group_vars/all").mkdir(parents=True, exist_ok=True)
     (folder / "hosts").write_text((plays.ROOT / "inventories/kubernetes/hosts").read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "group_vars/all/llm_d.yml").write_text(
-        yaml.safe_dump({"llm_d_image_registry": host, "llm_d_model_services": [SERVICE], **more}), encoding="utf-8"
+        yaml.safe_dump({"llm_d_image_registry": host, "llm_d_model_services": [SERVICE], **variables}), encoding="utf-8"
     )
     return folder / "group_vars/all/llm-d.lock.yml"
 
 
-def pin(folder: Path, *arguments: str, **more: str) -> t.Any:
-    return plays.run("-i", str(folder), "playbooks/pin_images.yml", *arguments, HOME=str(folder), **more)
+def pin(folder: Path, *arguments: str, **environment: str) -> t.Any:
+    return plays.run("-i", str(folder), "playbooks/pin_images.yml", *arguments, HOME=str(folder), **environment)
 
 
 @pytest.mark.rest
@@ -89,7 +89,7 @@ def test_every_image_is_pinned_by_the_digest_that_its_registry_names(tmp_path: P
     pods = [pod for service in pinned["services"] for pod in (*service["servers"], service["scheduler"])]
     assert all("@sha256:" in pod["image"] for pod in pods)
     assert listed.returncode == 0 and pods[0]["image"] in listed.stdout, listed.stdout
-    assert "@" not in (tmp_path / "out/mirror/images.txt").read_text(encoding="utf-8"), "what is copied has its tag"
+    assert "@" not in (tmp_path / "out/mirror/images.txt").read_text(encoding="utf-8"), "images to copy have tags"
 
 
 @pytest.mark.rest
@@ -100,8 +100,8 @@ def test_a_lock_that_does_not_fit_the_file_is_refused_and_can_be_written_again(t
         lock = inventory(tmp_path, host, llm_d_release="router-0.9", llm_d_scope="namespace")
         old, new = (f"ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.{number}.0" for number in (10, 9))
         refused = plays.run("-i", str(tmp_path), "playbooks/list_images.yml", HOME=str(tmp_path))
-        said = " ".join(refused.stdout.split() + refused.stderr.split())
-        assert refused.returncode and f"llm_d_image_digests: lacks {new}." in said and "playbooks/pin_images.yml" in said
+        output = " ".join(refused.stdout.split() + refused.stderr.split())
+        assert refused.returncode and f"llm_d_image_digests: lacks {new}." in output and "playbooks/pin_images.yml" in output
         assert pin(tmp_path).returncode == 0 and "docker.io/envoyproxy/gateway:" in lock.read_text(encoding="utf-8"), "of the controller too"
         assert new in lock.read_text(encoding="utf-8") and old not in lock.read_text(encoding="utf-8")
 
@@ -110,9 +110,9 @@ def test_all_images_without_a_digest_are_named_and_nothing_is_written(tmp_path: 
     with registry(lacks="vllm-openai") as host:
         lock = inventory(tmp_path, host)
         done = pin(tmp_path)
-        said = " ".join(done.stdout.split() + done.stderr.split())
+        output = " ".join(done.stdout.split() + done.stderr.split())
         assert done.returncode and not lock.exists()
-        assert f"{host}/vllm/vllm-openai:v0.30.0: the registry does not have it (HTTP 404)." in said
+        assert f"{host}/vllm/vllm-openai:v0.30.0: the registry does not have it (HTTP 404)." in output
 
 
 @pytest.mark.rest
@@ -131,10 +131,10 @@ def test_the_registry_gets_an_account(tmp_path: Path, given: str) -> None:
         assert done.returncode == 0 and lock.exists() and "se-cret" not in done.stdout + done.stderr, done.stdout
 
 
-@pytest.mark.parametrize("wrong", ["latest", "sha256:12", "sha512:" + "0" * 64])
-def test_what_is_no_digest_is_refused(wrong: str) -> None:
+@pytest.mark.parametrize("value", ["latest", "sha256:12", "sha512:" + "0" * 64])
+def test_what_is_no_digest_is_refused(value: str) -> None:
     with pytest.raises(Mistakes, match="sha256: and 64 hexadecimal digits"):
-        plan({"llm_d_model_services": [SERVICE], "llm_d_image_digests": {"docker.io/a/b:1": wrong}})
+        plan({"llm_d_model_services": [SERVICE], "llm_d_image_digests": {"docker.io/a/b:1": value}})
 
 
 def test_an_image_of_the_user_with_a_digest_needs_no_other() -> None:

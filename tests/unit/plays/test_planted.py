@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX keeps of a job has no secret: its output with -vvv, its events, its facts, its statistics, its files, and the objects that it writes."""
+"""Nothing that AWX keeps of a job has a secret: its output with -vvv, its events, its facts, its statistics, its files, and the objects that it writes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import plays
 import pytest
 from keeping_api_server import PREPARED, KeepingApi
 from local_servers import serve
-from planted import KUBECONFIG, PLANTED, found_in, planted_file, runner
+from planted import KUBECONFIG, PLANTED, occurrences, planted_file, runner
 from reporting_job import FILE
 
 pytestmark = pytest.mark.rest
-# Playbooks that end well on a cluster without servers, and those that fail there somewhere.
+# Playbooks that succeed on a cluster without servers, and some that fail there.
 PLAYBOOKS = (
     "site", "validate", "diff", "diagnose", "teardown", "scorers", "preflight", "prerequisites", "benchmark", "calibrate", "compare_scorers", "watch",
     "ask_approval", "list_rights", "list_images", "export",
@@ -24,7 +24,7 @@ PLAYBOOKS = (
 
 
 def job(folder: Path, playbook: str) -> tuple[str, KeepingApi]:
-    """(the output of a job, the cluster that it saw)."""
+    """(output of a job, its cluster)."""
     cluster = KeepingApi(ready=True)
     cluster.kept.update(PREPARED)
     with serve(cluster.answer) as api:
@@ -35,12 +35,12 @@ def job(folder: Path, playbook: str) -> tuple[str, KeepingApi]:
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_no_secret_is_in_what_a_job_leaves(tmp_path: Path, playbook: str) -> None:
-    said, cluster = job(tmp_path, f"playbooks/{playbook}.yml")
-    assert "PLAY RECAP" in said and "mistake" not in said, said[-3000:]
+    output, cluster = job(tmp_path, f"playbooks/{playbook}.yml")
+    assert "PLAY RECAP" in output and "mistake" not in output, output[-3000:]
     given = {tmp_path / "env/extravars", tmp_path / "kubeconfig"}
-    # The files of an export are what the cluster gets, in which values of environment variables and arguments are plain.
+    # The files of an export are the objects for the cluster, in which values of environment variables and arguments are plain.
     given |= set((tmp_path / "out/export").glob("deployment-*")) if playbook == "export" else set()
-    assert found_in(tmp_path, given) == []
+    assert occurrences(tmp_path, given) == []
     written = {
         path: json.dumps(item)
         for path, item in cluster.kept.items()
@@ -50,11 +50,11 @@ def test_no_secret_is_in_what_a_job_leaves(tmp_path: Path, playbook: str) -> Non
 
 
 def test_one_that_is_there_is_found(tmp_path: Path) -> None:
-    """Also in a result that nobody prints: AWX keeps all of each result."""
+    """Also in a result that is not printed: AWX keeps all of each result."""
     (tmp_path / "leak.yml").write_text(
         "- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.set_fact: {kept: '{{ llm_d_model_token }}', cacheable: true}\n", encoding="utf-8"
     )
-    said, _cluster = job(tmp_path, str(tmp_path / "leak.yml"))
-    assert "PLAY RECAP" in said, said
-    places = {place.split("/")[2] for place, name in found_in(tmp_path, {tmp_path / "env/extravars"}) if name == "token"}
+    output, _cluster = job(tmp_path, str(tmp_path / "leak.yml"))
+    assert "PLAY RECAP" in output, output
+    places = {place.split("/")[2] for place, name in occurrences(tmp_path, {tmp_path / "env/extravars"}) if name == "token"}
     assert places == {"stdout", "job_events", "fact_cache"}

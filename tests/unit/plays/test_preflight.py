@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/preflight.yml hands on how long the user's file has it wait for what is missing; what it and site.yml show, and in which order.
+"""playbooks/preflight.yml waits for missing objects as long as the user's file says; its output and that of site.yml, in order.
 
-What is waited for: tests/unit/plugins/modules/test_cluster_preflight.py.
+tests/unit/plugins/modules/test_cluster_preflight.py tests what it waits for.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_it_waits_as_long_as_the_file_says(tmp_path, wait):
 
 @pytest.fixture(name="preflight")
 def _preflight(tmp_path):
-    """Runs the preflight, or another playbook, where the stack of a file is there; gives the exit status, the output, and what it has kept."""
+    """A function that runs the preflight, or another playbook, on the stack of a file, and returns (exit status, output, preflight.json)."""
 
     def run(there, *options, playbook="playbooks/preflight.yml", allowed=True, **given):
         api = KeepingApi(ready=True)
@@ -75,23 +75,23 @@ def _preflight(tmp_path):
     return run
 
 
-def lines_of(said, task):
-    """What a task shows."""
-    return said.partition(f"| {task}]")[2].partition("\nTASK ")[0].partition("\nPLAY ")[0]
+def lines_of(output, task):
+    """The output of a task."""
+    return output.partition(f"| {task}]")[2].partition("\nTASK ")[0].partition("\nPLAY ")[0]
 
 
 @pytest.mark.rest
 def test_what_matters_comes_first_and_the_facts_on_request(preflight):
-    status, said, kept = preflight(None)
-    assert status == 0 and "preflight: nothing is missing" in said and "this changes" not in said, said
-    assert "gateways.gateway.networking.k8s.io" not in said and kept["facts"]["crds"]["gateways.gateway.networking.k8s.io"]["version"] == "1.4.0"
+    status, output, kept = preflight(None)
+    assert status == 0 and "preflight: nothing is missing" in output and "this changes" not in output, output
+    assert "gateways.gateway.networking.k8s.io" not in output and kept["facts"]["crds"]["gateways.gateway.networking.k8s.io"]["version"] == "1.4.0"
     assert {key: kept[key] for key in ("instance", "namespace", "release", "findings", "changes")} == {
         "instance": "llm-d", "namespace": "llm-d", "release": "router-0.11", "findings": [], "changes": [],
     }  # fmt: skip
     assert kept["cluster"].startswith("http://127.0.0.1:") and kept["kubernetes"] == "v1.34.4"
-    assert [line for line in lines_of(said, "Show what matters").splitlines() if len(line) > 80 and "preflight.json" not in line] == []
-    status, said, _kept = preflight(None, "-e", "prerequisites_show_facts=true")
-    assert status == 0 and "gateways.gateway.networking.k8s.io" in lines_of(said, "Show the facts")
+    assert [line for line in lines_of(output, "Show what matters").splitlines() if len(line) > 80 and "preflight.json" not in line] == []
+    status, output, _kept = preflight(None, "-e", "prerequisites_show_facts=true")
+    assert status == 0 and "gateways.gateway.networking.k8s.io" in lines_of(output, "Show the facts")
 
 
 @pytest.mark.rest
@@ -104,38 +104,38 @@ def test_a_stack_of_this_instance_that_would_change_is_named(preflight):
         "sim: servers sim-decode: from 3 to 1",
         "sim: image of sim-decode: from ghcr.io/llm-d/llm-d-inference-sim:v0.10.2 to ghcr.io/llm-d/llm-d-inference-sim:v0.11.4",
     ]
-    status, said, kept = preflight(there, **changed)
-    folded = " ".join(said.split())
-    assert status == 0 and "this changes an existing deployment: llm-d in namespace llm-d" in folded and kept["changes"] == lines, said
+    status, output, kept = preflight(there, **changed)
+    folded = " ".join(output.split())
+    assert status == 0 and "this changes an existing deployment: llm-d in namespace llm-d" in folded and kept["changes"] == lines, output
     assert [line for line in lines if line not in folded] == []
-    status, said, _kept = preflight(there, "--tags", "prerequisites", "--check", playbook="site.yml", **changed)
-    assert "this changes an existing deployment: llm-d in namespace llm-d" in said, said
+    status, output, _kept = preflight(there, "--tags", "prerequisites", "--check", playbook="site.yml", **changed)
+    assert "this changes an existing deployment: llm-d in namespace llm-d" in output, output
 
 
 @pytest.mark.rest
 def test_an_unchanged_stack_is_no_news(preflight):
-    status, said, kept = preflight({})
-    assert status == 0 and kept["changes"] == [] and "this changes" not in said, said
-    _status, said, _kept = preflight({}, "--tags", "prerequisites", "--check", playbook="site.yml")
-    assert "preflight | Show what matters" in said and "preflight: " not in lines_of(said, "Show what matters"), said
+    status, output, kept = preflight({})
+    assert status == 0 and kept["changes"] == [] and "this changes" not in output, output
+    _status, output, _kept = preflight({}, "--tags", "prerequisites", "--check", playbook="site.yml")
+    assert "preflight | Show what matters" in output and "preflight: " not in lines_of(output, "Show what matters"), output
 
 
 def test_what_is_missing_ends_the_play_with_lines_and_keeps_the_facts(preflight):
-    status, said, kept = preflight(None, allowed=False)
-    folded = " ".join(said.split())
-    assert status == 2 and "prerequisites are missing. Nothing has been touched." in folded and "error rights/lacking: The account" in folded, said
-    assert kept["findings"][0]["severity"] == "error" and "gateways.gateway.networking.k8s.io" not in said and kept["facts"]["crds"]
-    assert folded.count("Found: denied. Needed: allowed.") <= 2, "once, and once more by Ansible, which shows why a task failed twice"
-    assert [line for line in said.partition("fatal: ")[2].partition("PLAY RECAP")[0].splitlines() if len(line) > 80 and "/" not in line] == []
+    status, output, kept = preflight(None, allowed=False)
+    folded = " ".join(output.split())
+    assert status == 2 and "prerequisites are missing. Nothing has been touched." in folded and "error rights/lacking: The account" in folded, output
+    assert kept["findings"][0]["severity"] == "error" and "gateways.gateway.networking.k8s.io" not in output and kept["facts"]["crds"]
+    assert folded.count("Found: denied. Needed: allowed.") <= 2, "Ansible shows the failure of a task twice"
+    assert [line for line in output.partition("fatal: ")[2].partition("PLAY RECAP")[0].splitlines() if len(line) > 80 and "/" not in line] == []
 
 
 @pytest.mark.rest
 def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path, monkeypatch):
-    """Nor below the folder of temporary files, whose name is short: Ansible has a socket in it."""
+    """Nor in the folder of temporary files, whose name is short since Ansible has a socket in it."""
     (tmp_path / "artifacts").write_text("a file", encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / f"{BASE}{os.getuid()}").write_text("a file", encoding="utf-8")
         monkeypatch.setenv("TMPDIR", folder)
-        status, said, _kept = preflight(None)
-    folded = " ".join(said.split())
-    assert status == 0 and "facts: not written. Cannot write" in folded and "llm_d_artifacts_dir names another folder" in folded, said
+        status, output, _kept = preflight(None)
+    folded = " ".join(output.split())
+    assert status == 0 and "facts: not written. Cannot write" in folded and "llm_d_artifacts_dir names another folder" in folded, output

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What playbooks print fits a terminal of 80 columns, however long names are, and nothing is left out."""
+"""The output of playbooks fits a terminal of 80 columns with names of any length, and nothing is left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.schedulers import 
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs, claims, verdict
 
 SERVICE = "a-service-whose-name-is-as-long-as-its-objects-allow-it"[:54]
-WHOLE = "x" * 54  # one that has nowhere to be broken
+WHOLE = "x" * 54  # a name that cannot be broken
 SERVED = "organisation/a-model-with-a-name-of-sixty-characters-in-all-i"[:60]
 NAMES = pytest.mark.parametrize("name", [SERVICE, WHOLE], ids=["dashes", "whole"])
 NAMESPACE = "a-namespace-of-the-users"
@@ -35,16 +35,16 @@ def pod(name, end="x8zkq"):
 
 
 def validate(name):
-    """A verdict with claims that hold, one that does not, and one that was not checked."""
+    """A verdict with claims that hold, one that fails, and one that was not checked."""
     spread = f"6 requests with one shared prefix went to {pod(name)} (3), {pod(name, 'b2h4n')} (3) (x-inference-pod)"
-    found = [
+    judged = [
         claims.claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.63),
         claims.claim(f"{name}/unprivileged", True, f"none of 5 pods of {NAMESPACE}/{pod(name)} has a privileged container", "", 0.02),
         claims.claim(f"{name}/sticky", False, spread, f"check the prefix scorer of {NAMESPACE}/{name}-epp (playbooks/scorers.yml)", 0.75),
     ]
     skipped = [{"id": f"{name}/obeyed", "why": "this release does not count attempts per server"}]
     endpoint = {"name": name, "url": "https://gateway.example.com", "model": SERVED, "host_header": None, "through": f"Service {NAMESPACE}/{name}"}
-    made = verdict.verdict(found, skipped, [endpoint], {}, "now")
+    made = verdict.verdict(judged, skipped, [endpoint], {}, "now")
     table = verdict.table(made)
     end = next(index for index, line in enumerate(table) if line.startswith("NOT OK"))
     return table[:end], table[end:] + "\n".join(claims.failures(made["claims"])).split("\n")
@@ -52,8 +52,8 @@ def validate(name):
 
 def diagnose(name):
     evidence = [f"Deployment {NAMESPACE}/{name}-epp: 0/1 ready", f"Pod {NAMESPACE}/{pod(name)}: {'the image cannot be pulled ' * 8}"]
-    found = [finding("absent", f"InferencePool {NAMESPACE}/{name}", evidence, MISSING, f"{name} is not there")]
-    made = report.report(found, {"not_read": [f"pods in {NAMESPACE}: this account may not, so a cause that lies in {name} is not found"]})
+    findings = [finding("absent", f"InferencePool {NAMESPACE}/{name}", evidence, MISSING, f"{name} is not there")]
+    made = report.report(findings, {"not_read": [f"pods in {NAMESPACE}: this account may not, so a cause that lies in {name} is not found"]})
     return [], report.lines(made)
 
 
@@ -67,13 +67,13 @@ def stage(label_rate, requests, wanted):
 
 
 def benchmark(name):
-    """Stages of which one misses objectives and another has too few requests, and a baseline."""
+    """A stage that misses objectives, one with too few requests, and a baseline."""
     stages = [stage(rate, count, {"ttft_from_schedule_p99_ms": 500, "error_rate_max": 0.01}) for rate, count in ((1.25, 5), (12.5, 1000))]
     about = {"models": [SERVED], "workload": {}}
     rest = {"best_rate": None, "limited": None, "url": f"http://{name}.{NAMESPACE}.svc", "started": "now", "seconds": 10.0, "client": {}, "about": about}
-    said, why = result.verdict(stages, False, True)
+    outcome, why = result.verdict(stages, False, True)
     compared = result.compare(stages, stages)
-    whole = {"verdict": said, "why": why, "stages": stages, "comparison": compared, **rest}
+    whole = {"verdict": outcome, "why": why, "stages": stages, "comparison": compared, **rest}
     made = benchmark_runs.report([{"item": {"name": name}}, {"item": {"name": "b"}, "msg": "no answer from " + name}], {name: whole}, {})
     tables, others = halves(made["lines"], "load")
     return tables, others + made["failures"]
@@ -85,8 +85,8 @@ def quick(name):
         {"name": each, "ok": each != "completions_streamed", "ms": 1234.5, **check} for each in ("health", "models", "completions", "completions_streamed")
     ]
     servers = [{"server": f"Pod {NAMESPACE}/{pod(name, end)}", "healthy": end == "a", "checks": checks} for end in "ab"]
-    found = {"item": [{"name": name}, {}], "servers": servers, "engine": "vllm", "version": "0.33.0", "msg": f"not serving after 300 s: {pod(name)}"}
-    return halves(benchmark_runs.quick([found]), "server")
+    returned = {"item": [{"name": name}, {}], "servers": servers, "engine": "vllm", "version": "0.33.0", "msg": f"not serving after 300 s: {pod(name)}"}
+    return halves(benchmark_runs.quick([returned]), "server")
 
 
 def compare(name):
@@ -101,9 +101,9 @@ def compare(name):
 
 
 def calibrate(_name):
-    asked = [calibration.Request(number, 100, 9, 12345.6 + number, 123.4) for number in range(40)]
-    found = calibration.report({"concurrency 1000": asked}, {"concurrency 1000": [request._replace(ttft_ms=99999.9) for request in asked]})
-    return found["lines"], []
+    requests = [calibration.Request(number, 100, 9, 12345.6 + number, 123.4) for number in range(40)]
+    made = calibration.report({"concurrency 1000": requests}, {"concurrency 1000": [request._replace(ttft_ms=99999.9) for request in requests]})
+    return made["lines"], []
 
 
 def scorers(name):
@@ -121,14 +121,14 @@ def scorers(name):
 
 
 def halves(lines, head):
-    """(the lines of tables, the others): lines that follow each other and are as long, since columns are filled up. head: a word of the table's head."""
+    """(lines of tables, other lines). Lines of a table follow each other and have the same length, as columns are padded. head: a word of the table's head."""
     alike = [index for index in range(1, len(lines)) if len(lines[index]) == len(lines[index - 1]) > 40]
     tables = {*alike, *(index - 1 for index in alike)}
     assert any(head in lines[index] for index in tables)
     return [lines[index] for index in sorted(tables)], [line for index, line in enumerate(lines) if index not in tables]
 
 
-# Claims with their evidence, and what each server or stage has, are tables; findings, commands, reasons and notes are not.
+# Claims with their evidence, servers and stages are tables; findings, commands, reasons and notes are not.
 PLAYBOOKS = (validate, diagnose, benchmark, quick, compare, calibrate, scorers)
 
 

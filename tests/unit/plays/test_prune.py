@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role record at the end of site.yml: what the file no longer asks for goes, but in check mode and where tags leave something out."""
+"""The role record at the end of site.yml: it prunes what the file no longer has, except in check mode and with tags that leave something out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from teardown_api import NAMESPACES, Api, labels
 
 RECORD = f"{NAMESPACES}/llm-d/configmaps/llm-d-record"
 REPORT = f"{NAMESPACES}/llm-d/configmaps/llm-d-report-verdict"
-OURS, THEIRS = (f"/apis/apps/v1/namespaces/llm-d/deployments/{name}" for name in ("old-decode", "theirs"))
+OURS, FOREIGN = (f"/apis/apps/v1/namespaces/llm-d/deployments/{name}" for name in ("old-decode", "theirs"))
 
 
 @pytest.fixture(name="api")
@@ -23,14 +23,14 @@ def _api():
     api = Api()
     api.bare()
     api.kept[OURS] = {"metadata": {"namespace": "llm-d", "name": "old-decode", "labels": labels("llm-d")}}
-    api.kept[THEIRS] = {"metadata": {"namespace": "llm-d", "name": "theirs", "labels": labels("other")}}
+    api.kept[FOREIGN] = {"metadata": {"namespace": "llm-d", "name": "theirs", "labels": labels("other")}}
     with serve(api.answer) as api.url:
         yield api
 
 
 @pytest.fixture(name="site")
 def _site(api, tmp_path):
-    """Runs the two entries of the role in site.yml; gives the exit status and the output."""
+    """A function that runs the two entries of the role in site.yml, and returns the output."""
     plays.kubeconfig(tmp_path / "config", api.url)
     roles = [{"role": "llm_d.inference.record"}, {"role": "llm_d.inference.record", "vars": {"record_state": "prune"}}]
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "roles": roles}]), encoding="utf-8")
@@ -59,15 +59,15 @@ def _site(api, tmp_path):
     ],
 )
 def test_it_goes_where_all_of_the_file_was_applied(site, api, arguments, goes):
-    said = site(*arguments)
-    assert (OURS not in api.kept) == goes and THEIRS in api.kept, said
-    shown = "Deployment (1): old-decode" in said
-    assert shown == (goes or "--check" in arguments), said
+    output = site(*arguments)
+    assert (OURS not in api.kept) == goes and FOREIGN in api.kept, output
+    shown = "Deployment (1): old-decode" in output
+    assert shown == (goes or "--check" in arguments), output
     assert (RECORD in api.kept) == ("--check" not in arguments)
 
 
 def test_a_run_that_starts_later_prunes_nothing(site, api):
-    """What it leaves out would replace what goes."""
+    """The tasks that it skips create the replacements of what would be pruned."""
     assert "Deployment (1)" not in site("--start-at-task", "llm_d.inference.record : Compute what to record") and OURS in api.kept
 
 

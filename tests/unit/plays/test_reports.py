@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a job leaves: its last lines, what the next job of a workflow gets, and reports where its pod is no longer needed."""
+"""The results of a job: its last lines, the statistics for the next job of a workflow, and reports that outlive its pod."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_nothing_is_kept_in_the_cluster_that_was_not_asked_for(job: Job, given: 
 
 
 def test_a_report_is_where_its_last_look_put_it(job: Job) -> None:
-    """A run may keep a report of one name twice, as one that restores what differs and looks again."""
+    """A run may keep a report of one name twice, as one that restores differing objects and checks again."""
     plan = "lookup('llm_d.inference.plan')"
     plans = [plan, f"{plan} | combine({{'reports': {{'config_maps': [], 's3': {{}}}}}})"]
     kept = {"reports_name": "drift", "reports_files": {"drift.json": "{}"}, "reports_result": {"ok": True, "summary": "none"}}

@@ -41,7 +41,7 @@ def _minio(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
 
 
 def got(url: str) -> str:
-    """An object, by the same credentials."""
+    """The content of an object, with the same credentials."""
     time = f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
     request = urllib.request.Request(url, headers=signed("GET", url, b"", {}, BY, "us-east-1", time))
     with urllib.request.urlopen(request, timeout=60) as answer:

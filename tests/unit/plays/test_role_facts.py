@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""role_facts computes what a role works with, in a real play."""
+"""role_facts in a real play: plan, state, connection and definitions of a role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEMPLATE = "{% for service in plan.services %}\n---\nkind: Thing\nmetadata: {nam
 @pytest.fixture(name="facts")
 def _facts(root, tmp_path):
     def run(arguments: dict, *options: str, user: dict | None = None, **variables) -> tuple[subprocess.CompletedProcess, dict]:
-        """The play and what its task registered."""
+        """(play, registered result of its task)."""
         (tmp_path / "templates").mkdir(exist_ok=True)
         (tmp_path / "templates/things.yml.j2").write_text(TEMPLATE, encoding="utf-8")
         (tmp_path / "templates/bad.yml.j2").write_text("a: {{ plan.nothing }}\n", encoding="utf-8")
@@ -64,28 +64,28 @@ def _facts(root, tmp_path):
 
 def test_plan_state_connection_definitions_and_what_is_derived(facts, tmp_path):
     arguments = {"role": "gateway_provider", "definitions": {"one": "things.yml.j2", "two": ["things.yml.j2", "things.yml.j2"]}, "derive": ["targets", "runs"]}
-    done, found = facts(arguments, "-vvv")
+    done, result = facts(arguments, "-vvv")
     assert done.returncode == 0 and "sk-of-the-test" not in done.stdout + done.stderr, done.stdout + done.stderr
-    assert found["plan"]["namespace"] == "llm-d" and found["plan"]["benchmark"]["api_key"] == "sk-of-the-test" and found["state"] == "present"
-    assert found["connection"] == {"kubeconfig": str(tmp_path / "kube/config")}, "no context is set, so none is passed"
-    (thing,) = found["one"]
-    assert found["two"] == [thing, thing] and thing["kind"] == "Thing" and thing["spec"] == found["plan"]["services"][0]["labels"]
-    assert {"services", "objects", "gateway"} <= set(found["targets"]) and [run["name"] for run in found["runs"]] == ["sim"]
+    assert result["plan"]["namespace"] == "llm-d" and result["plan"]["benchmark"]["api_key"] == "sk-of-the-test" and result["state"] == "present"
+    assert result["connection"] == {"kubeconfig": str(tmp_path / "kube/config")}, "without a context, none is passed"
+    (thing,) = result["one"]
+    assert result["two"] == [thing, thing] and thing["kind"] == "Thing" and thing["spec"] == result["plan"]["services"][0]["labels"]
+    assert {"services", "objects", "gateway"} <= set(result["targets"]) and [run["name"] for run in result["runs"]] == ["sim"]
 
 
 @pytest.mark.rest
 def test_a_plan_and_a_state_that_are_given(facts):
-    """As another role gives them; an empty plan is one that is left out."""
+    """As another role passes them; an empty plan counts as omitted."""
     given = "{{ {'llm_d_namespace': 'other', 'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan }}"
-    done, found = facts({"role": "x"}, x_plan=given, x_state="verify")
+    done, result = facts({"role": "x"}, x_plan=given, x_state="verify")
     assert done.returncode == 0, done.stdout
-    assert found["plan"]["namespace"] == "other" and found["state"] == "verify" and found["connection"] == {}
+    assert result["plan"]["namespace"] == "other" and result["state"] == "verify" and result["connection"] == {}
     assert facts({"role": "x"}, x_plan=None)[1]["plan"]["namespace"] == "llm-d"
 
 
 @pytest.mark.rest
 def test_variables_in_place_of_those_of_the_host(facts):
-    """Of extra variables, too, as AWX gives the user's file; and a plan that is given is not one of them."""
+    """They also replace extra variables, as which AWX passes the user's file, and a given plan."""
     given, laid = ("-e", '{"llm_d_namespace": "extra", "llm_d_release": "router-0.9"}'), {"llm_d_namespace": "laid"}
     plan = facts({"role": "x", "variables": laid}, *given, x_plan="{{ lookup('llm_d.inference.plan') }}")[1]["plan"]
     assert (plan["namespace"], plan["release"]["name"]) == ("laid", "router-0.9")
@@ -93,22 +93,22 @@ def test_variables_in_place_of_those_of_the_host(facts):
 
 
 def test_mistakes_are_shown(facts):
-    done, found = facts({"role": "x"}, user={**USER, "llm_d_release": "no-such"})
-    assert done.returncode == 2 and not found and "llm_d_release" in done.stdout and "no-such" in done.stdout
+    done, result = facts({"role": "x"}, user={**USER, "llm_d_release": "no-such"})
+    assert done.returncode == 2 and not result and "llm_d_release" in done.stdout and "no-such" in done.stdout
 
 
 @pytest.mark.rest
 def test_what_a_template_lacks_is_shown(facts):
     for name, word in (("bad.yml.j2", "has no attribute 'nothing'"), ("none.yml.j2", "none.yml.j2")):
-        done, found = facts({"role": "x", "definitions": {"objects": name}})
-        assert done.returncode == 2 and not found and word in " ".join((done.stdout + done.stderr).split()), done.stdout
+        done, result = facts({"role": "x", "definitions": {"objects": name}})
+        assert done.returncode == 2 and not result and word in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
 @pytest.mark.rest
 def test_what_looks_like_a_template_in_a_value_stays_as_it_is(facts):
     odd = [{**USER["llm_d_model_services"][0], "engine": {"type": "simulator", "env": {"ODD": "{{ '{{' }} x }}"}}}]
-    done, found = facts({"role": "x", "definitions": {"objects": "things.yml.j2"}}, llm_d_model_services=odd)
-    assert done.returncode == 0 and "{{ x }}" in json.dumps(found["plan"]), done.stdout
+    done, result = facts({"role": "x", "definitions": {"objects": "things.yml.j2"}}, llm_d_model_services=odd)
+    assert done.returncode == 0 and "{{ x }}" in json.dumps(result["plan"]), done.stdout
 
 
 @pytest.mark.rest

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two runs on one instance, on a real API server: one at a time, whatever becomes of the first."""
+"""Two runs on one instance, on a real API server: one at a time, however the first one ends."""
 
 from __future__ import annotations
 
@@ -65,25 +65,25 @@ class Runs:
         return self._cluster.find(f"{self._list}/llm-d-record")
 
     def write(self, **spec: t.Any) -> None:
-        """Change it."""
+        """Change the Lease."""
         self._cluster.request("PATCH", f"{self._list}/llm-d-record", body={"spec": spec}, content_type="application/merge-patch+json")
 
     def leave(self, **spec: t.Any) -> None:
-        """Make it, as of a run that is over."""
+        """Create the Lease as an ended run has left it."""
         self._cluster.request("POST", self._list, body={"metadata": {"name": "llm-d-record"}, "spec": spec})
 
     @contextlib.contextmanager
-    def start(self, timeout: int = 60, works: bool = False, **more: t.Any) -> t.Iterator[subprocess.Popen[str]]:
-        """A play; works: until the marker is there."""
+    def start(self, timeout: int = 60, works: bool = False, **variables: t.Any) -> t.Iterator[subprocess.Popen[str]]:
+        """A play. works: it runs until the marker exists."""
         values = {"kubeconfig": self._kubeconfig, "namespace": self._namespace, "marker": self.marker, "timeout": timeout}
         (self._folder / "play.yml").write_text(PLAY % values, encoding="utf-8")
-        given = ["-i", "paris,", "-c", "local", str(self._folder / "play.yml"), "-e", json.dumps({"marked": works, **more})]
-        command, said = plays.command(*given), {"env": plays.environment(), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        with subprocess.Popen(command, cwd=plays.ROOT, start_new_session=True, **said) as run:
+        given = ["-i", "paris,", "-c", "local", str(self._folder / "play.yml"), "-e", json.dumps({"marked": works, **variables})]
+        command, options = plays.command(*given), {"env": plays.environment(), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        with subprocess.Popen(command, cwd=plays.ROOT, start_new_session=True, **options) as run:
             try:
                 yield run
             finally:
-                if works:  # a worker that waits for it may outlive its run
+                if works:  # a worker that waits for the marker may outlive its run
                     self.marker.touch()
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(run.pid, signal.SIGKILL)
@@ -108,8 +108,8 @@ def test_the_second_run_waits_with_a_word_and_nothing_is_left_after_both(runs):
         assert runs.look()["spec"]["holderIdentity"].startswith("job 45 (Deploy) of jane on ")
         with runs.start() as second:
             lines = iter(second.stdout.readline, "")
-            said = next(line for line in lines if "waiting 0 s for another run on the instance llm-d" in line) + next(lines) + next(lines)
-            assert "job 45 (Deploy) of jane" in " ".join(said.split())
+            output = next(line for line in lines if "waiting 0 s for another run on the instance llm-d" in line) + next(lines) + next(lines)
+            assert "job 45 (Deploy) of jane" in " ".join(output.split())
             assert first.poll() is None
             runs.marker.touch()
             assert "failed=0" in out_of(first)
@@ -122,9 +122,9 @@ def test_a_run_that_waits_in_vain_is_refused_by_the_name_of_the_other(runs):
     with runs.start(works=True) as first:
         until(runs.look)
         with runs.start(timeout=1) as second:
-            said = " ".join(out_of(second).split())
-        assert second.returncode == 2 and f", process {first.pid}, since 20" in said and "another run works on the instance llm-d in the namespace" in said
-        assert runs.look(), "which keeps it"
+            output = " ".join(out_of(second).split())
+        assert second.returncode == 2 and f", process {first.pid}, since 20" in output and "another run works on the instance llm-d in the namespace" in output
+        assert runs.look(), "the first run keeps it"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.rest) for number in (signal.SIGINT, signal.SIGTERM))])
@@ -148,7 +148,7 @@ def test_it_is_renewed_while_the_run_goes_on_and_not_taken_back_once_it_is_lost(
 
 @pytest.mark.rest
 def test_one_that_nobody_renews_is_taken(runs):
-    """The host of the first run broke down."""
+    """The host of the first run has crashed."""
     runs.leave(holderIdentity="gone", renewTime=LONG_AGO, leaseDurationSeconds=30, leaseTransitions=4)
     with runs.start(timeout=1) as second:
         assert "failed=0" in out_of(second)
@@ -156,23 +156,23 @@ def test_one_that_nobody_renews_is_taken(runs):
 
 @pytest.mark.parametrize(("status", "warnings"), [(403, 1), (404, 0)])
 def test_where_there_can_be_none_the_run_goes_on(tmp_path, status, warnings):
-    """403: an account without the permissions is warned. 404: there is no such namespace yet, and nothing that two runs could change."""
-    cluster, asked = KeepingApi(), []
+    """403: an account without the permissions gets a warning. 404: the namespace does not exist yet, so two runs cannot conflict."""
+    cluster, methods = KeepingApi(), []
 
     def answer(handler, method, url, body):
         if "/leases" in url:
-            asked.append(method)
-            said = {"kind": "Status", "status": "Failure", "code": status, "reason": "x", "message": "no"}
-            return status, {"Content-Type": JSON}, json.dumps(said)
+            methods.append(method)
+            reply = {"kind": "Status", "status": "Failure", "code": status, "reason": "x", "message": "no"}
+            return status, {"Content-Type": JSON}, json.dumps(reply)
         return cluster.answer(handler, method, url, body)
 
     with serve(answer) as url:
         runs = Runs(tmp_path, plays.kubeconfig(tmp_path / "kubeconfig", url), "llm-d")
         with runs.start() as run:
             out = " ".join(out_of(run).split())
-    assert run.returncode == 0 and "failed=0" in out and asked
-    found = [out.count(words) for words in ("this one cannot have a Lease in the namespace llm-d (no)", "list_rights.yml writes the permissions")]
-    assert found == [warnings, warnings]
+    assert run.returncode == 0 and "failed=0" in out and methods
+    counts = [out.count(words) for words in ("this one cannot have a Lease in the namespace llm-d (no)", "list_rights.yml writes the permissions")]
+    assert counts == [warnings, warnings]
 
 
 def test_check_mode_asks_for_nothing(tmp_path):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs of ansible-runner, as AWX starts them, with less than AWX gives: a project that is read-only, no home directory, a user that nobody knows."""
+"""Jobs of ansible-runner, as AWX starts them, in a stricter environment: a read-only project, no home directory, an unknown user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reporting_job import FILE
 
 pytestmark = pytest.mark.rest
 USER = 1000640000
-# The mounts are of the first namespace, the user of the second one: it may not change them.
+# The mounts belong to the first namespace, the user to the second one: it cannot change them.
 JAIL = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0" && exec unshare --user --map-user="$1" --map-group=0 "${@:2}"'
 
 
@@ -33,7 +33,7 @@ def _project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Job(t.NamedTuple):
-    """What a job leaves. lines: of the output; given: to the next job of a workflow; left: the files in its folder of temporary files."""
+    """The results of a job. lines: of the output; given: statistics for the next job of a workflow; left: the files in its folder of temporary files."""
 
     status: str
     lines: list[str]
@@ -42,14 +42,14 @@ class Job(t.NamedTuple):
 
 
 def run(project: Path, folder: Path, playbook: str, *options: str, hosts: t.Sequence[str] = ("paris",)) -> Job:
-    """A job on clusters without a stack."""
+    """Run a job on clusters without a stack."""
     for name in ("env", "inventory"):
         (folder / name).mkdir()
     (folder / "project").symlink_to(project)
     (folder / "inventory/hosts").write_text("".join(f"{host} ansible_connection=local llm_d_namespace={host}\n" for host in hosts), encoding="utf-8")
     cluster = KeepingApi(ready=True)
     cluster.kept.update(PREPARED)
-    # A path of a socket has to be short.
+    # The length of a socket's path is limited.
     with serve(cluster.answer) as api, tempfile.TemporaryDirectory(dir="/tmp") as temporary:
         here = {"llm_d_kubeconfig": plays.kubeconfig(folder / "kubeconfig", api)}
         (folder / "env/extravars").write_text(json.dumps({**FILE, **here}), encoding="utf-8")
@@ -60,7 +60,7 @@ def run(project: Path, folder: Path, playbook: str, *options: str, hosts: t.Sequ
         events = [json.loads(path.read_text(encoding="utf-8")) for path in (kept / "job_events").glob("*.json")]
         (last,) = [each for each in events if each["event"] == "playbook_on_stats"]
         left = {str(path.relative_to(temporary)): path.read_text(encoding="utf-8") for path in Path(temporary).rglob("*") if path.is_file()}
-        # A pseudo-terminal ends lines like this.
+        # A pseudo-terminal ends lines with \r\n.
         lines = (kept / "stdout").read_text(encoding="utf-8").replace("\r\n", "\n").split("\n")
         return Job((kept / "status").read_text(encoding="utf-8"), lines, last["event_data"].get("artifact_data") or {}, left)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How playbooks/scorers.yml ends: with what runs now, or would. molecule/scorers/live has the real thing."""
+"""The summary at the end of playbooks/scorers.yml: the running configuration, or in check mode the planned one. molecule/scorers/live has the real cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_playbook_ends_with_it(root):
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("options", "state", "said"),
+    ("options", "state", "expected"),
     [
         (
             [],
@@ -32,16 +32,16 @@ def test_the_playbook_ends_with_it(root):
         ([], "absent", None),
     ],
 )
-def test_the_summary(tmp_path, options, state, said):
-    """It touches no cluster: what was read and verified was registered before."""
-    seen = {
+def test_the_summary(tmp_path, options, state, expected):
+    """It connects to no cluster: it uses results that were registered before."""
+    registered = {
         "__gaie_scheduler_before": {"definitions": []},
         "__gaie_scheduler_proof": {"schedulers": [{"name": "sim-epp-solo", "pods": [{"pod": "sim-epp-solo-x", "by": "log"}]}]},
     }
-    given = {"llm_d_model_services": [SERVICE], "llm_d_gateway": {"provider": "standalone"}, "llm_d_state": state, **({} if options else seen)}
+    given = {"llm_d_model_services": [SERVICE], "llm_d_gateway": {"provider": "standalone"}, "llm_d_state": state, **({} if options else registered)}
     role = {"role": "llm_d.inference.gaie_scheduler", "gaie_scheduler_state": "summary"}
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "vars": given, "roles": [role]}]), encoding="utf-8")
     done = plays.run("-i", "localhost,", "-c", "local", str(tmp_path / "play.yml"), *options)
     assert done.returncode == 0 and "changed=0" in done.stdout, done.stdout
     shown = [line.removeprefix("        ") for line in done.stdout.splitlines() if line.startswith("        ")]
-    assert shown == (said or []) and ("summary | Show what" in done.stdout) is True
+    assert shown == (expected or []) and ("summary | Show what" in done.stdout) is True

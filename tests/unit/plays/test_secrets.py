@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the user's file holds as a secret is in no output of a play: not with -vvv, not in a diff, not in check mode, not in evidence, not after a failure."""
+"""No secret of the user's file is in the output of a play: with -vvv, in a diff, in check mode, in evidence, after a failure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def secrets(field: Field, path: str):
 
 
 def user_file(suffix: str = "") -> dict:
-    """A file with every planted value; another suffix makes other values."""
+    """A file with every planted value. suffix: of each value."""
     value = {place: text + suffix for place, text in PLANTED.items()}
     return {
         "llm_d_scope": "namespace",
@@ -76,7 +76,7 @@ def user_file(suffix: str = "") -> dict:
     }
 
 
-# As AWX keeps a job's events: all of each result and each item, whatever the verbosity.
+# As AWX keeps a job's events: all of each result and each item, at any verbosity.
 EVENTS = """
 import json, os
 from ansible.plugins.callback import CallbackBase
@@ -97,7 +97,7 @@ class CallbackModule(CallbackBase):
 @pytest.fixture(name="play")
 def _play(root, tmp_path):
     def run(api, user, *options):
-        """What the roles print, and the files that they and a callback write; each role runs, whatever became of the one before."""
+        """(output of the roles, files of the roles and of a callback). Each role runs, even after a failure of the one before."""
         artifacts, roles = tmp_path / "artifacts", ("inputs", "prerequisites", "gaie_scheduler", "model_service", "compare", "calibrate")
         tasks = [
             {
@@ -157,43 +157,43 @@ def _play(root, tmp_path):
 
 
 def around(text: str, word: str) -> list[str]:
-    """The places where a text has a word."""
+    """The surroundings of a word in a text, at most three."""
     return [text[max(0, at - 300) : at + 80] for at in range(len(text)) if text.startswith(word, at)][:3]
 
 
 def test_every_secret_of_the_schema_is_planted():
-    assert sorted(found for name, field in VARIABLES.items() for found in secrets(field, name)) == sorted(PLANTED)
+    assert sorted(path for name, field in VARIABLES.items() for path in secrets(field, name)) == sorted(PLANTED)
     assert all(text in json.dumps(user_file()) for text in PLANTED.values())
 
 
 def test_no_secret_of_a_stack_that_is_ready_is_in_any_output(play):
-    """A wait that succeeds says no more than one that fails."""
+    """Also in the output of waits that succeed."""
     printed, files = play(KeepingApi(ready=True), user_file(), "--diff", "-vvv")
     for place, text in {**{f"file {name}": text for name, text in files.items()}, "output": printed}.items():
         assert "planted" not in text, (place, around(text, "planted"))
-    assert re.search(r"resources:\n +- +api_version: apps/v1\n +kind: Deployment\n +name: a-decode\n", printed), "the wait for the servers has ended well"
+    assert re.search(r"resources:\n +- +api_version: apps/v1\n +kind: Deployment\n +name: a-decode\n", printed), "the wait for the servers has succeeded"
     events = [json.loads(line) for line in files["events.json"].splitlines()]
     assert any("a-decode" in json.dumps(event["result"].get("invocation")) for event in events), "the events have the arguments of the modules"
     compared = [entry["action"] for event in events for entry in event["result"].get("objects", ()) if entry["name"] == "a-compare"]
-    assert [action for action, _times in itertools.groupby(compared)] == ["absent", "created", "deleted"], "a comparison has kept and restored the objects"
-    assert any(event["task"].endswith("server | List the pods") for event in events), "calibration has looked for a server"
+    assert [action for action, _times in itertools.groupby(compared)] == ["absent", "created", "deleted"], "a comparison has saved and restored the objects"
+    assert any(event["task"].endswith("server | List the pods") for event in events), "calibration has listed the servers"
 
 
 @pytest.mark.parametrize("refuses", [(), ("Deployment",)])
 def test_no_secret_is_in_any_output(play, refuses):
     api = KeepingApi(refuses)
-    said = ""
+    output = ""
     runs = [(user_file(), ()), (user_file("-2"), ("--check",))]
     for user, options in runs[:1] if refuses else runs:
         printed, files = play(api, user, "--diff", "-vvv", *options)
         for place, text in {**{f"file {name}": text for name, text in files.items()}, "output": printed}.items():
             assert "planted" not in text, (place, options, around(text, "planted"))
-        said += printed
+        output += printed
     if refuses:
-        assert "- Deployment llm-d/a-epp-tls: Invalid value" in said and "(hidden)" in said
+        assert "- Deployment llm-d/a-epp-tls: Invalid value" in output and "(hidden)" in output
         return
-    assert PLANTED["llm_d_model_services[].engine.env"] in json.dumps(api.kept), "the values were there to be told"
+    assert PLANTED["llm_d_model_services[].engine.env"] in json.dumps(api.kept), "the values were sent"
     assert any("CrashLoopBackOff" in text for text in files.values()) and any("SEEN" in text for text in files.values()), "evidence was written"
     for name in ("SEEN", "SEEN_TOO"):
-        told = rf"^- +- value: \(hidden\)\n\+ +- value: \(hidden, another value\)\n +name: {name}$"
-        assert re.search(told, said, re.MULTILINE), f"a diff says that {name} gets another value"
+        pattern = rf"^- +- value: \(hidden\)\n\+ +- value: \(hidden, another value\)\n +name: {name}$"
+        assert re.search(pattern, output, re.MULTILINE), f"the diff shows that {name} changes"

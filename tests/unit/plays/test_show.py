@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/show.yml as a user runs it, and the lines that it prints: our objects as they are without additions, and these apart."""
+"""playbooks/show.yml as a user runs it, and its lines: our objects without additions, and the additions separately."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_our_objects_are_those_of_a_file_without_additions() -> None:
 
 
 def test_what_is_added_stands_apart() -> None:
-    found = lines(file_of(ADDED, GROUPS))
-    assert {line.strip("+ ") for line in found if line.startswith("+ ")} == {
+    rows = lines(file_of(ADDED, GROUPS))
+    assert {line.strip("+ ") for line in rows if line.startswith("+ ")} == {
         "runtimeClassName: nvidia",
         "- name: MORE",
         'value: "(removed)"',
@@ -58,11 +58,11 @@ def test_what_is_added_stands_apart() -> None:
         "priorityClassName: high",
         "hostNetwork: true",
     }
-    changed = [line for line in found if line.startswith("# what your file adds to ")]
+    changed = [line for line in rows if line.startswith("# what your file adds to ")]
     workloads = ["Deployment llm-d/a-epp", "Deployment llm-d/a-decode", "Deployment llm-d/a-prefill", "LeaderWorkerSet llm-d/b-decode"]
     assert sorted(changed) == sorted(f"# what your file adds to {name}" for name in workloads)
-    assert not [line for line in lines(file_of(PLAIN)) if line.startswith(("+", "# what"))] and "planted" not in "".join(found)
-    assert len([line for line in found if "hostNetwork" in line]) == 2, "leader and workers"
+    assert not [line for line in lines(file_of(PLAIN)) if line.startswith(("+", "# what"))] and "planted" not in "".join(rows)
+    assert len([line for line in rows if "hostNetwork" in line]) == 2, "leader and workers"
 
 
 def test_what_is_ours_is_yaml() -> None:

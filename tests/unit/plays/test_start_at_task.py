@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A play that starts behind the task that computes what to do says which one that is."""
+"""A play that is started after its first task, which computes the plan, names that task."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ROLES = sorted(path.parts[-3] for path in (plays.ROOT / "roles").glob("*/tasks/m
 def test_each_role_names_its_first_task(role: str) -> None:
     (block,) = yaml.safe_load((plays.ROOT / f"roles/{role}/tasks/main.yml").read_text(encoding="utf-8"))
     first = block["block"][0]
-    said = yaml.safe_load((plays.ROOT / f"roles/{role}/vars/main.yml").read_text(encoding="utf-8"))[first["register"]]
-    assert f"start at llm_d.inference.{role} : {first['name']}'" in said
+    message = yaml.safe_load((plays.ROOT / f"roles/{role}/vars/main.yml").read_text(encoding="utf-8"))[first["register"]]
+    assert f"start at llm_d.inference.{role} : {first['name']}'" in message
 
 
 def set_by(task: dict[str, t.Any]) -> set[str]:

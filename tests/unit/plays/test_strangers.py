@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects of others with the names of ours: no role changes or deletes them, also one that runs without the preflight. And what a comparison left behind."""
+"""Foreign objects with our names: no role changes or deletes them, even without the preflight. And the remains of an interrupted comparison."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Facts = dict[str, t.Any]
 SERVICE: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 WARMED = {**SERVICE, "warmup": {"schedule": "@hourly", "prompts": ["You answer in one word, and you never say why."]}}
 OURS = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": "llm-d"}
-THEIRS = {"app.kubernetes.io/part-of": "shop"}
+FOREIGN = {"app.kubernetes.io/part-of": "shop"}
 DEPLOYMENTS = "/apis/apps/v1/namespaces/llm-d/deployments"
 POINT = f"{SPACE}/configmaps/a-compare"
 
 
 def there(kind: str, name: str, labels: Facts | None = None, **rest: t.Any) -> Facts:
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "llm-d", "labels": labels or THEIRS}, **rest}
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "llm-d", "labels": labels or FOREIGN}, **rest}
 
 
 def deployment(name: str, labels: Facts) -> Facts:
@@ -41,8 +41,8 @@ def deployment(name: str, labels: Facts) -> Facts:
     }
 
 
-def role(name: str, **more: t.Any) -> Facts:
-    return {"name": name, "ansible.builtin.include_role": {"name": f"llm_d.inference.{name}", **more}}
+def role(name: str, **options: t.Any) -> Facts:
+    return {"name": name, "ansible.builtin.include_role": {"name": f"llm_d.inference.{name}", **options}}
 
 
 IMITATE = [
@@ -60,7 +60,7 @@ MOVE = [
 
 
 def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple[int, str]:
-    """(exit status, output) of a play whose variables are extra variables, as in AWX."""
+    """(exit status, output) of a play with extra variables, as in AWX."""
     for path, item in copy.deepcopy(PREPARED).items():
         api.kept.setdefault(path, item)
     with serve(api.answer) as url:
@@ -84,36 +84,36 @@ def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple
 
 
 @pytest.mark.parametrize(
-    ("name", "theirs"),
+    ("name", "foreign"),
     [
         ("gaie_scheduler", there("Service", "a-epp-tls")),
         ("model_service", there("Secret", "a-warmup", data={"x": "eA=="})),
         ("compare", there("ConfigMap", "a-compare")),
     ],
 )
-def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: str, theirs: Facts) -> None:
+def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: str, foreign: Facts) -> None:
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
-    kind = theirs["kind"]
-    api.kept[f"{SPACE}/{kind.lower()}s/{theirs['metadata']['name']}"] = theirs
+    kind = foreign["kind"]
+    api.kept[f"{SPACE}/{kind.lower()}s/{foreign['metadata']['name']}"] = foreign
     before = copy.deepcopy(api.kept)
-    status, said = run(api, tmp_path, role(name), llm_d_model_services=[WARMED])
-    assert status and f"- {kind} llm-d/{theirs['metadata']['name']} (of shop)" in said and "put back" not in said, said
+    status, output = run(api, tmp_path, role(name), llm_d_model_services=[WARMED])
+    assert status and f"- {kind} llm-d/{foreign['metadata']['name']} (of shop)" in output and "put back" not in output, output
     assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
 def test_the_gpu_operator_by_itself_refuses_the_configuration_of_others(tmp_path: Path) -> None:
-    """As with --tags gpu_operator, where no preflight comes before. Their namespace alone is used, and stays theirs."""
+    """As with --tags gpu_operator, without a preflight before. Only the foreign namespace is used, and is not changed."""
     api, place = KeepingApi(ready=True), "/api/v1/namespaces/gpu-operator"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}, "status": {"phase": "Active"}}
     api.kept[place], name = copy.deepcopy(namespace), f"{place}/configmaps/llm-d-device-plugin"
     pool = {"name": "a", "node_selector": {"x": "y"}, "sharing": "time_slicing", "replicas": 4}
     given = {"llm_d_scope": "cluster", "llm_d_charts": {"gpu_operator": "/charts"}, "llm_d_gpus": {"operator": "nvidia_helm", "pools": [pool]}}
-    api.kept[name] = theirs = there("ConfigMap", "llm-d-device-plugin")
-    theirs["metadata"]["namespace"] = "gpu-operator"
-    status, said = run(api, tmp_path, role("gpu_operator"), **given)
-    assert status and "- ConfigMap gpu-operator/llm-d-device-plugin (of shop)" in said and "Helm" not in said, said
-    assert api.kept[name] is theirs and api.kept[place] == namespace
+    api.kept[name] = foreign = there("ConfigMap", "llm-d-device-plugin")
+    foreign["metadata"]["namespace"] = "gpu-operator"
+    status, output = run(api, tmp_path, role("gpu_operator"), **given)
+    assert status and "- ConfigMap gpu-operator/llm-d-device-plugin (of shop)" in output and "Helm" not in output, output
+    assert api.kept[name] is foreign and api.kept[place] == namespace
 
 
 def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
@@ -124,20 +124,20 @@ def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
 
 
 def test_what_another_instance_has_to_restore_is_not_restored(tmp_path: Path) -> None:
-    """As after llm_d_adopt has taken the service over: it is of before that."""
+    """As after llm_d_adopt has taken the service over: the saved state is older than that."""
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
     old = {**OURS, "app.kubernetes.io/part-of": "old"}
     point = there("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp-tls", old)])})
     api.apply(POINT, "", point)
     before = copy.deepcopy(api.kept)
-    status, said = run(api, tmp_path, role("compare"))
-    assert status and "- ConfigMap llm-d/a-compare (of llm_d_instance old in namespace llm-d)" in said, said
+    status, output = run(api, tmp_path, role("compare"))
+    assert status and "- ConfigMap llm-d/a-compare (of llm_d_instance old in namespace llm-d)" in output, output
     assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
 def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
-    """Its claims hold where another instance serves by the same names."""
+    """Its claims would hold if another instance serves under the same names."""
     services = [{**SERVICE, "route": {"weights": {"a": 100, "b": 0}}}, {**SERVICE, "name": "b", "route": {"headers": {"x-variant": "b"}}}]
     route = there("HTTPRoute", "a", {**OURS, "app.kubernetes.io/part-of": "another"}, spec={"parentRefs": [{"name": "theirs"}]})
     api, routes = KeepingApi(ready=True), "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/httproutes"
@@ -147,30 +147,30 @@ def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
         api.kept[f"{routes}/{name}"] = {**item, "apiVersion": "gateway.networking.k8s.io/v1"}
     before = copy.deepcopy(api.kept)
     gateway = {"provider": "envoy_gateway", "install": False, "create": False, "name": "theirs"}
-    status, said = run(api, tmp_path, *MOVE, llm_d_model_services=services, llm_d_gateway=gateway)
-    assert status and "(of llm_d_instance another in namespace llm-d)" in said and "are back" not in said, said
+    status, output = run(api, tmp_path, *MOVE, llm_d_model_services=services, llm_d_gateway=gateway)
+    assert status and "(of llm_d_instance another in namespace llm-d)" in output and "are back" not in output, output
     assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
 def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:
-    """Not the service of the file, and no stranger's Deployment of the simulator's name."""
+    """Neither the service of the file nor a foreign Deployment with the simulator's name."""
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-decode", "", deployment("a-decode", OURS))
     before = copy.deepcopy(api.kept)
-    _status, said = run(api, tmp_path, *IMITATE, llm_d_scheduler_overrides={"a": {"preset": "queue"}}, llm_d_benchmark={"services": ["a"]})
-    assert "imitate | Look up the server of the simulator" in said and {
+    _status, output = run(api, tmp_path, *IMITATE, llm_d_scheduler_overrides={"a": {"preset": "queue"}}, llm_d_benchmark={"services": ["a"]})
+    assert "imitate | Look up the server of the simulator" in output and {
         path: item for path, item in api.kept.items() if path in before and "pods" not in path
     } == {path: item for path, item in before.items() if "pods" not in path}
-    assert f"{DEPLOYMENTS}/a-imitation-decode" not in api.kept, "it was there, and is deleted"
-    api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] = theirs = deployment("a-imitation-decode", THEIRS)
-    status, said = run(api, tmp_path, *IMITATE)
-    assert status and "- Deployment llm-d/a-imitation-decode (of shop)" in said and api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] is theirs, said
+    assert f"{DEPLOYMENTS}/a-imitation-decode" not in api.kept, "it was created and is deleted"
+    api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] = foreign = deployment("a-imitation-decode", FOREIGN)
+    status, output = run(api, tmp_path, *IMITATE)
+    assert status and "- Deployment llm-d/a-imitation-decode (of shop)" in output and api.kept[f"{DEPLOYMENTS}/a-imitation-decode"] is foreign, output
 
 
 def test_a_run_that_fails_has_ended_an_interrupted_comparison(tmp_path: Path) -> None:
-    """Its servers are applied: the next comparison must not bring back those of before."""
+    """Its servers are applied: the next comparison must not restore the earlier ones."""
     api = KeepingApi(refuses=("Deployment",))
     for name in ("gaie_scheduler", "model_service"):
         api.kept[POINT] = there("ConfigMap", "a-compare", {**OURS, "llm-d.ai/restores": "a"}, data={"objects.json": "[]"})
-        status, said = run(api, tmp_path, role(name))
-        assert status and "Invalid value" in said and POINT not in api.kept, said
+        status, output = run(api, tmp_path, role(name))
+        assert status and "Invalid value" in output and POINT not in api.kept, output

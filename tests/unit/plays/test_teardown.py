@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of playbooks/teardown.yml as an administrator runs it, and of a change of the provider: a controller goes with its last user, not before."""
+"""The end of playbooks/teardown.yml as an administrator runs it, and of a change of the provider: a controller is removed after its last user, not before."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _api():
 @pytest.fixture(name="teardown")
 def _teardown(root, tmp_path, api):
     def run(roles=("gateway_provider", "record", "prerequisites"), arguments=(), **variables):
-        """The roles; the exit status, what was said, and what Helm was called with."""
+        """Run the roles; (exit status, output, arguments of the calls of Helm)."""
         called = tmp_path / "helm.called"
         called.unlink(missing_ok=True)
         helm = tmp_path / "helm"
-        helm.write_text(f'#!/bin/sh\necho "$@" >> {called}\nexit 3\n', encoding="utf-8")  # that it is called is what matters here
+        helm.write_text(f'#!/bin/sh\necho "$@" >> {called}\nexit 3\n', encoding="utf-8")  # only the call matters here
         helm.chmod(0o755)
         config = {
             "apiVersion": "v1",
@@ -94,29 +94,29 @@ def test_what_another_instance_uses_stays(teardown, api):
         "metadata": {"namespace": "b", "name": "llm-d-gateway", "labels": labels("b")},
         "spec": {"gatewayClassName": "envoy-gateway"},
     }
-    rc, said, helm = teardown()
-    assert rc == 0 and helm == "", said
-    assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in said and "Gateway b/llm-d-gateway of instance b" in said
+    rc, output, helm = teardown()
+    assert rc == 0 and helm == "", output
+    assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in output and "Gateway b/llm-d-gateway of instance b" in output
     assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", RECORD, *HOOKS} <= set(api.kept)
-    assert f"{NAMESPACES}/llm-d" not in api.kept, "what nobody else uses goes"
+    assert f"{NAMESPACES}/llm-d" not in api.kept, "unused objects are removed"
 
 
 def test_the_last_user_takes_the_controller_along_and_no_namespace_of_others(teardown, api):
     api.kept["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"] = {"metadata": {"namespace": "llm-d", "name": "llama-decode", "labels": labels("b")}}
-    rc, said, helm = teardown()
-    assert helm and rc != 0, said  # this Helm refuses everything
-    assert "the controller gateway" not in said and f"{ROOT}/gatewayclasses/envoy-gateway" not in api.kept and set(api.kept) >= HOOKS
-    del api.kept[RECORD]  # as if it had been obeyed
-    rc, said, _helm = teardown()
-    assert rc == 0, said
-    assert "the namespace llm-d stays: Deployment llm-d/llama-decode of instance b" in said and f"{NAMESPACES}/llm-d" in api.kept
+    rc, output, helm = teardown()
+    assert helm and rc != 0, output  # this Helm fails
+    assert "the controller gateway" not in output and f"{ROOT}/gatewayclasses/envoy-gateway" not in api.kept and set(api.kept) >= HOOKS
+    del api.kept[RECORD]  # as if Helm had succeeded
+    rc, output, _helm = teardown()
+    assert rc == 0, output
+    assert "the namespace llm-d stays: Deployment llm-d/llama-decode of instance b" in output and f"{NAMESPACES}/llm-d" in api.kept
     assert not {f"{NAMESPACES}/{CONTROLLER}", *HOOKS} & set(api.kept)
 
 
 def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
-    """Standalone after Envoy Gateway: its class and controller stay while somebody's Gateway is of the class, and go after that."""
-    theirs = f"{ROOT}/namespaces/shop/gateways/front"
-    api.kept[theirs] = {"metadata": {"namespace": "shop", "name": "front"}, "spec": {"gatewayClassName": "envoy-gateway"}}
+    """Standalone after Envoy Gateway: its class and controller are kept while a Gateway of the class exists, and removed after that."""
+    foreign = f"{ROOT}/namespaces/shop/gateways/front"
+    api.kept[foreign] = {"metadata": {"namespace": "shop", "name": "front"}, "spec": {"gatewayClassName": "envoy-gateway"}}
     moved = {
         "roles": ["gateway_provider"],
         "gateway_provider_state": "leftovers",
@@ -124,19 +124,19 @@ def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
         "llm_d_scope": "cluster",
         "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
     }
-    rc, said, helm = teardown(**moved)
-    assert rc == 0 and helm == "", said
-    folded = " ".join(said.split())
+    rc, output, helm = teardown(**moved)
+    assert rc == 0 and helm == "", output
+    folded = " ".join(output.split())
     assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in folded and "Gateway shop/front is of class envoy-gateway" in folded
     assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway"} <= set(api.kept)
-    del api.kept[theirs], api.kept[RECORD]
-    rc, said, _helm = teardown(**moved)
-    assert rc == 0, said
+    del api.kept[foreign], api.kept[RECORD]
+    rc, output, _helm = teardown(**moved)
+    assert rc == 0, output
     assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", *HOOKS} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
 
 
 def test_a_move_away_takes_no_gateway_that_others_use(teardown, api, monkeypatch):
-    """Nor one in another namespace, whose objects name the file's."""
+    """Nor one in another namespace whose objects have the file's label."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway, route = f"{ROOT}/namespaces/edge/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
     api.kept |= {
@@ -151,40 +151,40 @@ def test_a_move_away_takes_no_gateway_that_others_use(teardown, api, monkeypatch
         "llm_d_gateway": {"provider": "istio", "namespace": "edge", "service_type": "ClusterIP", "install": False},
     }
     for arguments in (["--check"], []):
-        rc, said, _helm = teardown(**moved, arguments=arguments)
-        assert rc != 0 and gateway in api.kept, said
-        assert "HTTPRoute shop/search leads through the Gateway edge/llm-d-gateway" in " ".join(said.split()) and "llm_d_force_removal" in said
+        rc, output, _helm = teardown(**moved, arguments=arguments)
+        assert rc != 0 and gateway in api.kept, output
+        assert "HTTPRoute shop/search leads through the Gateway edge/llm-d-gateway" in " ".join(output.split()) and "llm_d_force_removal" in output
     del api.kept[route]
-    rc, said, _helm = teardown(**moved)
-    assert rc == 0 and gateway not in api.kept, said
+    rc, output, _helm = teardown(**moved)
+    assert rc == 0 and gateway not in api.kept, output
 
 
 def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(teardown, api, root):
-    """The roles of playbooks/teardown.yml itself, in their order; when the others are gone, the operator goes."""
+    """The roles of playbooks/teardown.yml itself, in order; once the others are gone, the operator is removed."""
     home = f"{NAMESPACES}/gpu-operator"
-    theirs = f"{NAMESPACES}/training/pods/bert-0"
+    foreign = f"{NAMESPACES}/training/pods/bert-0"
     requests = {"resources": {"requests": {"nvidia.com/gpu": "1"}}}
     gpus = {
         home: {"metadata": {"name": "gpu-operator", "labels": labels("llm-d")}},
-        theirs: {"metadata": {"namespace": "training", "name": "bert-0"}, "spec": {"containers": [requests]}, "status": {"phase": "Running"}},
+        foreign: {"metadata": {"namespace": "training", "name": "bert-0"}, "spec": {"containers": [requests]}, "status": {"phase": "Running"}},
     }
     api.kept.update(gpus)
     before = dict(api.kept)
     (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
     charts = {"envoy_gateway": "/charts", "gpu_operator": "/charts/gpu-operator"}
     whole = {"roles": play["roles"], "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": charts}
-    rc, said, helm = teardown(**whole)
-    assert rc != 0 and helm == "" and api.kept == before, said
-    assert "gpu_operator/in_use" in said and "Pod training/bert-0 (nvidia.com/gpu)" in said and "Nothing has been removed." in said
-    rc, said, _helm = teardown(roles=["gpu_operator"], **{key: value for key, value in whole.items() if key != "roles"})
-    assert rc != 0 and api.kept == before and "gpu_operator/in_use" in said, "nor does the role alone"
-    del api.kept[theirs], api.kept[RECORD]
-    rc, said, _helm = teardown(**whole)
-    assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
+    rc, output, helm = teardown(**whole)
+    assert rc != 0 and helm == "" and api.kept == before, output
+    assert "gpu_operator/in_use" in output and "Pod training/bert-0 (nvidia.com/gpu)" in output and "Nothing has been removed." in output
+    rc, output, _helm = teardown(roles=["gpu_operator"], **{key: value for key, value in whole.items() if key != "roles"})
+    assert rc != 0 and api.kept == before and "gpu_operator/in_use" in output, "neither does the role by itself"
+    del api.kept[foreign], api.kept[RECORD]
+    rc, output, _helm = teardown(**whole)
+    assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, output
 
 
 def test_a_gateway_and_weights_that_others_use_are_refused_before_anything_goes(teardown, api, root, monkeypatch):
-    """The roles of playbooks/teardown.yml itself, in their order; the gateway is told first, and then the weights."""
+    """The roles of playbooks/teardown.yml itself, in order; the gateway is reported first, and then the weights."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
     claim, copy = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", f"{NAMESPACES}/llm-d/pods/copy"
@@ -200,9 +200,9 @@ def test_a_gateway_and_weights_that_others_use_are_refused_before_anything_goes(
     storage = {"claim": True, "size": "50Gi", "delete_claim": True}
     services = [{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": storage}]
     for user in (route, copy):
-        rc, said, helm = teardown(roles=play["roles"], llm_d_scope="cluster", llm_d_model_services=services)
-        told = "HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" if user == route else "Pod llm-d/copy mounts the PersistentVolumeClaim"
-        assert rc != 0 and helm == "" and api.kept == before and told in " ".join(said.split()) and "Nothing has been removed." in said, said
+        rc, output, helm = teardown(roles=play["roles"], llm_d_scope="cluster", llm_d_model_services=services)
+        reason = "HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" if user == route else "Pod llm-d/copy mounts the PersistentVolumeClaim"
+        assert rc != 0 and helm == "" and api.kept == before and reason in " ".join(output.split()) and "Nothing has been removed." in output, output
         del api.kept[user], before[user]
 
 
@@ -212,35 +212,35 @@ def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels("llm-d")}}
     storage = {"claim": True, "size": "50Gi"}
     user = {"roles": ["model_service", "prerequisites"], "llm_d_scope": "cluster", "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
-    rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": storage}])
-    assert rc == 0, said
+    rc, output, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": storage}])
+    assert rc == 0, output
     assert server not in api.kept and claim in api.kept and f"{NAMESPACES}/llm-d" in api.kept
-    assert "the namespace llm-d stays: PersistentVolumeClaim llm-d/llama-weights of instance llm-d" in " ".join(said.split())
-    rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": {**storage, "delete_claim": True}}])
-    assert rc == 0, said
+    assert "the namespace llm-d stays: PersistentVolumeClaim llm-d/llama-weights of instance llm-d" in " ".join(output.split())
+    rc, output, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": {**storage, "delete_claim": True}}])
+    assert rc == 0, output
     assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept
 
 
 def test_what_has_the_name_of_ours_and_is_of_somebody_else_stays(teardown, api):
-    ours, theirs = (f"/apis/apps/v1/namespaces/llm-d/deployments/llama-{part}" for part in ("epp-solo", "decode"))
-    for path, owner in ((ours, "llm-d"), (theirs, "b")):
+    ours, foreign = (f"/apis/apps/v1/namespaces/llm-d/deployments/llama-{part}" for part in ("epp-solo", "decode"))
+    for path, owner in ((ours, "llm-d"), (foreign, "b")):
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels(owner)}}
-    rc, said, _helm = teardown(
+    rc, output, _helm = teardown(
         roles=["model_service", "gaie_scheduler"],
         llm_d_scope="cluster",
         llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
         llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}],
     )
-    assert rc == 0 and ours not in api.kept and theirs in api.kept, said
+    assert rc == 0 and ours not in api.kept and foreign in api.kept, output
 
 
 @pytest.mark.parametrize("scrape", [True, False], ids=["scraped", "scraped before"])
 @pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
 def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape, served):
-    """Also where the user's file asks for them no more, and where the Prometheus operator has gone first; those of others stay."""
+    """Also if the user's file no longer has them, and if the Prometheus operator was removed first; foreign ones are kept."""
     api.bare()
     monitors = "/apis/monitoring.coreos.com/v1"
-    room, theirs = f"{monitors}/namespaces/llm-d/podmonitors", f"{monitors}/namespaces/llm-d/podmonitors/llama-prefill"
+    room, foreign = f"{monitors}/namespaces/llm-d/podmonitors", f"{monitors}/namespaces/llm-d/podmonitors/llama-prefill"
     if served:
         monkeypatch.setitem(KINDS, monitors, [("podmonitors", "PodMonitor", True)])
         api.kept.update(
@@ -249,44 +249,44 @@ def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape,
                 for part, owner in (("decode", "llm-d"), ("epp", "llm-d"), ("prefill", "b"))
             }
         )
-    rc, said, _helm = teardown(
+    rc, output, _helm = teardown(
         roles=["model_service", "record"],
         llm_d_scope="cluster",
         llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
         llm_d_monitoring={"scrape": scrape},
         llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}],
     )
-    assert rc == 0, said
-    assert [path for path in api.kept if path.startswith(room)] == ([theirs] if served else [])
+    assert rc == 0, output
+    assert [path for path in api.kept if path.startswith(room)] == ([foreign] if served else [])
 
 
-@pytest.mark.parametrize("asked", [True, False], ids=["watched", "watched before"])
-def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatch, asked):
-    """Also where the user's file asks for them no more; those of others stay."""
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "watched before"])
+def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatch, watched):
+    """Also if the user's file no longer has them; foreign ones are kept."""
     api.bare()
     rules, pages, maps = "/apis/monitoring.coreos.com/v1", "/apis/perses.dev/v1alpha1", "/api/v1/namespaces/llm-d/configmaps"
     monkeypatch.setitem(KINDS, rules, [("prometheusrules", "PrometheusRule", True)])
     monkeypatch.setitem(KINDS, pages, [("persesdashboards", "PersesDashboard", True)])
     ours = [f"{rules}/namespaces/llm-d/prometheusrules/llama", f"{pages}/namespaces/llm-d/persesdashboards/llama", f"{maps}/llama-grafana"]
-    theirs = f"{rules}/namespaces/llm-d/prometheusrules/other"
-    for path in (*ours, theirs):
-        mine = {**labels("llm-d" if path != theirs else "other"), SERVICE_LABEL: "llama"}
+    foreign = f"{rules}/namespaces/llm-d/prometheusrules/other"
+    for path in (*ours, foreign):
+        mine = {**labels("llm-d" if path != foreign else "other"), SERVICE_LABEL: "llama"}
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": mine}}
-    settings = {"alerts": True, "dashboards": ["grafana", "perses"]} if asked else {}
-    rc, said, _helm = teardown(
+    settings = {"alerts": True, "dashboards": ["grafana", "perses"]} if watched else {}
+    rc, output, _helm = teardown(
         roles=["model_service", "record"],
         llm_d_scope="cluster",
         llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
         llm_d_monitoring=settings,
         llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}],
     )
-    assert rc == 0, said
-    assert [path for path in (*ours, theirs) if path in api.kept] == [theirs]
+    assert rc == 0, output
+    assert [path for path in (*ours, foreign) if path in api.kept] == [foreign]
 
 
 SIM = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": 1}
 PLAIN = {"provider": "standalone", "service_type": "ClusterIP"}
-THEIRS = {
+FOREIGN = {
     "/apis/apps/v1/namespaces/llm-d/deployments/notebook": "Deployment llm-d/notebook",
     f"{NAMESPACES}/llm-d/configmaps/notes": "ConfigMap llm-d/notes",
     f"{NAMESPACES}/llm-d/pods/shell": "Pod llm-d/shell",
@@ -296,14 +296,14 @@ THEIRS = {
 
 
 def own(path, instance=None):
-    """An object at a path, of an instance or of nobody."""
+    """An object at a path, of an instance or without one."""
     parts = path.split("/")
     place = {"namespace": parts[parts.index("namespaces") + 1]} if parts[-3] != "v1" else {}
     return {"metadata": {**place, "name": parts[-1], **({"labels": labels(instance)} if instance else {})}}
 
 
-def words(said):
-    return " ".join(said.split())
+def words(output):
+    return " ".join(output.split())
 
 
 @pytest.mark.parametrize("arguments", [["--check", "--diff"], []], ids=["checked", "removed"])
@@ -312,35 +312,35 @@ def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, ap
     api.bare()
     ours = ["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode", f"{NAMESPACES}/llm-d/configmaps/llama-epp"]
     everywhere = [f"{NAMESPACES}/llm-d/configmaps/kube-root-ca.crt", f"{NAMESPACES}/llm-d/serviceaccounts/default"]
-    api.kept |= {path: own(path, "llm-d") for path in ours} | {path: own(path) for path in [*everywhere, *THEIRS]}
+    api.kept |= {path: own(path, "llm-d") for path in ours} | {path: own(path) for path in [*everywhere, *FOREIGN]}
     before = dict(api.kept)
     (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
     services = [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "llm-d-hf-token"}}]
     user = {"llm_d_scope": "cluster", "llm_d_gateway": PLAIN, "llm_d_model_services": services}
-    rc, said, _helm = teardown(roles=play["roles"], arguments=arguments, **user)
-    assert rc == 0 and "the namespace llm-d stays: it holds 5 objects that are not deleted" in words(said), said
-    assert all(title in said for title in THEIRS.values()) and "kube-root-ca.crt" not in said and "Namespace llm-d (deleted)" not in said, said
+    rc, output, _helm = teardown(roles=play["roles"], arguments=arguments, **user)
+    assert rc == 0 and "the namespace llm-d stays: it holds 5 objects that are not deleted" in words(output), output
+    assert all(title in output for title in FOREIGN.values()) and "kube-root-ca.crt" not in output and "Namespace llm-d (deleted)" not in output, output
     assert api.kept == before if arguments else set(before) - set(api.kept) == set(ours)
 
 
 def test_a_namespace_that_others_have_left_goes(teardown, api):
     path = f"{NAMESPACES}/llm-d/configmaps/notes"
     api.kept[path] = own(path)
-    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
-    assert rc == 0 and "changed=0 " in said and "the namespace llm-d stays: ConfigMap llm-d/notes" in words(said), said
+    rc, output, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and "changed=0 " in output and "the namespace llm-d stays: ConfigMap llm-d/notes" in words(output), output
     del api.kept[path]
-    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
-    assert rc == 0 and f"{NAMESPACES}/llm-d" not in api.kept and "llm-d stays" not in said, said
+    rc, output, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" not in api.kept and "llm-d stays" not in output, output
 
 
 def test_what_cannot_be_listed_keeps_the_namespace_and_the_teardown_goes_on(teardown, api, monkeypatch):
-    """A Secret of anybody may be there; an API whose server is away may have objects too."""
+    """Unlisted Secrets may exist; an API whose server is unavailable may have objects too."""
     monkeypatch.setitem(KINDS, "/apis/example.com/v1", [("things", "Thing", True)])
     api.answers = {f"{NAMESPACES}/llm-d/secrets": 403, "/apis/example.com/v1": 503}
-    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
-    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept, said
+    rc, output, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept, output
     why = "the namespace llm-d stays: it is not known whether it holds objects of others, since"
-    assert f"{why} this account may not list secrets" in words(said) and f"{why} example.com/v1 cannot be listed: 503 not now" in words(said), said
+    assert f"{why} this account may not list secrets" in words(output) and f"{why} example.com/v1 cannot be listed: 503 not now" in words(output), output
 
 
 def granted(user):
@@ -350,19 +350,19 @@ def granted(user):
 
 @pytest.mark.parametrize("gateway", [PLAIN, {"provider": "envoy_gateway", "service_type": "ClusterIP"}], ids=["standalone", "envoy_gateway"])
 def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prerequisites(teardown, api, gateway):
-    """They are what playbooks/list_rights.yml writes, and nothing more is asked for."""
+    """The permissions that playbooks/list_rights.yml writes suffice."""
     user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites", "llm_d_gateway": gateway}
     api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
     del api.kept[RECORD]
     if gateway == PLAIN:
         api.bare()
-    rc, said, _helm = teardown(roles=["gateway_provider", "record", "gpu_operator", "prerequisites"], **user)
-    assert rc == 0 and api.refused == [] and api.kept == {}, (api.refused, said)
+    rc, output, _helm = teardown(roles=["gateway_provider", "record", "gpu_operator", "prerequisites"], **user)
+    assert rc == 0 and api.refused == [] and api.kept == {}, (api.refused, output)
 
 
 @pytest.mark.parametrize("apart", [{}, {"llm_d_scheduler_namespace": "pickers"}], ids=["together", "apart"])
 def test_an_account_of_one_namespace_with_these_permissions_removes_its_stack(teardown, api, monkeypatch, apart):
-    """Of our Secrets it may read those that its file asks for, and nothing stumbles over the others; nor over kinds that it makes elsewhere alone."""
+    """It may read only the Secrets of its file; the others, and kinds that exist only in other namespaces, cause no failure."""
     pull = [{"registry": "r.example.com", "username": "u", "password": "p"}]
     monkeypatch.setitem(KINDS, RBAC, [*KINDS[RBAC], ("roles", "Role", True), ("rolebindings", "RoleBinding", True)])
     user = {"llm_d_scope": "namespace", "llm_d_gateway": PLAIN, "llm_d_model_services": [SIM], "llm_d_image_pull_credentials": pull, **apart}
@@ -370,66 +370,66 @@ def test_an_account_of_one_namespace_with_these_permissions_removes_its_stack(te
     api.bare()
     api.kept |= {secret: own(secret, "llm-d"), record: recorded(plan(user))}
     api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
-    rc, said, _helm = teardown(roles=["model_service", "gaie_scheduler", "gateway_provider", "record", "prerequisites"], **user)
-    assert rc == 0 and list(api.kept) == [space], (api.refused, said)
+    rc, output, _helm = teardown(roles=["model_service", "gaie_scheduler", "gateway_provider", "record", "prerequisites"], **user)
+    assert rc == 0 and list(api.kept) == [space], (api.refused, output)
 
 
 def test_without_these_permissions_the_namespaces_stay(teardown, api):
     user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites"}
     roles = [role for role in granted(user) if not role["metadata"].get("namespace")]
     api.rules = [("", rule) for role in roles for rule in role["rules"]]
-    rc, said, _helm = teardown(roles=["prerequisites"], **user, llm_d_gateway=PLAIN)
-    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list persistentvolumeclaims, secrets" in words(said), said
+    rc, output, _helm = teardown(roles=["prerequisites"], **user, llm_d_gateway=PLAIN)
+    assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list persistentvolumeclaims, secrets" in words(output), output
 
 
 def test_what_the_other_account_deployed_keeps_the_namespace(teardown, api):
     server = "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
     api.kept[server] = own(server, "llm-d")
-    rc, said, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
-    assert rc == 0 and server in api.kept and "the namespace llm-d stays: Deployment llm-d/llama-decode of instance llm-d" in words(said), said
+    rc, output, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and server in api.kept and "the namespace llm-d stays: Deployment llm-d/llama-decode of instance llm-d" in words(output), output
 
 
 def test_a_controllers_namespace_that_others_use_stays_without_the_controller(teardown, api):
-    theirs, left = f"/apis/apps/v1/namespaces/{CONTROLLER}/deployments/grafana", f"{NAMESPACES}/{CONTROLLER}/secrets/envoy"
-    api.kept |= {path: own(path) for path in (theirs, left)}
-    del api.kept[RECORD]  # as if Helm had been called
-    rc, said, _helm = teardown()
-    assert rc == 0 and {theirs, left, f"{NAMESPACES}/{CONTROLLER}"} <= set(api.kept) and f"{NAMESPACES}/llm-d" not in api.kept, said
-    assert f"the namespace {CONTROLLER} stays: Deployment {CONTROLLER}/grafana" in words(said)
-    del api.kept[theirs]
-    rc, said, _helm = teardown()
-    assert rc == 0 and f"{NAMESPACES}/{CONTROLLER}" not in api.kept, said
+    foreign, left = f"/apis/apps/v1/namespaces/{CONTROLLER}/deployments/grafana", f"{NAMESPACES}/{CONTROLLER}/secrets/envoy"
+    api.kept |= {path: own(path) for path in (foreign, left)}
+    del api.kept[RECORD]  # as if Helm had succeeded, too
+    rc, output, _helm = teardown()
+    assert rc == 0 and {foreign, left, f"{NAMESPACES}/{CONTROLLER}"} <= set(api.kept) and f"{NAMESPACES}/llm-d" not in api.kept, output
+    assert f"the namespace {CONTROLLER} stays: Deployment {CONTROLLER}/grafana" in words(output)
+    del api.kept[foreign]
+    rc, output, _helm = teardown()
+    assert rc == 0 and f"{NAMESPACES}/{CONTROLLER}" not in api.kept, output
 
 
 def test_a_release_in_a_namespace_that_is_not_ours_is_not_uninstalled(teardown, api):
     api.kept[f"{NAMESPACES}/{CONTROLLER}"] = own(f"{NAMESPACES}/{CONTROLLER}")
     record = f"{NAMESPACES}/llm-d/configmaps/llm-d-prerequisites-record"
     api.kept[record] = {**own(record, "llm-d"), "data": {"releases": f"{CONTROLLER}/envoy-gateway"}}
-    rc, said, helm = teardown()
-    assert rc == 0 and helm == "" and {RECORD, f"{NAMESPACES}/{CONTROLLER}", *HOOKS} <= set(api.kept), said
-    assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be of others" in words(said)
+    rc, output, helm = teardown()
+    assert rc == 0 and helm == "" and {RECORD, f"{NAMESPACES}/{CONTROLLER}", *HOOKS} <= set(api.kept), output
+    assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be of others" in words(output)
 
 
 def test_a_gpu_operators_namespace_that_others_use_stays(teardown, api):
-    home, theirs = f"{NAMESPACES}/gpu-operator", f"{NAMESPACES}/gpu-operator/configmaps/notes"
-    api.kept |= {home: own(home, "llm-d"), theirs: own(theirs)}
+    home, foreign = f"{NAMESPACES}/gpu-operator", f"{NAMESPACES}/gpu-operator/configmaps/notes"
+    api.kept |= {home: own(home, "llm-d"), foreign: own(foreign)}
     gpus = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {"envoy_gateway": "/charts", "gpu_operator": "/charts"}}
-    rc, said, _helm = teardown(roles=["gpu_operator"], **gpus)
-    assert rc == 0 and {home, theirs} <= set(api.kept) and "the namespace gpu-operator stays: ConfigMap gpu-operator/notes" in words(said), said
-    del api.kept[theirs]
-    rc, said, _helm = teardown(roles=["gpu_operator"], **gpus)
-    assert rc == 0 and home not in api.kept, said
+    rc, output, _helm = teardown(roles=["gpu_operator"], **gpus)
+    assert rc == 0 and {home, foreign} <= set(api.kept) and "the namespace gpu-operator stays: ConfigMap gpu-operator/notes" in words(output), output
+    del api.kept[foreign]
+    rc, output, _helm = teardown(roles=["gpu_operator"], **gpus)
+    assert rc == 0 and home not in api.kept, output
 
 
 def test_leader_worker_set_stays_while_others_use_it(teardown, api, monkeypatch):
     api.bare()
     groups = "/apis/leaderworkerset.x-k8s.io/v1"
     monkeypatch.setitem(KINDS, groups, [("leaderworkersets", "LeaderWorkerSet", True)])
-    home, theirs = f"{NAMESPACES}/lws-system", f"{groups}/namespaces/shop/leaderworkersets/bert"
-    api.kept |= {home: own(home, "llm-d"), theirs: own(theirs)}
-    rc, said, helm = teardown(roles=["record", "prerequisites"], llm_d_gateway=PLAIN)
-    assert rc == 0 and helm == "" and home in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
-    assert "the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert" in words(said)
-    del api.kept[theirs]
-    rc, said, _helm = teardown(roles=["record", "prerequisites"], llm_d_gateway=PLAIN)
-    assert rc == 0 and home not in api.kept, said
+    home, foreign = f"{NAMESPACES}/lws-system", f"{groups}/namespaces/shop/leaderworkersets/bert"
+    api.kept |= {home: own(home, "llm-d"), foreign: own(foreign)}
+    rc, output, helm = teardown(roles=["record", "prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and helm == "" and home in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, output
+    assert "the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert" in words(output)
+    del api.kept[foreign]
+    rc, output, _helm = teardown(roles=["record", "prerequisites"], llm_d_gateway=PLAIN)
+    assert rc == 0 and home not in api.kept, output

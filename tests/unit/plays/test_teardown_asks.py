@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/teardown.yml asks on a terminal before it removes anything, and goes on where there is none."""
+"""playbooks/teardown.yml asks on a terminal before it removes anything, and continues without a terminal."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from teardown_api import KINDS, NAMESPACES, ROOT, Api, labels
 pytestmark = pytest.mark.timing
 
 ASKS = b"Ctrl-C, then A, leaves it"
-BEGUN = b"TASK [llm_d.inference.gaie_scheduler : "  # the first role that removes anything is over
+BEGUN = b"TASK [llm_d.inference.gaie_scheduler : "  # a role that removes objects has begun
 STANDALONE = {"provider": "standalone", "service_type": "ClusterIP"}
 
 
 @pytest.fixture(name="api")
 def _api(tmp_path):
-    """A cluster with a Deployment and a Service of ours, and a Deployment of somebody else."""
+    """A cluster with two Deployments of ours and a foreign one."""
     api = Api()
     api.bare()
     for number, owner in enumerate(("llm-d", "llm-d", "other")):
@@ -40,59 +40,59 @@ def _api(tmp_path):
 
 
 def command(tmp_path, hosts=("localhost",), **given):
-    """given: variables."""
+    """The command of the teardown. given: variables."""
     place = "" if len(hosts) == 1 else " llm_d_namespace={}"
     (tmp_path / "hosts").write_text("".join(f"{name} ansible_connection=local{place.format(name)}\n" for name in hosts), encoding="utf-8")
     file = {"llm_d_kubeconfig": f"{tmp_path}/config", "llm_d_gateway": STANDALONE, "llm_d_artifacts_dir": f"{tmp_path}/artifacts", **given}
     return plays.command("-i", str(tmp_path / "hosts"), "playbooks/teardown.yml", "-e", json.dumps(file))
 
 
-def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), user=(), arguments=(), **more):
-    """The output of the teardown, on a terminal of its own, when keys are pressed once it asks. user: variables, more: its environment."""
-    given, environment, keys = [*command(tmp_path, hosts, **dict(user)), *arguments], plays.environment(**more), list(keys)
-    # A process of its own makes the terminal: this one has threads.
+def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), user=(), arguments=(), **environ):
+    """The output of the teardown on a new terminal. keys: pressed once it asks; user: variables; environ: environment variables."""
+    given, environment, keys = [*command(tmp_path, hosts, **dict(user)), *arguments], plays.environment(**environ), list(keys)
+    # A separate process creates the terminal, since this one has threads.
     spawned = [sys.executable, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", *given]
     play = subprocess.Popen(spawned, cwd=plays.ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    said, end = b"", time.monotonic() + 100
+    output, end = b"", time.monotonic() + 100
     with play:
         while time.monotonic() < end:
             if not select.select([play.stdout], [], [], 1)[0]:
                 continue
-            if not (more_said := os.read(play.stdout.fileno(), 4096)):
+            if not (chunk := os.read(play.stdout.fileno(), 4096)):
                 break
-            said += more_said
-            while ASKS in said and keys:
-                time.sleep(0.5)  # it forgets what was typed before it reads
+            output += chunk
+            while ASKS in output and keys:
+                time.sleep(0.5)  # it discards keys that were typed before it reads
                 os.write(play.stdin.fileno(), keys.pop(0))
         else:
             os.killpg(play.pid, signal.SIGKILL)
-    return said
+    return output
 
 
-def words(said):
-    return b" ".join(said.split())
+def words(output):
+    return b" ".join(output.split())
 
 
 def test_ctrl_c_leaves_everything_and_it_was_shown(tmp_path, api):
     before = dict(api.kept)
-    said = on_a_terminal(tmp_path, [b"\x03", b"a"])
-    assert ASKS in said and BEGUN not in said and api.kept == before, said
-    assert b"of instance llm-d in the namespace llm-d this goes: Deployment (2): llama-0, llama-1" in words(said.partition(ASKS)[0]), said
+    output = on_a_terminal(tmp_path, [b"\x03", b"a"])
+    assert ASKS in output and BEGUN not in output and api.kept == before, output
+    assert b"of instance llm-d in the namespace llm-d this goes: Deployment (2): llama-0, llama-1" in words(output.partition(ASKS)[0]), output
 
 
 def test_all_clusters_are_named_where_there_are_several(tmp_path, api):
-    said = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
-    assert b"Enter removes it, on paris, berlin; Ctrl-C, then A, leaves it" in said and BEGUN not in said, said
-    assert b"in the namespace paris nothing is there." in words(said) and b"in the namespace berlin nothing is there." in words(said)
+    output = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
+    assert b"Enter removes it, on paris, berlin; Ctrl-C, then A, leaves it" in output and BEGUN not in output, output
+    assert b"in the namespace paris nothing is there." in words(output) and b"in the namespace berlin nothing is there." in words(output)
 
 
 def test_the_namespace_of_the_file_is_named(tmp_path, api):
-    said = on_a_terminal(tmp_path, [b"\x03", b"a"], user={"llm_d_namespace": "team-a"})
-    assert b"in the namespace team-a nothing is there." in words(said) and BEGUN not in said, said
+    output = on_a_terminal(tmp_path, [b"\x03", b"a"], user={"llm_d_namespace": "team-a"})
+    assert b"in the namespace team-a nothing is there." in words(output) and BEGUN not in output, output
 
 
 def used(api, monkeypatch, name):
-    """A Gateway of ours, and a route of somebody else that leads through it; all that is there then."""
+    """Create a Gateway of ours, and a foreign route that leads through it; all objects of the cluster."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway = {"namespace": "llm-d", "name": name}
     api.kept[f"{ROOT}/namespaces/llm-d/gateways/{name}"] = {"metadata": {**gateway, "labels": labels("llm-d")}}
@@ -102,61 +102,61 @@ def used(api, monkeypatch, name):
 
 def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monkeypatch):
     before = used(api, monkeypatch, "llm-d-gateway")
-    said = on_a_terminal(tmp_path, user={"llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP"}})
-    assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(said) and api.kept == before, said
+    output = on_a_terminal(tmp_path, user={"llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP"}})
+    assert ASKS not in output and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(output) and api.kept == before, output
 
 
 def test_a_gateway_that_the_file_has_no_longer_is_refused_as_early(tmp_path, api, monkeypatch):
-    """Its prune has been refused since a route of others leads through it."""
+    """It was not pruned since a foreign route leads through it."""
     before = used(api, monkeypatch, "llm-d-gateway-istio")
-    said = on_a_terminal(tmp_path)
-    assert ASKS not in said and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway-istio" in words(said), said
+    output = on_a_terminal(tmp_path)
+    assert ASKS not in output and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway-istio" in words(output), output
     assert api.kept == before
 
 
 def test_services_that_the_file_does_not_have_go_too_and_are_shown(tmp_path, api):
-    """A file that keeps them prunes none; a teardown removes all of it, with the namespace."""
+    """A file that keeps them prunes none; a teardown removes all of them, with the namespace."""
     chat, space = "/apis/apps/v1/namespaces/llm-d/deployments/chat-decode", f"{NAMESPACES}/llm-d"
     for given in ({}, {"llm_d_prune": {"services": False}, "llm_d_model_services": []}):
         api.kept = {
             chat: {"metadata": {"namespace": "llm-d", "name": "chat-decode", "labels": {**labels("llm-d"), "llm-d.ai/model-service": "chat"}}},
             space: {"metadata": {"name": "llm-d", "labels": labels("llm-d")}},
         }
-        said = words(on_a_terminal(tmp_path, [b"\r"], user=given))
-        assert b"this goes: Deployment (1): chat-decode Namespace (1), if nothing else is in it: llm-d" in said.partition(ASKS)[0], said
+        output = words(on_a_terminal(tmp_path, [b"\r"], user=given))
+        assert b"this goes: Deployment (1): chat-decode Namespace (1), if nothing else is in it: llm-d" in output.partition(ASKS)[0], output
         assert not {chat, space} & set(api.kept)
 
 
 def test_each_cluster_has_to_be_confirmed(tmp_path, api):
     (tmp_path / "host_vars").mkdir()
     (tmp_path / "host_vars/paris.yml").write_text("llm_d_confirm: true\n", encoding="utf-8")
-    said = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
-    assert ASKS in said and BEGUN not in said, said
+    output = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
+    assert ASKS in output and BEGUN not in output, output
     (tmp_path / "host_vars/berlin.yml").write_text("llm_d_confirm: true\n", encoding="utf-8")
     assert ASKS not in on_a_terminal(tmp_path, hosts=("paris", "berlin"))
 
 
 @pytest.mark.parametrize("name", ["llm_d_confirm", "teardown_confirmed"])
 def test_who_has_confirmed_it_is_not_asked(tmp_path, api, name):
-    said = on_a_terminal(tmp_path, user={name: True})
-    assert BEGUN in said and ASKS not in said
+    output = on_a_terminal(tmp_path, user={name: True})
+    assert BEGUN in output and ASKS not in output
 
 
 def test_enter_removes(tmp_path, api):
-    said = on_a_terminal(tmp_path, [b"\r"])
-    assert BEGUN in said.partition(ASKS)[2], said
+    output = on_a_terminal(tmp_path, [b"\r"])
+    assert BEGUN in output.partition(ASKS)[2], output
     assert [path.rpartition("/")[2] for path in api.kept if "/deployments/" in path] == ["llama-2"]
 
 
 def test_tags_do_not_leave_out_the_question(tmp_path, api):
     before = dict(api.kept)
-    said = on_a_terminal(tmp_path, [b"\x03", b"a"], arguments=["--tags", "model_service"])
+    output = on_a_terminal(tmp_path, [b"\x03", b"a"], arguments=["--tags", "model_service"])
     shown = b"this goes, as far as the tags select it: Deployment (2): llama-0, llama-1"
-    assert ASKS in said and shown in words(said.partition(ASKS)[0]) and api.kept == before, said
+    assert ASKS in output and shown in words(output.partition(ASKS)[0]) and api.kept == before, output
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):
-    """As in AWX, which shows results as JSON, in 80 columns."""
+    """With results as JSON, in 80 columns, as in AWX."""
     given = {"cwd": plays.ROOT, "env": plays.environment(ANSIBLE_CALLBACK_RESULT_FORMAT="json"), "stdin": subprocess.DEVNULL}
     done = subprocess.run(command(tmp_path, llm_d_namespace="llm-d-of-a-team"), capture_output=True, check=False, timeout=120, **given)
     assert BEGUN in done.stdout and ASKS not in done.stdout + done.stderr
@@ -164,6 +164,6 @@ def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):
 
 
 def test_nobody_is_asked_by_awx(tmp_path, api):
-    """Its jobs have a terminal."""
-    said = on_a_terminal(tmp_path, AWX_ISOLATED_DATA_DIR="/runner/artifacts/1")
-    assert BEGUN in said and ASKS not in said
+    """Jobs of AWX have a terminal."""
+    output = on_a_terminal(tmp_path, AWX_ISOLATED_DATA_DIR="/runner/artifacts/1")
+    assert BEGUN in output and ASKS not in output

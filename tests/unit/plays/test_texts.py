@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every playbook with all options of all roles, and the whole file, as texts: what surveys and -e give."""
+"""Every playbook with all options of all roles, and the whole file, as strings, as surveys and -e pass them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plays import ROOT
 
 Facts = dict[str, t.Any]
 NAMES = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
-# In check mode on a cluster that has nothing, these end with what they lack; the others end well.
+# In check mode on an empty cluster, these fail with the missing thing; the others succeed.
 LACKING = {
     "configure_awx": "CONTROLLER_HOST is not set",
     "conformance": "conformance_program is missing",
@@ -27,7 +27,7 @@ LACKING = {
     "pin_images": "The digests of some images are not known",
     **dict.fromkeys(("ask_approval", "preflight", "prerequisites", "site", "watch"), "prerequisites are missing"),
 }
-# In a cluster of this host, which a unit test does not look at.
+# It runs on this host, which a unit test does not use.
 LEFT_OUT = {"local_cluster"}
 TYPES = ("derived from value of type", "Validation of arguments failed", "unable to convert", "is a string, not", "Traceback", "Unexpected templating type")
 SERVICE = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": "2"}
@@ -44,7 +44,7 @@ FILE = {
 
 
 def text(field: Field, value: t.Any) -> t.Any:
-    """A value of an option as one text; of a list of mappings, which Ansible itself takes from no text, with texts in it."""
+    """A value of an option as one string; for a list of mappings, which Ansible itself does not convert, a list with strings in it."""
     if field.type == "bool":
         return str(bool(value)).lower()
     if field.type in ("int", "float"):
@@ -61,13 +61,13 @@ def texts(value: t.Any) -> t.Any:
 
 
 def given() -> Facts:
-    """{option: text} of all options that are no text by themselves, by the argument specs, so that a new one is tried too."""
+    """{option: string} of all options that are not strings, by the argument specs, so that new ones are tested too."""
     options = {name: field for role in ROOT.glob("roles/*") if role.name != "objects" for name, field in options_of(role.name).items()}
     options |= {name: field for of in PLAYBOOKS.values() for name, field in of.items()}
     own = [name for name, field in options.items() if field.type in ("bool", "int", "float", "list", "dict") and not name.endswith(("_plan", "_runs"))]
-    found = {name: text(options[name], options[name].default) for name in own}
+    defaults = {name: text(options[name], options[name].default) for name in own}
     return {
-        **found,
+        **defaults,
         "canary_steps": "10, 50",
         "canary_pause": "0",
         "teardown_confirmed": "true",
@@ -79,9 +79,9 @@ def given() -> Facts:
 
 @pytest.fixture(name="play")
 def run_playbook(tmp_path: Path) -> t.Callable[..., t.Any]:
-    """Runs a playbook on a cluster that has nothing; gives the process."""
+    """A function that runs a playbook on an empty cluster and returns the process."""
 
-    def run(name: str, *arguments: str, **more: t.Any) -> t.Any:
+    def run(name: str, *arguments: str, **variables: t.Any) -> t.Any:
         cluster = KeepingApi(ready=True)
         cluster.kept.update(PREPARED)
         with serve(cluster.answer) as api:
@@ -89,14 +89,14 @@ def run_playbook(tmp_path: Path) -> t.Callable[..., t.Any]:
             here = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_artifacts_dir": str(tmp_path / "artifacts")}
             there = {"export_path": str(tmp_path / "export"), "pin_images_file": str(tmp_path / "lock.yml"), "inventory_folder": str(tmp_path)}
             there |= {"inventory_kubeconfig": here["llm_d_kubeconfig"], "configure_awx_inventory_url": "https://git.example.com/stack.git"}
-            everything = {**FILE, **here, **there, **given(), **more}
+            everything = {**FILE, **here, **there, **given(), **variables}
             (tmp_path / "vars.json").write_text(json.dumps(everything), encoding="utf-8")
             return plays.run("-i", "localhost,", "-c", "local", f"playbooks/{name}.yml", "-e", f"@{tmp_path / 'vars.json'}", *arguments, HOME=str(tmp_path))
 
     return run
 
 
-# Those whose roles have options of these types; the others take a text for a value of the file, which is tested without plays as well.
+# Playbooks whose roles have options of these types; the others convert strings only in the file, which is tested without plays too.
 TYPED = {"benchmark", "calibrate", "canary", "compare_scorers", "conformance", "diagnose", "diff", "export", "site", "validate", "watch"}
 
 
@@ -104,9 +104,9 @@ TYPED = {"benchmark", "calibrate", "canary", "compare_scorers", "conformance", "
 @pytest.mark.parametrize("name", [name if name in TYPED else pytest.param(name, marks=pytest.mark.rest) for name in sorted({*NAMES} - LEFT_OUT)])
 def test_every_playbook_takes_texts(play: t.Callable[..., t.Any], name: str) -> None:
     done = play(name, "--check", llm_d_image_registry=f"127.0.0.1:{closed_port()}")
-    said = done.stdout + done.stderr
-    assert not [words for words in TYPES if words in said] and "mistake" not in said, said
-    assert done.returncode == 0 or (name in LACKING and LACKING[name] in said), said
+    output = done.stdout + done.stderr
+    assert not [words for words in TYPES if words in output] and "mistake" not in output, output
+    assert done.returncode == 0 or (name in LACKING and LACKING[name] in output), output
 
 
 def test_every_option_is_a_text() -> None:
@@ -115,7 +115,7 @@ def test_every_option_is_a_text() -> None:
 
 @pytest.mark.rest
 def test_false_is_false(play: t.Callable[..., t.Any]) -> None:
-    """A text that is not empty is true for Jinja, and no condition for ansible-core."""
+    """A non-empty string is true for Jinja, and not a valid condition for ansible-core."""
     done = play("diagnose", diagnose_fail="false", diagnose_evidence="false", diagnose_requests="false")
     assert done.returncode == 0 and "most probable cause" in done.stdout, done.stdout + done.stderr
 
@@ -128,5 +128,5 @@ def test_true_is_true(play: t.Callable[..., t.Any]) -> None:
 @pytest.mark.rest
 def test_a_validation_takes_texts(play: t.Callable[..., t.Any]) -> None:
     done = play("validate", validation_timeout="1", validation_request_timeout="1", validation_performance="no", validation_report="yes")
-    said = done.stdout + done.stderr
-    assert done.returncode == 2 and "claims hold" in said and "sim/servers" in said and not [words for words in TYPES if words in said], said
+    output = done.stdout + done.stderr
+    assert done.returncode == 2 and "claims hold" in output and "sim/servers" in output and not [words for words in TYPES if words in output], output

@@ -23,12 +23,12 @@ def answer(_handler, method, path, body):
     if plain == "/api/v1":
         kinds = [{"name": "configmaps", "singularName": "configmap", "namespaced": True, "kind": "ConfigMap", "verbs": ["get", "patch", "list"]}]
         return 200, {"Content-Type": JSON}, json.dumps({**FIXED[plain], "resources": kinds})
-    found = json.loads(body) if method == "PATCH" else FIXED.get(plain)
-    return (200 if found else 404), {"Content-Type": JSON}, json.dumps(found or {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
+    item = json.loads(body) if method == "PATCH" else FIXED.get(plain)
+    return (200 if item else 404), {"Content-Type": JSON}, json.dumps(item or {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
 
 
-def said(tmp_path, certificate, **cluster):
-    """What a play says that asks the API server four times, by two hosts at once."""
+def output_of(tmp_path, certificate, **cluster):
+    """The output of a play that sends four requests to the API server, on two hosts in parallel."""
     with serve(answer, certificate) as url:
         config = {
             "apiVersion": "v1",
@@ -51,12 +51,12 @@ def said(tmp_path, certificate, **cluster):
 
 
 def test_one_warning_a_run(tmp_path, certificate):
-    told = said(tmp_path, certificate, **{"insecure-skip-tls-verify": True})
-    assert told.count(OURS) == 1 and "[WARNING]: " + OURS in told, told
-    assert "InsecureRequestWarning" not in told and "Unverified HTTPS" not in told and "errantly" not in told
+    output = output_of(tmp_path, certificate, **{"insecure-skip-tls-verify": True})
+    assert output.count(OURS) == 1 and "[WARNING]: " + OURS in output, output
+    assert "InsecureRequestWarning" not in output and "Unverified HTTPS" not in output and "errantly" not in output
 
 
 @pytest.mark.rest
 def test_none_where_it_is_verified(tmp_path, certificate):
-    told = said(tmp_path, certificate, **{"certificate-authority": certificate[0]})
-    assert OURS not in told and "errantly" not in told
+    output = output_of(tmp_path, certificate, **{"certificate-authority": certificate[0]})
+    assert OURS not in output and "errantly" not in output

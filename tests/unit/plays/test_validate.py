@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/validate.yml as a user runs it, where a cluster has nothing: all looks are claims, and it fails once. molecule/scorers/live has a full one."""
+"""playbooks/validate.yml as a user runs it, on an empty cluster: every check is a claim, and it fails once. molecule/scorers/live has a full cluster."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_look_is_a_claim_and_the_play_fails_once(play):
     def server(_handler, _method, _path, _body):
         return 200, {"Content-Type": SSE}, stream(chunk("To"), chunk("day", "length"), USAGE)
 
-    # Whether this host is quick enough to measure with is no question here.
+    # The speed of this host does not matter here.
     with serve(server) as url:
         wanted = {"url": url, "rates": [10], "max_lag": 5, "max_lag_share": 0}
         done, folder = play(validation_performance=True, validation_performance_seconds=1, llm_d_benchmark=wanted)
@@ -104,7 +104,7 @@ def test_every_look_is_a_claim_and_the_play_fails_once(play):
 
 
 def test_nothing_that_is_absent_is_waited_for(play):
-    """With the waits of a user who sets none: minutes, where the same is found behind a change."""
+    """With the default waits, which are minutes."""
     done, folder = play(validation_wait=60, validation_timeout=300)
     claims = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]
     assert done.returncode != 0 and {entry["id"] for entry in claims} >= {"sim/route", "sim/picker", "gateway/programmed"}
@@ -115,8 +115,8 @@ def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
     prompt = "You are the patient assistant of a shop for boots."
     done, folder = play("-vvv", llm_d_model_services=[{**SERVICE, "warmup": {"prompts": [prompt]}}])
     assert done.returncode != 0
-    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/warm"]
-    assert found["group"] == "caches" and not found["ok"] and "no namespace llm-d" in found["evidence"] and found["remedy"]
+    (claim,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/warm"]
+    assert claim["group"] == "caches" and not claim["ok"] and "no namespace llm-d" in claim["evidence"] and claim["remedy"]
     assert "sim/warm" in done.stdout and prompt not in done.stdout + done.stderr
 
 
@@ -154,5 +154,5 @@ def test_the_load_goes_by_the_role_s_tag_and_by_words_of_the_command_line(play):
         llm_d_benchmark={"url": f"http://127.0.0.1:{closed_port()}", "concurrency": [1]},
     )
     assert done.returncode != 0
-    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/performance"]
-    assert not found["ok"] and "refused" in found["evidence"]
+    (claim,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/performance"]
+    assert not claim["ok"] and "refused" in claim["evidence"]

@@ -28,7 +28,7 @@ PLAY = """
     - ansible.builtin.include_role:
         name: llm_d.inference.model_service
       vars:
-        # no objects, so that no cluster is needed
+        # without objects, no cluster is needed
         model_service_plan: >-
           {{ {'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan | combine({'warmups': warmups, 'adapters': adapters}) }}
 """
@@ -75,7 +75,7 @@ def test_the_first_run_changes_and_the_second_does_not_and_no_prompt_is_shown(pl
     with serve(servers[0]) as one, serve(servers[1]) as other:
         first, second = (play([warmup(one, other)], "-vvv") for _turn in range(2))
     assert first.returncode == second.returncode == 0, first.stdout + first.stderr
-    assert "changed=1 " in first.stdout and "changed=0 " in second.stdout and [len(server.asked) for server in servers] == [2, 2]
+    assert "changed=1 " in first.stdout and "changed=0 " in second.stdout and [len(server.prompts) for server in servers] == [2, 2]
     assert "warmed" in first.stdout and PROMPT not in first.stdout + first.stderr + second.stdout + second.stderr
 
 

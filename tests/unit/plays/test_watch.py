@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/watch.yml as a schedule runs it: it deploys the file where an object differs, and only there; it can be told to tell and change nothing.
+"""playbooks/watch.yml as a schedule runs it: it deploys the file if an object differs; with watch_restore=false it only reports.
 
-What is restored: molecule/life/live/test_7_watch.py.
+molecule/life/live/test_7_watch.py tests the restoration.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ USER = {
     "llm_d_preflight": {"images": "ignore"},
     "llm_d_model_services": [{"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}],
 }
-# The first task of site.yml that looks at the cluster. It fails here.
+# The first task of site.yml that connects to the cluster. It fails here.
 RESTORES = "preflight | Check whether the cluster can take the deployment"
 
 
 class Cluster:
-    """An API server with all objects of the file but those of some kinds. A dry run gives what it is given."""
+    """An API server with all objects of the file except some kinds. A dry run returns the merged object."""
 
     def __init__(self, *lacks: str) -> None:
         self.kinds: dict[str, dict[str, str]] = {}
@@ -57,37 +57,37 @@ class Cluster:
 @pytest.fixture(name="watch")
 def _watch(tmp_path):
     def run(cluster, **given):
-        """(exit status, output, what differs by the report)."""
+        """(exit status, output, differing objects of the report)."""
         with serve(cluster) as url:
             plays.kubeconfig(tmp_path / "kubeconfig", url)
             here = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_artifacts_dir": str(tmp_path), "ansible_python_interpreter": sys.executable}
             done = plays.run("-i", "localhost,", "-c", "local", "playbooks/watch.yml", "-e", json.dumps({**USER, **here, **given}), no_proxy="*")
-        found = json.loads((tmp_path / "drift.json").read_text(encoding="utf-8"))
+        report = json.loads((tmp_path / "drift.json").read_text(encoding="utf-8"))
         assert not cluster.changed
-        return done.returncode, done.stdout + done.stderr, [entry["where"] for entry in found["objects"]]
+        return done.returncode, done.stdout + done.stderr, [entry["where"] for entry in report["objects"]]
 
     return run
 
 
-def begun(said: str) -> bool:
+def begun(output: str) -> bool:
     """Whether the play deploys the file."""
-    lines = said.partition(RESTORES)[2].splitlines()
+    lines = output.partition(RESTORES)[2].splitlines()
     return bool(lines) and not lines[1].startswith("skipping: ")
 
 
 def test_what_is_as_planned_is_left_alone(watch):
-    status, said, differing = watch(Cluster())
-    assert (status, differing) == (0, []) and "each is as planned" in said and not begun(said), said
+    status, output, differing = watch(Cluster())
+    assert (status, differing) == (0, []) and "each is as planned" in output and not begun(output), output
 
 
 @pytest.mark.rest
 def test_an_object_that_is_missing_has_the_file_deployed_again(watch):
-    _status, said, differing = watch(Cluster("HTTPRoute"))
-    assert differing == ["HTTPRoute llm-d/sim"] and begun(said), said
+    _status, output, differing = watch(Cluster("HTTPRoute"))
+    assert differing == ["HTTPRoute llm-d/sim"] and begun(output), output
 
 
 @pytest.mark.rest
 def test_who_wants_nothing_restored_is_told_what_differs(watch):
-    status, said, differing = watch(Cluster("HTTPRoute"), watch_restore=False)
-    assert status == 2 and differing == ["HTTPRoute llm-d/sim"] and RESTORES not in said, said
-    assert "1 of" in said and "HTTPRoute llm-d/sim" in said
+    status, output, differing = watch(Cluster("HTTPRoute"), watch_restore=False)
+    assert status == 2 and differing == ["HTTPRoute llm-d/sim"] and RESTORES not in output, output
+    assert "1 of" in output and "HTTPRoute llm-d/sim" in output

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every task that sends requests to model servers names the Secret with their API key, or takes its servers from a plan, which names it."""
+"""Every task that sends requests to model servers names the Secret with their API key, or takes its servers from a plan that names it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 Facts = dict[str, t.Any]
-# By module, the option that has the Secret, and for those whose servers have it, what these come from: plan/servers/server.py, plan/engines/adapters.py,
+# For each module, the option with the Secret, and for those whose servers have it, the source of these: plan/servers/server.py, plan/engines/adapters.py,
 # targets.py.
 ASKING = {
     "vllm_perf": ("api_key_secret", ""),
@@ -34,23 +34,23 @@ def tasks(node: t.Any) -> t.Iterator[Facts]:
 
 
 def asking(root: Path) -> t.Iterator[tuple[str, str, Facts]]:
-    """(file, module, options) of each task with a module that asks model servers."""
+    """(file, module, options) of each task with a module that sends requests to model servers."""
     for path in sorted(root.glob("roles/*/tasks/*.yml")):
         variables = path.parent.parent / "vars/main.yml"
         named = yaml.safe_load(variables.read_text(encoding="utf-8")) if variables.exists() else {}
         for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
             for module in (*ASKING, "vllm_health_info"):
                 options = task.get(f"llm_d.inference.{module}")
-                if isinstance(options, str):  # all options as one variable of the role, with more at times
+                if isinstance(options, str):  # all options in one variable of the role, sometimes extended
                     (options,) = (value for name, value in named.items() if name in options)
-                if options and "performance" not in options:  # claims about what was sent before
+                if options and "performance" not in options:  # it evaluates earlier requests
                     yield f"{path.parent.parent.name}/{path.name}", module, options
 
 
 def test_each_task_names_the_secret(root: Path) -> None:
-    found = list(asking(root))
-    assert {module for _file, module, _options in found} == {*ASKING, "vllm_health_info"} and len(found) >= 12
-    for file, module, options in found:
+    calls = list(asking(root))
+    assert {module for _file, module, _options in calls} == {*ASKING, "vllm_health_info"} and len(calls) >= 12
+    for file, module, options in calls:
         if module == "vllm_health_info":
             value = str(options.get("replicas") or options.get("groups"))
             assert any(place in value for place in PLANNED), (file, module, value)

@@ -1,4 +1,4 @@
-"""What a user gets who writes nothing, option by option: a default that changes is seen here, and one that is missing."""
+"""The default of every option: fails if a default changes or is missing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ DEFAULTS: dict[str, t.Any] = {
 
 
 def defaults(fields: t.Mapping[str, Field], path: str = "") -> t.Iterator[tuple[str, t.Any]]:
-    """(path, default) of every option that has one and is not empty by itself."""
+    """(path, default) of every option with a default that is not empty."""
     for name, field in fields.items():
         place = f"{path}.{name}".lstrip(".")
         if field.default not in (None, [], {}):

@@ -1,4 +1,4 @@
-"""Every option of the user's file does something: written with another value than its default, it changes what is planned."""
+"""Every option of the user's file has an effect: a value other than its default changes the plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S = "llm_d_model_services"
 
 
 def options(fields: t.Mapping[str, Field], path: tuple[str, ...] = ()) -> t.Iterator[tuple[tuple[str, ...], Field]]:
-    """(path, field) of every option that has no options of its own; the elements of a list have the path of the list and `0`."""
+    """(path, field) of every option without nested options; elements of a list have the path of the list and `0`."""
     for name, field in fields.items():
         inner = next((each.options for each in (field, field.otherwise, field.elements) if each and each.options), None)
         if inner:
@@ -62,7 +62,7 @@ SCALED: Facts = {"provider": "hpa", "max": 9, "metrics": {"queue": 3}}
 KEDA: Facts = {"provider": "keda", "max": 9, "metrics": {"queue": 3}, "prometheus": "http://prometheus:9090"}
 POOL: Facts = {"name": "a", "node_selector": {"pool": "a"}}
 TLS: Facts = {"protocol": "HTTPS", "name": "https", "port": 443, "tls_secret": "tls"}
-# Files in which an option may count; an option has to count in one of them. The first element of the list of services is the one that gets the option.
+# Files in which an option may have an effect; it must have one in at least one file. The option is set in the first service.
 FILES: dict[str, Facts] = {
     "vllm": {S: [VLLM, SIM]},
     **{name: {S: [{**VLLM, "model": {"uri": "hf://o/m", **names}, "engine": {"type": name}, "scheduler": QUEUE}]} for name, names in OTHERS.items()},
@@ -173,7 +173,7 @@ FILES["profiled"] = {S: [{**VLLM, "profile": "ours"}], "llm_d_profiles": {"ours"
 FILES["data parallel"] = {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}, "profile_handler": "data_parallel"}}], "llm_d_release": "scheduler-0.7"}
 PLUGINS = [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}]
 PROFILES = [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}, {"pluginRef": "max-score-picker"}]}]
-# Values of options that have to be right in more than their type.
+# Values of options that have to satisfy more than their type.
 RIGHT: dict[str, t.Any] = {
     "llm_d_gateway.drain_seconds": 600,
     "llm_d_benchmark.services": ["sim"],
@@ -196,7 +196,7 @@ RIGHT: dict[str, t.Any] = {
     f"{S}.0.scheduler.picker_parameters": {"maxNumOfEndpoints": 2},
     "llm_d_scheduler_overrides": {"*": {"preset": "queue"}},
 }
-# Options that say what another one has to fit: a value that the rest of the file does not fit is refused.
+# Options that are checked against others: a value that does not agree with the rest of the file is refused.
 CHECKED: dict[str, t.Any] = {
     "llm_d_gateway.listener.protocol": "HTTPS",
     "llm_d_gateway.listeners.0.protocol": "HTTP",
@@ -204,17 +204,17 @@ CHECKED: dict[str, t.Any] = {
     "llm_d_gpus.pools.0.product": "A30-24GB",
     "llm_d_image_digests": {"docker.io/acme/other:v1": "sha256:" + "0" * 64},
     f"{S}.0.engine.version": "0.1.0",
-    # Of configurations that are built for other deployments: there are no encode servers.
+    # These are for configurations that other tools deploy: there are no encode servers.
     **{f"{S}.0.scheduler.disaggregation.encode.{name}": value for name, value in {"picker": "random", "scorers": {"queue": 1}}.items()},
 }
 
 
-# Options that allow what is refused without them, and a file with it.
+# Options that allow what is refused otherwise, and a file that needs the option.
 ALLOWING: dict[str, Facts] = {"llm_d_insecure_charts": {"llm_d_charts": {"envoy_gateway": "http://charts.example.com"}}}
 
 
 def outcome(file: Facts) -> str | None:
-    """Everything that comes of a file; None when it is refused."""
+    """Everything that is derived from a file, as JSON; None if it is refused."""
     try:
         planned = plan(file)
     except Mistakes:
@@ -226,7 +226,7 @@ def outcome(file: Facts) -> str | None:
 
 
 def written(file: Facts, path: tuple[str, ...], value: t.Any) -> Facts | None:
-    """The file with this value at a path; None where that has no place, which an option of an element has only in files with one."""
+    """The file with this value at a path; None if the path does not exist, as for elements of an empty list."""
     made: t.Any = copy.deepcopy(file)
     node = made
     for key, following in zip(path[:-1], path[1:], strict=True):
@@ -268,7 +268,7 @@ def test_it_changes_what_is_planned(name: str) -> None:
         after = outcome(made) if made else None
         if after and after != usual(file):
             return
-    pytest.fail(f"no file has it change anything: {tried}")
+    pytest.fail(f"it changes nothing in any file: {tried}")
 
 
 @pytest.mark.parametrize("name", ALLOWING)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A folder that is given for all hosts is the folder of none of them alone."""
+"""A folder that is given for all hosts gets a subfolder for each host."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from jinja2 import Environment
 
 
 def folder(role: str, host_folder: str, **given: t.Any) -> str:
-    """The folder of the results, as the vars of the role compute it."""
+    """The folder of the results, computed with the vars of the role."""
     written = yaml.safe_load((plays.ROOT / f"roles/{role}/vars/main.yml").read_text(encoding="utf-8"))
     plan = {"artifacts_dir": "/out"}
-    known = {f"__{role}_facts": {"plan": plan, "host_folder": host_folder}, f"__{role}_plan": plan, f"{role}_plan": None, f"{role}_path": None, **given}
+    variables = {f"__{role}_facts": {"plan": plan, "host_folder": host_folder}, f"__{role}_plan": plan, f"{role}_plan": None, f"{role}_path": None, **given}
     for name in (f"__{role}_host", f"__{role}_path"):
         if name in written:
-            known[name] = Environment(autoescape=True).from_string(written[name]).render(known)
-    return str(known[f"__{role}_path"])
+            variables[name] = Environment(autoescape=True).from_string(written[name]).render(variables)
+    return str(variables[f"__{role}_path"])
 
 
 @pytest.mark.parametrize("role", ["benchmark", "calibrate", "compare"])
 def test_each_host_has_its_own(role: str) -> None:
-    assert folder(role, "") == folder(role, "/a") == f"/out/{role}", "that of the plan is the host's already"
+    assert folder(role, "") == folder(role, "/a") == f"/out/{role}", "the folder of the plan is for one host already"
     assert folder(role, "", **{f"{role}_path": "/x"}) == "/x"
     assert folder(role, "/a", **{f"{role}_path": "/x"}) == "/x/a"
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names that YAML reads as something else come through every template of every role as they are, or are refused before anything is touched."""
+"""Names that YAML reads as other types pass unchanged through every template of every role, or are refused before anything is touched."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Facts = dict[str, t.Any]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 TEMPLATES = sorted(path for path in ROLES.glob("*/templates/*.yml.j2") if path.parts[-3] != "local_cluster")
 PLATFORM = {"openshift": "openshift", "gke": "gke"}
-# What YAML 1.1 reads as something else. Names of Services begin with a letter; other names need not.
+# Words that YAML 1.1 reads as other types. Names of Services begin with a letter; other names need not.
 LETTERS = ("no", "on", "y", "off", "null", "true", "e1", "inf")
 ANY = (*LETTERS, "405", "007", "2025", "1e3", "0x1f", "2025-01-01", "0b1", "0o7")
 VALUES = (*ANY, "~", "1:30", "1_000", ".inf", "-1", "", " no", "{{ x }}", "a: b", "- a", "#", "'\"\n", "=", "<<", "!x", "&a", "*a", "%", "@", "`", "{}", "[]")
 
 
 def user(provider: str, name: str, word: str, value: str) -> Facts:
-    """A file with one name for all that is a name, and a value for all that is any text. name: begins with a letter."""
+    """A file with the same word for every name, and the same value for every free text. name: begins with a letter."""
     scaled = {"provider": "keda", "max": 3, "metrics": {"queue": 1}, "prometheus": "http://p:9090"}
     standalone, label = provider == "standalone", word if re.fullmatch(r"[a-z0-9.-]*", word) else "x"
     gateway: Facts = {"provider": provider, "service_type": "ClusterIP"}
@@ -43,7 +43,7 @@ def user(provider: str, name: str, word: str, value: str) -> Facts:
         gateway |= {"name": f"{name}-gw", "class_name": name, "namespace": f"{word}-gw", "routes_namespace": f"{word}-routes", "listener": listener}
     if provider in ("gke", "none", "openshift", "kgateway"):
         gateway.pop("class_name")
-    if provider == "envoy_ai_gateway":  # its routes are where its pools are
+    if provider == "envoy_ai_gateway":  # its routes are in the namespace of its pools
         gateway.pop("routes_namespace", None)
     if provider == "gke":
         gateway.pop("service_type")
@@ -85,12 +85,12 @@ def user(provider: str, name: str, word: str, value: str) -> Facts:
 
 
 def entry_points() -> list[Path]:
-    """The templates that no other one includes."""
+    """The templates that are not included by others."""
     return [path for path in TEMPLATES if path.stem.removesuffix(".yml") not in ("pod",) and not path.name.startswith("provider_")]
 
 
 def strings(node: t.Any, where: str = "") -> t.Iterator[tuple[str, t.Any]]:
-    """(key, value) of each scalar; keys of mappings are listed under the name KEY."""
+    """(key, value) of each scalar; keys of mappings are listed as ("KEY", key)."""
     if isinstance(node, dict):
         for key, item in node.items():
             yield "KEY", key
@@ -103,7 +103,7 @@ def strings(node: t.Any, where: str = "") -> t.Iterator[tuple[str, t.Any]]:
 
 
 def names_in(item: Facts) -> list[tuple[str, t.Any]]:
-    """Scalars that are names or texts in every object of Kubernetes."""
+    """(key, value) of the scalars that are strings in every object of Kubernetes."""
     texts = (
         "KEY",
         "name",
@@ -131,11 +131,11 @@ def names_in(item: Facts) -> list[tuple[str, t.Any]]:
         "sourceNamespace",
         "targetNamespaces",
     )
-    found = [(key, value) for key, value in strings(item) if key in texts]
+    pairs = [(key, value) for key, value in strings(item) if key in texts]
     for part in ("labels", "matchLabels", "annotations", "nodeSelector", "data", "stringData"):
-        found += [(part, value) for node in mappings(item) for value in (node.get(part) or {} if isinstance(node.get(part), dict) else {}).values()]
-    found += [("env", entry.get("value", "")) for node in mappings(item) for entry in node.get("env") or [] if isinstance(entry, dict)]
-    return found
+        pairs += [(part, value) for node in mappings(item) for value in (node.get(part) or {} if isinstance(node.get(part), dict) else {}).values()]
+    pairs += [("env", entry.get("value", "")) for node in mappings(item) for entry in node.get("env") or [] if isinstance(entry, dict)]
+    return pairs
 
 
 def mappings(node: t.Any) -> t.Iterator[Facts]:
@@ -175,9 +175,9 @@ def test_every_template_prints_names_as_they_are(provider: str, name: str, word:
         "Secret",
     } <= {item["kind"] for item in items}
     for item in items:
-        wrong = [(key, text) for key, text in names_in(item) if not isinstance(text, str)]
-        assert not wrong, (item["kind"], wrong)
-        # Text of the ConfigMap that a provider's controller reads as YAML, and what we hand over as JSON or YAML: the same after another reading.
+        misread = [(key, text) for key, text in names_in(item) if not isinstance(text, str)]
+        assert not misread, (item["kind"], misread)
+        # The object is the same after it is written and read again, also texts in ConfigMaps that controllers read as YAML.
         assert yaml.safe_load(yaml.safe_dump(item)) == item
     servers = {item["metadata"]["name"]: item for item in items if item["kind"] == "Deployment"}
     pod = servers[f"{name}-decode"]["spec"]["template"]
@@ -193,7 +193,7 @@ def test_every_template_prints_names_as_they_are(provider: str, name: str, word:
 
 
 def test_every_template_is_rendered() -> None:
-    """Each is an entry, or included by one; a provider's by its name."""
+    """Each is an entry point, or included by one; those of providers by their names."""
     included = {name for path in TEMPLATES for name in _includes(path)}
     for path in TEMPLATES:
         named = path.name.startswith("provider_") and path.name[len("provider_") : -len(".yml.j2")] in GATEWAY_PROVIDERS
@@ -201,8 +201,8 @@ def test_every_template_is_rendered() -> None:
 
 
 def _includes(path: Path) -> list[str]:
-    found = Environment().parse(path.read_text(encoding="utf-8")).find_all(nodes.Include)
-    return [include.template.value for include in found if isinstance(include.template, nodes.Const)]
+    includes = Environment().parse(path.read_text(encoding="utf-8")).find_all(nodes.Include)
+    return [include.template.value for include in includes if isinstance(include.template, nodes.Const)]
 
 
 BARE = {
@@ -227,17 +227,17 @@ PLACES = (
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("word", "told"), BARE.items())
-def test_a_name_without_quotes_that_yaml_reads_as_something_else_is_refused(place: str, word: str, told: str) -> None:
+@pytest.mark.parametrize(("word", "meaning"), BARE.items())
+def test_a_name_without_quotes_that_yaml_reads_as_something_else_is_refused(place: str, word: str, meaning: str) -> None:
     (problem,) = problems(yaml.safe_load(place % word))
-    assert "in quotes" in problem.fix and told in problem.fix and place.split(":")[0] in problem.path
+    assert "in quotes" in problem.fix and meaning in problem.fix and place.split(":")[0] in problem.path
 
 
 @pytest.mark.parametrize("place", PLACES[:2] + PLACES[4:7])
 @pytest.mark.parametrize("word", ["null", "~", ""])
 def test_no_name_is_never_another_name(place: str, word: str) -> None:
-    found = problems(yaml.safe_load(place % word) if word or "[%s]" not in place else {"llm_d_image_pull_secrets": [None]})
-    assert len(found) == 1 and ("is empty" in found[0].reason or "is missing" in found[0].reason)
+    refusals = problems(yaml.safe_load(place % word) if word or "[%s]" not in place else {"llm_d_image_pull_secrets": [None]})
+    assert len(refusals) == 1 and ("is empty" in refusals[0].reason or "is missing" in refusals[0].reason)
 
 
 SIM = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
@@ -271,8 +271,8 @@ def at(provider: str, **gateway: t.Any) -> Facts:
     ],
 )  # fmt: skip
 def test_what_kubernetes_refuses_is_refused_beforehand(made: Facts, path: str | None, word: str) -> None:
-    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, **made})
-    assert len(found) == 1 and path in (None, found[0].path) and word in found[0].reason, [str(problem) for problem in found]
+    refusals = problems({"llm_d_charts": {"envoy_gateway": "/c"}, **made})
+    assert len(refusals) == 1 and path in (None, refusals[0].path) and word in refusals[0].reason, [str(problem) for problem in refusals]
 
 
 def test_names_of_others_may_begin_with_a_digit() -> None:
@@ -283,5 +283,5 @@ def test_names_of_others_may_begin_with_a_digit() -> None:
 def test_pods_that_test_gpus_have_names_of_their_own() -> None:
     pools = [{"name": f"{'p' * 59}-{end}", "node_selector": {"a": end}, "sharing": "time_slicing", "replicas": 2, "gpus_per_node": 1} for end in "ab"]
     gpus = {"operator": "nvidia_helm", "pools": pools}
-    made = [found["pod"]["metadata"]["name"] for found in plan({**at("envoy_gateway"), "llm_d_gpus": gpus})["gpus"]["checks"]["pods"]]
+    made = [check["pod"]["metadata"]["name"] for check in plan({**at("envoy_gateway"), "llm_d_gpus": gpus})["gpus"]["checks"]["pods"]]
     assert len(set(made)) == len(made) == 2 and all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in made)

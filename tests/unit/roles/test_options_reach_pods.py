@@ -1,4 +1,4 @@
-"""An option of the user's file is found where it counts: in the objects that the real templates of the roles make of it."""
+"""Options of the user's file reach the objects that the real templates of the roles render."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ VLLM: Facts = {"name": "a", "model": {"uri": "hf://org/model"}}
 SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 
 
-def file_of(service: Facts, **more: t.Any) -> Facts:
+def file_of(service: Facts, **settings: t.Any) -> Facts:
     """A user's file with one service."""
-    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service], **more}
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service], **settings}
 
 
-def objects(service: Facts, **more: t.Any) -> dict[tuple[str, str], Facts]:
+def objects(service: Facts, **settings: t.Any) -> dict[tuple[str, str], Facts]:
     """All objects of the scheduler and the servers of a service, by kind and name."""
-    planned = plan(file_of(service, **more))
+    planned = plan(file_of(service, **settings))
     return {(item["kind"], item["metadata"]["name"]): item for template in TEMPLATES for item in render(template, planned)}
 
 
-def pod(service: Facts, what: str = "decode", **more: t.Any) -> Facts:
+def pod(service: Facts, what: str = "decode", **settings: t.Any) -> Facts:
     """The pod template of the servers of a role, or of the endpoint picker ("epp")."""
-    return objects(service, **more)[("Deployment", f"a-{what}")]["spec"]["template"]
+    return objects(service, **settings)[("Deployment", f"a-{what}")]["spec"]["template"]
 
 
-def container(service: Facts, what: str = "decode", **more: t.Any) -> Facts:
-    """The one container of such a pod."""
-    return pod(service, what, **more)["spec"]["containers"][0]
+def container(service: Facts, what: str = "decode", **settings: t.Any) -> Facts:
+    """The only container of such a pod."""
+    return pod(service, what, **settings)["spec"]["containers"][0]
 
 
-def flags(service: Facts, what: str = "decode", **more: t.Any) -> list[str]:
+def flags(service: Facts, what: str = "decode", **settings: t.Any) -> list[str]:
     """The command line of such a container."""
-    return container(service, what, **more)["args"]
+    return container(service, what, **settings)["args"]
 
 
 def variables(service: Facts, what: str = "decode") -> Facts:
-    """Its environment, as far as it has plain values."""
+    """The environment variables of such a container; None for those without a plain value."""
     return {item["name"]: item.get("value") for item in container(service, what)["env"]}
 
 
@@ -102,9 +102,9 @@ FLAGS: list[tuple[str, Facts, str, list[str], list[str]]] = [
 
 @pytest.mark.parametrize(("service", "what", "there", "absent"), [row[1:] for row in FLAGS], ids=[row[0] for row in FLAGS])
 def test_options_become_flags(service: Facts, what: str, there: list[str], absent: list[str]) -> None:
-    found = flags(service, what)
-    assert sorted(flag for flag in found if flag in there) == sorted(there)
-    assert not [flag for flag in found if flag.startswith(tuple(absent))]
+    arguments = flags(service, what)
+    assert sorted(flag for flag in arguments if flag in there) == sorted(there)
+    assert not [flag for flag in arguments if flag.startswith(tuple(absent))]
 
 
 @pytest.mark.parametrize("role", ["decode", "prefill"])
@@ -143,17 +143,17 @@ def test_the_image_is_taken_as_written(engine: str) -> None:
 
 
 def test_servers_have_the_resources_that_were_asked_for() -> None:
-    asked = {"requests": {"cpu": 4, "memory": "16Gi"}, "limits": {"memory": "32Gi"}}
-    found = container({**VLLM, "resources": asked, "accelerator": {"per_replica": 2}})["resources"]
-    assert found == {"requests": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": 2}, "limits": {"memory": "32Gi", "nvidia.com/gpu": 2}}
+    requested = {"requests": {"cpu": 4, "memory": "16Gi"}, "limits": {"memory": "32Gi"}}
+    resources = container({**VLLM, "resources": requested, "accelerator": {"per_replica": 2}})["resources"]
+    assert resources == {"requests": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": 2}, "limits": {"memory": "32Gi", "nvidia.com/gpu": 2}}
     assert container({**SIM, "resources": {"limits": {"cpu": "500m"}}})["resources"] == {"limits": {"cpu": "500m"}}
     assert container(VLLM)["resources"]["requests"] == {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": 1}
 
 
 def test_the_endpoint_picker_has_the_resources_that_were_asked_for() -> None:
-    asked = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": 1, "memory": "512Mi"}}
-    found = container({**SIM, "scheduler": {"resources": asked}}, "epp")["resources"]
-    assert found == {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+    requested = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": 1, "memory": "512Mi"}}
+    resources = container({**SIM, "scheduler": {"resources": requested}}, "epp")["resources"]
+    assert resources == {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
     assert container(SIM, "epp")["resources"] == {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 
 
@@ -178,14 +178,14 @@ def test_servers_go_where_they_were_sent() -> None:
 
 def test_the_account_is_ours_or_one_that_is_there() -> None:
     pulling = {"llm_d_image_pull_secrets": ["mirror"]}
-    ours, theirs = objects(VLLM, **pulling), objects({**VLLM, "service_account": "bucket-reader"}, **pulling)
+    ours, named = objects(VLLM, **pulling), objects({**VLLM, "service_account": "bucket-reader"}, **pulling)
     assert ours[("ServiceAccount", "a")]["imagePullSecrets"] == [{"name": "mirror"}]
     spec = ours[("Deployment", "a-decode")]["spec"]["template"]["spec"]
     assert spec["serviceAccountName"] == "a" and "imagePullSecrets" not in spec
-    spec = theirs[("Deployment", "a-decode")]["spec"]["template"]["spec"]
+    spec = named[("Deployment", "a-decode")]["spec"]["template"]["spec"]
     assert spec["serviceAccountName"] == "bucket-reader" and spec["imagePullSecrets"] == [{"name": "mirror"}]
-    accounts = {name for kind, name in theirs if kind == "ServiceAccount"}
-    assert accounts == {"a-epp"}, "the account of someone else is not written, and the endpoint picker keeps its own"
+    accounts = {name for kind, name in named if kind == "ServiceAccount"}
+    assert accounts == {"a-epp"}, "a foreign account is not written, and the endpoint picker keeps its own"
 
 
 def test_our_account_goes_when_another_is_named() -> None:
@@ -293,9 +293,9 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
 
 @pytest.mark.parametrize(("service", "path", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_cannot_be_is_refused_where_it_stands(service: Facts, path: str, words: str) -> None:
-    found = problems(file_of(service))
-    assert [problem.path for problem in found] == [path]
-    assert words in str(found[0])
+    refusals = problems(file_of(service))
+    assert [problem.path for problem in refusals] == [path]
+    assert words in str(refusals[0])
 
 
 @pytest.mark.parametrize("release", sorted(RELEASES))

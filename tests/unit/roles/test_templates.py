@@ -1,4 +1,4 @@
-"""What the templates of gaie_scheduler and model_service print fits together, object by object, for any valid file."""
+"""The objects of the templates of gaie_scheduler and model_service are consistent for any valid file."""
 
 from __future__ import annotations
 
@@ -39,19 +39,24 @@ services_of_any_kind = st.builds(
 )
 
 
-def file_of(found: list[Facts], **more: t.Any) -> Facts:
+def file_of(services: list[Facts], **options: t.Any) -> Facts:
     """A user's file with these services."""
-    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": found, "llm_d_image_pull_secrets": ["pull"], **more}
+    return {
+        "llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"},
+        "llm_d_model_services": services,
+        "llm_d_image_pull_secrets": ["pull"],
+        **options,
+    }
 
 
 files = st.lists(services_of_any_kind, min_size=1, max_size=4, unique_by=lambda service: service["name"]).map(file_of).filter(lambda made: not problems(made))
 
 
 def objects(planned: Facts) -> dict[tuple[str, str], Facts]:
-    """All objects by kind and name; no two share both."""
-    found = [item for template in TEMPLATES for item in render(template, planned)]
-    named = {(item["kind"], item["metadata"]["name"]): item for item in found}
-    assert len(named) == len(found)
+    """All objects by kind and name, which are unique."""
+    items = [item for template in TEMPLATES for item in render(template, planned)]
+    named = {(item["kind"], item["metadata"]["name"]): item for item in items}
+    assert len(named) == len(items)
     return named
 
 
@@ -74,9 +79,9 @@ def test_every_reference_resolves(made: Facts) -> None:
             _check_pod(template["spec"], named)
         if kind == "LeaderWorkerSet":
             leader, worker = _templates(item)
-            selecting = [found["spec"]["selector"] for (what, _name), found in named.items() if what == "Service"]
-            selecting += [found["spec"]["selector"]["matchLabels"] for (what, _name), found in named.items() if what == "InferencePool"]
-            assert not [selector for selector in selecting if selector.items() <= worker["metadata"]["labels"].items()], "a worker answers nobody"
+            selecting = [other["spec"]["selector"] for (what, _name), other in named.items() if what == "Service"]
+            selecting += [other["spec"]["selector"]["matchLabels"] for (what, _name), other in named.items() if what == "InferencePool"]
+            assert not [selector for selector in selecting if selector.items() <= worker["metadata"]["labels"].items()], "workers get no requests"
             assert [selector for selector in selecting if selector.items() <= leader["metadata"]["labels"].items()]
         elif kind == "RoleBinding":
             assert ("Role", item["roleRef"]["name"]) in named
@@ -102,7 +107,7 @@ def test_every_reference_resolves(made: Facts) -> None:
 
 
 def _templates(item: Facts) -> list[Facts]:
-    """The pod templates of an object, that of a leader before that of its workers."""
+    """The pod templates of an object, the leader's before that of its workers."""
     if item["kind"] == "LeaderWorkerSet":
         return [item["spec"]["leaderWorkerTemplate"][part] for part in ("leaderTemplate", "workerTemplate")]
     return [item["spec"]["template"]] if item["kind"] == "Deployment" else []
@@ -110,8 +115,8 @@ def _templates(item: Facts) -> list[Facts]:
 
 def _selected(selector: Facts, named: dict[tuple[str, str], Facts]) -> list[tuple[str, Facts]]:
     """(name of the owner, template) of each pod template with these labels."""
-    found = [(name, template) for (_kind, name), item in named.items() for template in _templates(item)]
-    return [(name, template) for name, template in found if selector.items() <= template["metadata"]["labels"].items()]
+    owned = [(name, template) for (_kind, name), item in named.items() for template in _templates(item)]
+    return [(name, template) for name, template in owned if selector.items() <= template["metadata"]["labels"].items()]
 
 
 def _check_pod(pod: Facts, named: dict[tuple[str, str], Facts]) -> None:
@@ -197,16 +202,16 @@ def test_the_gateway_never_asks_an_endpoint_picker_that_is_not_ready() -> None:
 
 
 def test_no_value_is_printed_as_yaml_would_read_it(root: Path) -> None:
-    """`on`, `405` and `2025` are names in Kubernetes. Text within a value (a block of text, a path) is none of YAML's."""
+    """`on`, `405` and `2025` are names in Kubernetes. Text within a value (a block of text, a path) is not parsed as YAML."""
     bare = re.compile(r"^\s*(- )*([\w./-]+: |- )\{\{ (?!.*\| to_json \}\})[^}]+\}\}\s*(#.*)?$")
-    found = {
+    lines = {
         f"{path.relative_to(root)}: {line.strip()}"
         for path in sorted(root.glob("roles/*/templates/*.yml.j2"))
         if "local_cluster" not in path.parts
         for line in path.read_text(encoding="utf-8").splitlines()
         if bare.match(line)
     }
-    assert found == {"roles/gateway_provider/templates/provider_istio.yml.j2: type: {{ gateway.service_type }}"}  # in the text of a ConfigMap
+    assert lines == {"roles/gateway_provider/templates/provider_istio.yml.j2: type: {{ gateway.service_type }}"}  # in the text of a ConfigMap
 
 
 @pytest.mark.parametrize("name", ["on", "no", "y", "null", "405", "2025", "1e3", "0x1f", "1-2-3", "2025-01-01"])
@@ -219,8 +224,8 @@ def test_a_name_that_yaml_reads_as_something_else_stays_a_name(name: str) -> Non
         planned = plan(
             {"llm_d_gateway": {"provider": provider, **({} if provider == "standalone" else {"name": name})}, **platform, "llm_d_model_services": [service]}
         )
-        found = [item for template in (*TEMPLATES, ROOT / "roles/gateway_provider/templates/gateway.yml.j2") for item in render(template, planned)]
-        references = [value for item in found for key, value in _scalars(item) if key in ("name", "namespace", "serviceAccountName", "group", "kind")]
+        items = [item for template in (*TEMPLATES, ROOT / "roles/gateway_provider/templates/gateway.yml.j2") for item in render(template, planned)]
+        references = [value for item in items for key, value in _scalars(item) if key in ("name", "namespace", "serviceAccountName", "group", "kind")]
         assert name in references and all(isinstance(value, str) for value in references), [value for value in references if not isinstance(value, str)]
 
 
@@ -228,4 +233,4 @@ def _scalars(node: t.Any) -> t.Iterator[tuple[str, t.Any]]:
     """(key, value) of every scalar of a mapping, at any depth."""
     for key, value in node.items() if isinstance(node, dict) else ():
         yield from _scalars(value) if isinstance(value, dict) else ((str(key), value),) if not isinstance(value, list) else ()
-        yield from (found for item in value for found in _scalars(item)) if isinstance(value, list) else ()
+        yield from (pair for item in value for pair in _scalars(item)) if isinstance(value, list) else ()

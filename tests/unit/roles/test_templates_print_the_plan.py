@@ -1,7 +1,7 @@
-"""Where each value of the rendered objects comes from: out of the plan, or out of a short list of words that templates may say by themselves.
+"""Every value of the rendered objects comes from the plan, or from a short list of constants of templates.
 
-Every value of the plan is marked before templates print it, so that what a template says itself is told from what it was told: a constant instead of a field
-(`number: 8000`), a constant that is another one (`Exact`) and a field that is not printed (`affinity`) are found for every provider at once.
+Every value of the plan is marked before templates print it, so that constants of a template are distinguished from values of the plan: a constant instead of a
+field (`number: 8000`), a wrong constant (`Exact`) and a field that is not printed (`affinity`) are found for every provider at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import RO
 from contract.gateway_cases import CASES, STANDALONE, file_of
 
 Facts = dict[str, t.Any]
-# kind: {path: what the templates say there}. Everything that is not here is a field of the plan.
+# kind: {path: constants of the templates}. Everything else is a field of the plan.
 CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "BackendTrafficPolicy": {
         "apiVersion": {"gateway.envoyproxy.io/v1alpha1"},
@@ -129,7 +129,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "ReferenceGrant": {"apiVersion": {"gateway.networking.k8s.io/v1beta1"}},
     "Role": {"apiVersion": {"rbac.authorization.k8s.io/v1"}},
 }
-# Fields of a service that no template prints, and who reads them instead.
+# Fields of a service that no template prints, and what reads them instead.
 UNPRINTED = {
     "aliases": "the claims",
     "cache_server.claim.delete": "prune_claims.yml.j2",
@@ -184,12 +184,12 @@ UNPRINTED = {
     "warmup_job.prompts": "prompts.yml.j2",
     "warmup_job.replicas": "the preflight",
 }
-# A worker answers nobody, and is rolled out with its leader.
+# A worker gets no requests, and is rolled out with its leader.
 OF_A_LEADER = ("added", "args", "image", "labels", "ours", "selector")
 
 
 class Marked:
-    """The path of a value in the plan."""
+    """A value with its path in the plan."""
 
     path: str
 
@@ -199,7 +199,7 @@ class Text(str, Marked):
 
 
 class Whole(int, Marked):
-    """Also true and false: what a template prints of the plan is no bool any more, and its conditions still see it."""
+    """Also true and false: printed values are no longer bool, but conditions work as before."""
 
 
 class Number(float, Marked):
@@ -212,7 +212,7 @@ APART = {"name": "apart", "model": {"uri": "hf://org/m"}, "scheduler": {"preset"
 EVENTS = {
     "name": "events",
     "model": {"uri": "hf://org/m"},
-    "engine": {"image": "mine/vllm:nightly", "version": "0.23.0"},  # whose events every line reads
+    "engine": {"image": "mine/vllm:nightly", "version": "0.23.0"},  # every line reads the events of this version
     "scheduler": {"preset": "precise_prefix"},
     "route": {"path": "/events"},
 }
@@ -237,22 +237,22 @@ FULL = {
 }
 
 
-def marked(value: t.Any, path: str = "", known: dict[int, t.Any] | None = None) -> t.Any:
-    """The value with every scalar marked; what is in the plan twice keeps one path."""
-    known = {} if known is None else known
-    if id(value) in known:
-        return known[id(value)]
+def marked(value: t.Any, path: str = "", memo: dict[int, t.Any] | None = None) -> t.Any:
+    """The value with every scalar marked; an object that is in the plan twice keeps one path. memo: marked objects by id."""
+    memo = {} if memo is None else memo
+    if id(value) in memo:
+        return memo[id(value)]
     if isinstance(value, dict):
-        known[id(value)] = {key: marked(item, f"{path}.{key}".lstrip("."), known) for key, item in value.items()}
-        return known[id(value)]
+        memo[id(value)] = {key: marked(item, f"{path}.{key}".lstrip("."), memo) for key, item in value.items()}
+        return memo[id(value)]
     if isinstance(value, (list, tuple)):
-        known[id(value)] = [marked(item, f"{path}[]", known) for item in value]
-        return known[id(value)]
+        memo[id(value)] = [marked(item, f"{path}[]", memo) for item in value]
+        return memo[id(value)]
     if type(value) not in OF_TYPE:
         return value
-    found = OF_TYPE[type(value)](value)
-    found.path = path
-    return found
+    scalar = OF_TYPE[type(value)](value)
+    scalar.path = path
+    return scalar
 
 
 def leaves(node: t.Any, path: str = "") -> t.Iterator[tuple[str, t.Any]]:
@@ -270,36 +270,36 @@ def leaves(node: t.Any, path: str = "") -> t.Iterator[tuple[str, t.Any]]:
 @functools.cache
 def case(name: str) -> tuple[Facts, list[Facts]]:
     """(marked plan, objects) of services with every part that a service can have."""
-    gateway, more = {**CASES, **STANDALONE}[name]
+    gateway, variables = {**CASES, **STANDALONE}[name]
     services = [FULL, GROUP, APART, EVENTS]
     if gateway["provider"] == "standalone":
         services = [{**{key: value for key, value in service.items() if key != "route"}, "model": {"uri": "hf://org/m"}} for service in services]
-    if more.get("llm_d_release") == "scheduler-0.7":
+    if variables.get("llm_d_release") == "scheduler-0.7":
         services = [*services, {**services[3], "name": "bound", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
         services[4] |= {"route": {"path": "/bound"}} if "route" in services[3] else {}
-    given = {**file_of(gateway, more), "llm_d_model_services": services, "llm_d_monitoring": MONITORING, "llm_d_namespace": "elsewhere"}
+    given = {**file_of(gateway, variables), "llm_d_model_services": services, "llm_d_monitoring": MONITORING, "llm_d_namespace": "elsewhere"}
     made = plan({"llm_d_image_pull_secrets": ["pull"], **given})
-    planned = marked({"services": made["services"], **made})  # first, since it shares values with the release line
+    planned = marked({"services": made["services"], **made})  # services first, since they share values with the release line
     return planned, [item for template in TEMPLATES for item in render(ROLES / template, planned)]
 
 
 @functools.cache
-def said() -> dict[tuple[str, str], set[t.Any]]:
-    """(kind, path): what templates say there by themselves, of all cases."""
-    found: dict[tuple[str, str], set[t.Any]] = {}
+def constants() -> dict[tuple[str, str], set[t.Any]]:
+    """{(kind, path): constants of the templates there} of all cases."""
+    by_place: dict[tuple[str, str], set[t.Any]] = {}
     for name in (*CASES, *STANDALONE):
         for item in case(name)[1]:
             for path, value in leaves(item):
-                if not isinstance(value, Marked) and path != "kind":  # which is the key of the table
-                    found.setdefault((item["kind"], path), set()).add(value)
-    return found
+                if not isinstance(value, Marked) and path != "kind":  # the kind is the key of the table
+                    by_place.setdefault((item["kind"], path), set()).add(value)
+    return by_place
 
 
 def test_a_template_says_by_itself_what_is_listed_here_and_nothing_else() -> None:
-    found: dict[str, dict[str, set[t.Any]]] = {}
-    for (kind, path), values in said().items():
-        found.setdefault(kind, {})[path] = values
-    assert found == CONSTANTS
+    by_kind: dict[str, dict[str, set[t.Any]]] = {}
+    for (kind, path), values in constants().items():
+        by_kind.setdefault(kind, {})[path] = values
+    assert by_kind == CONSTANTS
 
 
 def test_every_field_of_a_service_is_printed_or_read_by_somebody_else() -> None:
@@ -314,7 +314,7 @@ def test_every_field_of_a_service_is_printed_or_read_by_somebody_else() -> None:
     left_out = {field for field in fields - shown if not any(field == name or field.startswith((f"{name}.", f"{name}[")) for name in silent)}
     assert not left_out
     needless = {name for name in UNPRINTED if not any(field == name or field.startswith((f"{name}.", f"{name}[")) for field in fields - shown)}
-    assert not needless, "it is printed, or not planned any more"
+    assert not needless, "it is printed, or no longer planned"
 
 
 @pytest.mark.parametrize("name", [*CASES, *STANDALONE])
@@ -326,7 +326,7 @@ def test_everything_is_in_the_namespace_of_the_file(name: str) -> None:
         if item["kind"] in ("Deployment", "LeaderWorkerSet", "Service", "InferencePool", "ServiceAccount", "Role", "RoleBinding", "PersistentVolumeClaim"):
             assert where == "elsewhere"
     usual = planned["gateway"]["namespace"] == "elsewhere" or {**CASES, **STANDALONE}[name][0].get("namespace")
-    assert usual, "the gateway stands beside the models where nothing else was said"
+    assert usual, "by default the gateway is in the namespace of the models"
     names = [value for item in items for path, value in leaves(item) if path.split(".")[-1] in ("namespace", "namespaces[]")]
     assert "llm-d" not in names
 

@@ -1,4 +1,4 @@
-"""Booleans, numbers and lists of the user's file as surveys and -e give them: as texts."""
+"""Booleans, numbers and lists of the user's file as strings, as surveys and -e pass them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ RATES = Field("list", "Rates.", elements=Field("float", "Rate.", minimum=0.5))
     ],
 )
 def test_a_text_is_what_it_is_beyond_doubt(field: Field, text: t.Any, meant: t.Any) -> None:
-    value, found = complete(text, field, "p")
-    assert not found and value == meant and type(value) is type(meant)
+    value, mistakes = complete(text, field, "p")
+    assert not mistakes and value == meant and type(value) is type(meant)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_list_is_written_with_commas_only_where_no_element_can_hold_one() -> N
 
 
 def texts(value: t.Any) -> t.Any:
-    """The same with each boolean and number as a text."""
+    """The value with each boolean and number as a string."""
     if isinstance(value, dict):
         return {key: texts(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -101,7 +101,7 @@ def scalars(fields: t.Mapping[str, Field], path: str = "") -> t.Iterator[tuple[s
 
 
 def test_every_option_takes_a_text() -> None:
-    """By itself, so that a new one is tried too."""
+    """All options of the schema, so that new ones are tested too."""
     tried = list(scalars(VARIABLES))
     assert len(tried) > 80
     for path, field in tried:
@@ -134,8 +134,8 @@ SIM = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulat
 )
 def test_the_scheduler_block_takes_texts_for_weights_and_parameters(scheduler: dict[str, t.Any], same: dict[str, t.Any]) -> None:
     service = {"name": "llama", "model": {"uri": "hf://org/m"}}
-    mine, theirs = (plan({"llm_d_model_services": [{**service, "scheduler": block}]})["services"][0] for block in (scheduler, same))
-    assert mine["scheduler"]["config"] == theirs["scheduler"]["config"] and mine["servers"] == theirs["servers"]
+    converted, typed = (plan({"llm_d_model_services": [{**service, "scheduler": block}]})["services"][0] for block in (scheduler, same))
+    assert converted["scheduler"]["config"] == typed["scheduler"]["config"] and converted["servers"] == typed["servers"]
 
 
 def test_a_weight_that_is_none_is_refused() -> None:

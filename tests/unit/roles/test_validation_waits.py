@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who waits behind a change, and who wants the verdict alone. How long each waits: test_stack.py of module_utils/validation."""
+"""site.yml waits after a change, validate.yml does not. test_stack.py of module_utils/validation tests the durations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""RBAC in front of an API server of the tests: what Roles and bindings do not grant is refused with 403, and noted."""
+"""RBAC in front of an API server of the tests: requests that Roles and bindings do not grant are refused with 403, and recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 from local_servers import JSON
 
 Facts = dict[str, t.Any]
-# What every account may do: find out what is served, and what it may do itself.
+# Every account may discover the API, and review its own permissions.
 OPEN = re.compile(r"/(version|api|apis|openapi/.*|api/v1|apis/[^/]+(/v[^/]+)?)")
 REVIEWS = ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews")
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -26,7 +26,7 @@ PATH = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What RBAC judges of a request. resource: with the subresource, such as pods/log; namespace: empty for all, or for a kind without."""
+    """A request as RBAC checks it. resource: with the subresource, such as pods/log; namespace: empty for all namespaces, or for a kind without one."""
 
     verb: str
     group: str
@@ -36,16 +36,16 @@ class Request:
 
 
 def request_of(method: str, url: str) -> Request | None:
-    """What a request asks for; None where every account may."""
+    """A request as RBAC checks it; None if every account may send it."""
     path, _mark, query = url.partition("?")
     if OPEN.fullmatch(path):
         return None
-    found = re.fullmatch(r"/api/v1/namespaces/(?P<name>[^/]+)", path)
-    if found:  # the namespace of a request for a Namespace is its own
-        return Request(VERBS[method], "", "namespaces", found["name"], found["name"])
-    found = PATH.fullmatch(path)
-    assert found, url
-    group, resource, name = found["group"] or "", found["resource"], found["name"] or ""
+    match = re.fullmatch(r"/api/v1/namespaces/(?P<name>[^/]+)", path)
+    if match:  # the namespace of a request for a Namespace is its own
+        return Request(VERBS[method], "", "namespaces", match["name"], match["name"])
+    match = PATH.fullmatch(path)
+    assert match, url
+    group, resource, name = match["group"] or "", match["resource"], match["name"] or ""
     if resource in REVIEWS:
         return None
     verb = VERBS[method]
@@ -53,58 +53,59 @@ def request_of(method: str, url: str) -> Request | None:
         verb = "watch" if parse_qs(query).get("watch") else "list"
     if not name and method == "DELETE":
         verb = "deletecollection"
-    return Request(verb, group, f"{resource}/{found['part']}" if found["part"] else resource, found["namespace"] or "", name)
+    return Request(verb, group, f"{resource}/{match['part']}" if match["part"] else resource, match["namespace"] or "", name)
 
 
 def granted(objects: c.Sequence[Facts], subject: str) -> list[tuple[str, Facts]]:
-    """(namespace, rule) of each rule that bindings give to a subject of this name; an empty namespace for all of them."""
+    """(namespace, rule) of each rule that bindings grant to a subject of this name; an empty namespace for all namespaces."""
     roles = {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each["rules"] for each in objects if "rules" in each}
-    found = []
+    grants = []
     for binding in (each for each in objects if each["kind"] in ("RoleBinding", "ClusterRoleBinding")):
         place = binding["metadata"].get("namespace", "") if binding["kind"] == "RoleBinding" else ""
         reference = binding["roleRef"]
         key = (reference["kind"], place if reference["kind"] == "Role" else "", reference["name"])
         if subject in [each["name"] for each in binding["subjects"]]:
-            found += [(place, rule) for rule in roles[key]]
-    return found
+            grants += [(place, rule) for rule in roles[key]]
+    return grants
 
 
-def allows(rules: c.Sequence[tuple[str, Facts]], asked: Request) -> bool:
+def allows(rules: c.Sequence[tuple[str, Facts]], request: Request) -> bool:
     """Whether one of the rules grants a request."""
-    return any(place in ("", asked.namespace) and _covers(rule, asked) for place, rule in rules)
+    return any(place in ("", request.namespace) and _covers(rule, request) for place, rule in rules)
 
 
-def _covers(rule: Facts, asked: Request) -> bool:
+def _covers(rule: Facts, request: Request) -> bool:
     def has(key: str, value: str) -> bool:
         return bool({"*", value} & set(rule.get(key, ())))
 
     named = rule.get("resourceNames")
-    return has("verbs", asked.verb) and has("apiGroups", asked.group) and has("resources", asked.resource) and (not named or asked.name in named)
+    return has("verbs", request.verb) and has("apiGroups", request.group) and has("resources", request.resource) and (not named or request.name in named)
 
 
 class Enforcing:
-    """An API server that asks `server` what it answers to what the rules grant. `asked`: all requests, `refused`: those with 403."""
+    """An API server that passes requests that the rules grant to `server`. `requests`: all requests that RBAC checks; `refused`: those with 403."""
 
     def __init__(self, server: c.Callable[..., t.Any], rules: c.Sequence[tuple[str, Facts]]) -> None:
         self.server, self.rules = server, rules
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
         self.refused: list[Request] = []
 
     def __call__(self, handler: t.Any, method: str, url: str, body: bytes) -> t.Any:
         if url.endswith("/selfsubjectaccessreviews"):
             return self.review(json.loads(body))
-        asked = request_of(method, url)
-        if asked is not None:
-            self.asked.append(asked)
-            if not allows(self.rules, asked):
-                self.refused.append(asked)
-                where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
-                said = f'{asked.resource} is forbidden: User "restricted" cannot {asked.verb} resource "{asked.resource}" in API group "{asked.group}" {where}'
-                return 403, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": said})
+        request = request_of(method, url)
+        if request is not None:
+            self.requests.append(request)
+            if not allows(self.rules, request):
+                self.refused.append(request)
+                where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
+                denied = f'User "restricted" cannot {request.verb} resource "{request.resource}" in API group "{request.group}" {where}'
+                message = f"{request.resource} is forbidden: {denied}"
+                return 403, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message})
         return self.server(handler, method, url, body)
 
     def review(self, body: Facts) -> t.Any:
-        """What a SelfSubjectAccessReview says."""
-        wanted = body["spec"]["resourceAttributes"]
-        asked = Request(*(wanted.get(key, "") for key in ("verb", "group", "resource", "namespace", "name")))
-        return 201, {"Content-Type": JSON}, json.dumps({**body, "status": {"allowed": allows(self.rules, asked)}})
+        """The response to a SelfSubjectAccessReview."""
+        attributes = body["spec"]["resourceAttributes"]
+        request = Request(*(attributes.get(key, "") for key in ("verb", "group", "resource", "namespace", "name")))
+        return 201, {"Content-Type": JSON}, json.dumps({**body, "status": {"allowed": allows(self.rules, request)}})

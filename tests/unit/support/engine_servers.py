@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Engines as HTTP servers on loopback, page by page as each of them answers; and an API server that proxies to pods."""
+"""Engines as HTTP servers on loopback, with the responses of the real engines; and an API server that proxies to pods."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="tensorrt
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="tensorrt_llm",version="1"} 64
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="tensorrt_llm",version="1"} 1000
 """
-# The names of docs/source/reference/metrics.md of 3.3; its models are owned by themselves.
+# The names are those of 3.3, as its page on metrics lists them. In /v1/models, `owned_by` is the name of the model.
 TGI = """# TYPE tgi_queue_size gauge
 tgi_queue_size 2
 # TYPE tgi_batch_current_size gauge
 tgi_batch_current_size 3
 tgi_batch_current_max_tokens 4096
 """
-# Of Triton with vLLM: the back end has every request at once, and its queue is not Triton's.
+# Triton with vLLM: the back end gets every request at once, and its queue is not part of Triton's metrics.
 TRITON_VLLM = """nv_inference_request_success{model="tiny",version="1"} 5
 nv_inference_pending_request_count{model="tiny",version="1"} 0
 """
@@ -76,7 +76,7 @@ def chatted(streamed: bool) -> str | bytes:
 
 
 def engine(name: str, **pages: t.Any) -> t.Callable[..., t.Any]:
-    """An answer function for local_servers.serve. pages: path to (status, content type, body), or to None for no such page."""
+    """An answer function for local_servers.serve. pages: path to (status, content type, body), or to None for a path that does not exist."""
     known: dict[str, t.Any] = {
         "vllm": {
             "/health": (200, JSON, ""),
@@ -139,7 +139,7 @@ SECRETS = {"/api/v1/namespaces/llm-d/secrets/keys": {"kind": "Secret", "data": {
 
 
 def keyed(answer: t.Callable[..., t.Any], key: str = "sk-model") -> t.Callable[..., t.Any]:
-    """The server as vLLM is with an API key: nothing under /v1 answers without it, and health and metrics do."""
+    """The server with an API key, as vLLM checks it: paths below /v1 require the key, health and metrics do not."""
 
     def guarded(handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         if path.startswith("/v1") and handler.headers.get("Authorization") != f"Bearer {key}":
@@ -150,7 +150,7 @@ def keyed(answer: t.Callable[..., t.Any], key: str = "sk-model") -> t.Callable[.
 
 
 def pod(name: str, url: str, labels: dict[str, str], ready: bool = True, **status: t.Any) -> dict[str, t.Any]:
-    """A Pod whose server is at a URL of this host; the API server below proxies to it."""
+    """A Pod whose server has a URL of this host; the API server below proxies to it."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -161,44 +161,47 @@ def pod(name: str, url: str, labels: dict[str, str], ready: bool = True, **statu
 
 
 class CachingEngine:
-    """A server with a prefix cache in blocks of `block` words, a number that its metrics have.
+    """A server with a prefix cache in blocks of `block` words, whose metrics have the size of a block.
 
-    It says what was cached in the way of `tells`: always, never, or not_nought (as some vLLM do). Two words of a chat template stand before a system
-    message, and one of each message goes into the prompt. `asked` has the prompts.
+    reports: when the usage of a response has cached_tokens: always, never, or nonzero (as with some versions of vLLM); keeps: whether prompts are cached;
+    fails: returns the error response for a prompt, or None. The chat template makes `<role> | content` of each message. `prompts`: the prompts of all requests.
     """
 
     BLOCK = 16
 
-    def __init__(self, tells: str = "always", keeps: bool = True, fails: t.Any = None, block: int = BLOCK) -> None:
-        self.tells, self.keeps, self.fails, self.block = tells, keeps, fails, block
+    def __init__(self, reports: str = "always", keeps: bool = True, fails: t.Any = None, block: int = BLOCK) -> None:
+        self.reports, self.keeps, self.fails, self.block = reports, keeps, fails, block
         self.blocks: set[tuple[str, ...]] = set()
-        self.asked: list[str] = []
+        self.prompts: list[str] = []
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         if path == "/metrics":
             return 200, {"Content-Type": "text/plain"}, f'vllm:cache_config_info{{block_size="{self.block}",num_gpu_blocks="1400"}} 1\n'
         request = json.loads(body)
         messages = request.get("messages")
-        said = request["prompt"] if messages is None else " ".join(f"<{entry['role']}> | {entry['content']}" for entry in messages)
-        self.asked.append(said)
-        if self.fails and (reply := self.fails(said)):
+        prompt = request["prompt"] if messages is None else " ".join(f"<{entry['role']}> | {entry['content']}" for entry in messages)
+        self.prompts.append(prompt)
+        if self.fails and (reply := self.fails(prompt)):
             return reply
-        words = said.split()
+        words = prompt.split()
         prefixes = [tuple(words[:end]) for end in range(self.block, len(words), self.block)]
-        known = next((index for index, prefix in enumerate(prefixes) if prefix not in self.blocks), len(prefixes)) * self.block
+        cached = next((index for index, prefix in enumerate(prefixes) if prefix not in self.blocks), len(prefixes)) * self.block
         self.blocks.update(prefixes if self.keeps else ())
-        details = None if self.tells == "never" or (self.tells == "not_nought" and not known) else {"cached_tokens": known}
+        details = None if self.reports == "never" or (self.reports == "nonzero" and not cached) else {"cached_tokens": cached}
         usage = {"prompt_tokens": len(words), "completion_tokens": 1, "total_tokens": len(words) + 1, "prompt_tokens_details": details}
         choice = {"index": 0, "finish_reason": "length", **({"text": "To"} if messages is None else {"message": {"role": "assistant", "content": "To"}})}
         return 200, {"Content-Type": JSON}, json.dumps({"id": "cmpl-1", "model": request["model"], "usage": usage, "choices": [choice]})
 
 
 class LoraServer:
-    """A vLLM with `--enable-lora`. `missing`: folders that it does not have; closed: without VLLM_ALLOW_RUNTIME_LORA_UPDATING. `asked` has what it was told."""
+    """A vLLM with `--enable-lora`. missing: folders that do not exist; closed: without VLLM_ALLOW_RUNTIME_LORA_UPDATING; has: folders of the loaded adapters.
+
+    `calls`: (load or unload, name of the adapter) of each request.
+    """
 
     def __init__(self, *missing: str, closed: bool = False, **has: str) -> None:
         self.missing, self.closed, self.has = missing, closed, has
-        self.asked: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
 
     def __call__(self, _handler: t.Any, method: str, path: str, body: bytes) -> tuple[int, dict[str, t.Any], str]:
         if (method, path) == ("GET", "/v1/models"):
@@ -207,17 +210,17 @@ class LoraServer:
             return 200, {"Content-Type": JSON}, json.dumps({"object": "list", "data": listed})
         if self.closed:
             return 404, {"Content-Type": JSON}, '{"detail":"Not Found"}'
-        told = json.loads(body)
-        name, action = told["lora_name"], path.removeprefix("/v1/").removesuffix("_lora_adapter")
-        self.asked.append((action, name))
+        request = json.loads(body)
+        name, action = request["lora_name"], path.removeprefix("/v1/").removesuffix("_lora_adapter")
+        self.calls.append((action, name))
         if action == "load" and name in self.has:
             return self.refused(400, f"The lora adapter '{name}' has already been loaded.")
-        if action == "load" and told["lora_path"] in self.missing:
-            return self.refused(404, f"Loading lora {name} failed: No adapter found for {told['lora_path']}")
+        if action == "load" and request["lora_path"] in self.missing:
+            return self.refused(404, f"Loading lora {name} failed: No adapter found for {request['lora_path']}")
         if action == "unload" and name not in self.has:
             return self.refused(404, f"The lora adapter '{name}' cannot be found.")
         if action == "load":
-            self.has[name] = told["lora_path"]
+            self.has[name] = request["lora_path"]
         else:
             del self.has[name]
         return 200, {"Content-Type": "text/plain"}, f"Success: LoRA adapter '{name}' {action}ed successfully."
@@ -228,21 +231,24 @@ class LoraServer:
 
 
 class ApiServer:
-    """The few pages of an API server that the health modules read: pods, a Service, the proxy to them, logs."""
+    """The paths of an API server that the health modules read: pods, a Service, the proxy to them, logs.
+
+    `refuses`: the status with which port-forwards are refused, 0 for none; `port_forwards`: (Authorization, pod, port) of each; `open`: the number in progress.
+    """
 
     def __init__(self, pods: list[dict[str, t.Any]], objects: dict[str, t.Any] | None = None, logs: dict[str, str] | None = None) -> None:
         self.pods, self.objects, self.logs = pods, objects or {}, logs or {}
-        self.refuses, self.asked, self.open = 0, [], 0
+        self.refuses, self.port_forwards, self.open = 0, [], 0
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         path, _mark, query = path.partition("?")
-        found = re.fullmatch(r"/api/v1/namespaces/([^/]+)/(pods|services)/([^/]+)/proxy(/.*)", path)
-        if found:
-            return self.proxy(found.group(2), found.group(3).rpartition(":")[0].rpartition(":")[2], method, found.group(4), body)
-        if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/portforward", path):
-            return self.forward(handler, found.group(2), int(query.removeprefix("ports=")))
-        if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log", path):
-            return 200, {"Content-Type": "text/plain"}, self.logs.get(found.group(2), "")
+        match = re.fullmatch(r"/api/v1/namespaces/([^/]+)/(pods|services)/([^/]+)/proxy(/.*)", path)
+        if match:
+            return self.proxy(match.group(2), match.group(3).rpartition(":")[0].rpartition(":")[2], method, match.group(4), body)
+        if match := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/portforward", path):
+            return self.forward(handler, match.group(2), int(query.removeprefix("ports=")))
+        if match := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log", path):
+            return 200, {"Content-Type": "text/plain"}, self.logs.get(match.group(2), "")
         if path == "/version":
             return 200, {"Content-Type": JSON}, json.dumps({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})
         if path == "/api/v1/namespaces/llm-d":
@@ -260,8 +266,8 @@ class ApiServer:
         return self.status(404, "NotFound", f"{path} not found")
 
     def forward(self, handler: t.Any, name: str, port: int) -> t.Any:
-        """A port-forward to a pod, unless `refuses` says how it is to be refused; `open` counts those that are."""
-        self.asked.append((handler.headers["Authorization"], name, port))
+        """A port-forward to a pod, or its refusal."""
+        self.port_forwards.append((handler.headers["Authorization"], name, port))
         entry = next((entry for entry in self.pods if entry["metadata"]["name"] == name), None)
         if self.refuses or entry is None:
             return self.status(self.refuses or 404, "Refused", "not here")
@@ -273,7 +279,7 @@ class ApiServer:
             self.open -= 1
 
     def closed(self) -> bool:
-        """Whether the port-forwards end: the server hears of it a little later than who ended them."""
+        """Waits until all port-forwards have ended, which the server notices a little after the client; gives True."""
         return until(lambda: self.open == 0)
 
     def proxy(self, kind: str, name: str, method: str, path: str, body: bytes) -> t.Any:
@@ -300,7 +306,7 @@ class ApiServer:
 
 @contextlib.contextmanager
 def cluster(monkeypatch: pytest.MonkeyPatch, *servers: t.Any, **options: t.Any) -> t.Iterator[ApiServer]:
-    """An API server in front of these servers (answer functions, or whole pods), set as the one to talk to; gives it."""
+    """An API server in front of these servers (answer functions, or whole pods), to which the environment directs modules; gives it."""
     with contextlib.ExitStack() as stack:
         pods = [entry if isinstance(entry, dict) else pod(f"pod-{index}", stack.enter_context(serve(entry)), TINY) for index, entry in enumerate(servers)]
         api = ApiServer(pods, **options)

@@ -1,4 +1,4 @@
-"""Wrong documents: name to (line, document, where it is refused, words of the refusal)."""
+"""Invalid documents: name to (line, document, path of the problem, words of the message)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import typing as t
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import NEW_API, OLD_API
 from epp_documents import BY_EVENTS, FILES, GIE15, QUEUE, R09, R10, R11, S07, Document, attribute_scorer, document, kv_events, pd, precise
 
-WRONG: dict[str, tuple[str, Document, str, str]] = {
+INVALID: dict[str, tuple[str, Document, str, str]] = {
     # The document itself
     "not a mapping": (S07, t.cast(Document, ["x"]), "", "not a mapping"),
     "wrong API version": (S07, {**document(S07, *QUEUE), "apiVersion": NEW_API}, "apiVersion", OLD_API),
@@ -80,9 +80,9 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[0].parameters.attributeKey",
         "attributeKey: temperature and producer: dcgm-extractor",
     ),
-    "of no release": (S07, document(S07, "queue-scorer", "round-robin-picker"), "plugins[1].type", "random-picker"),
-    "of a newer line": (S07, document(S07, "token-load-scorer", *QUEUE), "plugins[0].type", "gie-1.5, router-0.9, router-0.10"),
-    "of llm-d only": (GIE15, document(GIE15, "load-aware-scorer", *QUEUE), "plugins[0].type", "scheduler-0.7"),
+    "type of no release": (S07, document(S07, "queue-scorer", "round-robin-picker"), "plugins[1].type", "random-picker"),
+    "type of a newer line": (S07, document(S07, "token-load-scorer", *QUEUE), "plugins[0].type", "gie-1.5, router-0.9, router-0.10"),
+    "type of llm-d only": (GIE15, document(GIE15, "load-aware-scorer", *QUEUE), "plugins[0].type", "scheduler-0.7"),
     "no type": (
         S07,
         document(S07, {"type": "queue-scorer"}, "max-score-picker") | {"plugins": [{"name": "x"}, {"type": "max-score-picker"}]},
@@ -95,14 +95,14 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[1].name",
         "two plugins",
     ),
-    "a picker where a scorer stands": (
+    "scorer as a saturation detector": (
         R10,
         document(R10, *QUEUE, gates=["flowControl"], flowControl={"saturationDetector": {"pluginRef": "queue-scorer"}}),
         "flowControl.saturationDetector.pluginRef",
         "Name one that is: concurrency-detector",
     ),
     # Parameters
-    "a list of other things than strings": (
+    "list with other types than strings": (
         S07,
         document(S07, {"type": "by-label", "parameters": {"label": "a", "validValues": ["x", 1]}}, *QUEUE),
         "plugins[0].parameters.validValues",
@@ -144,7 +144,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[0].parameters.blockSize",
         "blockSizeTokens",
     ),
-    "parameter of a moved place": (
+    "parameter at its former path": (
         S07,
         document(S07, precise(indexerConfig__tokenProcessorConfig={"blockSize": 16}), "max-score-picker"),
         "plugins[0].parameters.indexerConfig.tokenProcessorConfig",
@@ -156,7 +156,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[0].parameters.maxNumOfEndpoints",
         "whole number",
     ),
-    "a truth value is no number": (
+    "boolean in place of an integer": (
         S07,
         document(S07, {"type": "max-score-picker", "parameters": {"maxNumOfEndpoints": True}}, "queue-scorer"),
         "plugins[0].parameters.maxNumOfEndpoints",
@@ -205,7 +205,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[2].parameters",
         "exactly one",
     ),
-    "range upside down": (
+    "range with min above max": (
         R10,
         document(
             R10,
@@ -299,7 +299,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[0].parameters.prefixMatchInfoProducerName",
         "Declare a data producer",
     ),
-    "decider that is none": (
+    "decider of another type": (
         S07,
         pd(handler={"type": "disagg-profile-handler", "parameters": {"deciders": {"prefill": "queue-scorer"}}}),
         "plugins[7].parameters.deciders.prefill",
@@ -308,7 +308,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
     # Gates
     "unknown gate": (S07, document(S07, *QUEUE, gates=["prepareDataPlugin"]), "featureGates[0]", "Did you mean prepareDataPlugins?"),
     "forbidden gate": (GIE15, document(GIE15, *QUEUE, gates=["prepareDataPlugins"]), "featureGates[0]", "since 1.5"),
-    "gate that is gone": (R10, document(R10, *QUEUE, gates=["dataLayer"]), "featureGates[0]", "always on"),
+    "removed gate": (R10, document(R10, *QUEUE, gates=["dataLayer"]), "featureGates[0]", "always on"),
     "gate by value before 0.10": (R09, document(R09, *QUEUE, gates=["flowControl=true"], flowControl={"maxBytes": 1}), "featureGates[0]", "gate names only"),
     "gate by a strange value": (R10, document(R10, *QUEUE, gates=["flowControl=maybe"]), "featureGates[0]", "neither true nor false"),
     "flow control without its gate": (S07, document(S07, *QUEUE, flowControl={"maxBytes": 5}), "flowControl", "ignored silently"),
@@ -335,13 +335,13 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "queue-scorer would see zeros",
     ),
     "defaults switched off": (R09, document(R09, *QUEUE, dataLayer={"injectDefaults": False}), "dataLayer", "injectDefaults"),
-    "source that is none": (
+    "source of another type": (
         R09,
         document(R09, *QUEUE, dataLayer={"sources": [{"pluginRef": "queue-scorer", "extractors": []}]}),
         "dataLayer.sources[0].pluginRef",
         "is not a data source",
     ),
-    "producer nobody makes": (GIE15, document(GIE15, "token-load-scorer", "max-score-picker"), "plugins[0]", "inflight-load-producer"),
+    "missing producer": (GIE15, document(GIE15, "token-load-scorer", "max-score-picker"), "plugins[0]", "inflight-load-producer"),
     # Prefill/decode
     "decider after handler": (S07, pd(before=False), "plugins[6].parameters.deciders.prefill", "Move prefix-based-pd-decider above"),
     "no header handler": (S07, {**pd(), "plugins": pd()["plugins"][1:]}, "plugins", "disagg-headers-handler"),
@@ -450,7 +450,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[0].parameters.tokenProcessorConfig.blockSizeTokens",
         "only one of the two",
     ),
-    "cold by a scorer that is not there": (
+    "cold by a missing scorer": (
         S07,
         document(S07, precise(), "no-hit-lru-scorer", "max-score-picker"),
         "plugins[1].parameters.prefixPluginName",
@@ -462,7 +462,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[1].parameters.prefixPluginType",
         "name and type must agree",
     ),
-    "producer nobody tells of servers": (
+    "producer without a source of servers": (
         R09,
         document(
             R09,
@@ -485,13 +485,13 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins",
         "token-producer",
     ),
-    "events and discovery that is told of servers": (
+    "events with discovery by notification": (
         R10,
         kv_events(R10, BY_EVENTS, events={"zmqEndpoint": "tcp://0.0.0.0:5557"}),
         "plugins[2].parameters.kvEventsConfig.discoverPods",
         "retries forever",
     ),
-    "older scorer nobody tells of servers": (
+    "older scorer without a source of servers": (
         R10,
         document(R10, {"type": "token-producer", "parameters": {"modelName": "m"}}, "precise-prefix-cache-scorer", "max-score-picker"),
         "plugins[1]",
@@ -522,39 +522,39 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[0].parameters.udsTokenizerConfig",
         "write vllm.url",
     ),
-    "hash that is no name of one": (
+    "unknown hash algorithm": (
         R11,
         kv_events(R11, BY_EVENTS, tokenProcessorConfig={"hashAlgorithm": "xxhash"}),
         "plugins[2].parameters.tokenProcessorConfig.hashAlgorithm",
         "cbor-fnv, xxh64",
     ),
-    "time limit that the router does not read": (
+    "time limit of the scheduler in the router": (
         R10,
         document(R10, {"type": "active-request-scorer", "parameters": {"requestTimeout": "2m"}}, "max-score-picker"),
         "plugins[0].parameters.requestTimeout",
         "no longer takes it",
     ),
-    "discovery that nothing names": (R11, document(R11, FILES, *QUEUE), "plugins[0]", "under dataLayer"),
-    "discovery by what is none": (
+    "discovery without a reference": (R11, document(R11, FILES, *QUEUE), "plugins[0]", "under dataLayer"),
+    "discovery by another type": (
         R11,
         document(R11, *QUEUE, dataLayer={"discovery": {"endpoints": {"pluginRef": "queue-scorer"}}}),
         "dataLayer.discovery.endpoints.pluginRef",
         "is not a discovery plugin",
     ),
-    "discovery of 0.11 before it": (
+    "discovery of 0.11 in 0.10": (
         R10,
         document(R10, FILES, *QUEUE, dataLayer={"discovery": {"endpoints": {"pluginRef": "file-discovery"}}}),
         "dataLayer.discovery.endpoints",
         "dataLayer.discovery.pluginRef",
     ),
     "newest API version": (R11, {**document(R11, *QUEUE), "apiVersion": "llm-d.ai/v1"}, "apiVersion", "Write llm-d.ai/v1alpha1; what else differs"),
-    "replicas as the newest API version groups them": (
+    "crossReplica of the newest API version": (
         R10,
         document(R10, *QUEUE, dataLayer={"crossReplica": {"syncerPluginRef": "s"}}),
         "dataLayer.crossReplica",
         "crossReplicaSyncerPluginRef",
     ),
-    "producer nobody reads": (
+    "producer without a reader": (
         R09,
         document(
             R09,

@@ -1,4 +1,4 @@
-"""EndpointPickerConfig documents to judge: right ones of each kind, and the means to make wrong ones."""
+"""EndpointPickerConfig documents to check: valid ones of each kind, and functions that make invalid ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Document = dict[str, t.Any]
 
 
 def document(line: str, *plugins: t.Any, gates: t.Sequence[str] = (), profile: t.Sequence[t.Any] | None = None, **sections: t.Any) -> Document:
-    """A document from plugin types (or mappings); without `profile` one of all scorers, filters and pickers, every scorer with weight 1."""
+    """A document with these plugin types (or entries); without `profile`, its profile has all scorers, filters and pickers, every scorer with weight 1."""
     entries = [{"type": item} if isinstance(item, str) else item for item in plugins]
     references: list[t.Any] = []
     for entry in entries:
-        found = catalogue.find_plugin(entry["type"], line)
-        if found is not None and {"scorer", "filter", "picker"} & set(found.roles) and "saturation" not in found.roles:
-            references.append({"pluginRef": entry.get("name", entry["type"]), **({"weight": 1} if "scorer" in found.roles else {})})
+        plugin = catalogue.find_plugin(entry["type"], line)
+        if plugin is not None and {"scorer", "filter", "picker"} & set(plugin.roles) and "saturation" not in plugin.roles:
+            references.append({"pluginRef": entry.get("name", entry["type"]), **({"weight": 1} if "scorer" in plugin.roles else {})})
     made: Document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig"}
     if gates:
         made["featureGates"] = list(gates)
@@ -26,8 +26,8 @@ def document(line: str, *plugins: t.Any, gates: t.Sequence[str] = (), profile: t
     return {**made, "plugins": entries, "schedulingProfiles": [{"name": "default", "plugins": chosen}], **sections}
 
 
-def pd(line: str = S07, decider: t.Any = None, handler: t.Any = None, before: bool = True, **more: t.Any) -> Document:
-    """A prefill/decode document that is right, unless the arguments make it wrong."""
+def pd(line: str = S07, decider: t.Any = None, handler: t.Any = None, before: bool = True, **sections: t.Any) -> Document:
+    """A prefill/decode document, valid unless the arguments make it invalid. before: whether the decider precedes the handler."""
     decider = decider or {"type": "prefix-based-pd-decider", "parameters": {"nonCachedTokens": 16}}
     handler = handler or {"type": "disagg-profile-handler", "parameters": {"deciders": {"prefill": decider["type"]}}}
     last = [decider, handler] if before else [handler, decider]
@@ -52,20 +52,20 @@ def pd(line: str = S07, decider: t.Any = None, handler: t.Any = None, before: bo
         }
         for stage in ("prefill", "decode")
     ]
-    return {**made, **more}
+    return {**made, **sections}
 
 
 def precise(**changes: t.Any) -> dict[str, t.Any]:
-    """A right precise-prefix-cache-scorer of scheduler-0.7; `changes` by dotted place with __ for the dots, None removes."""
+    """A valid precise-prefix-cache-scorer of scheduler-0.7. changes: values by dotted path, with __ for the dots; None removes the field."""
     parameters: dict[str, t.Any] = {
         "tokenProcessorConfig": {"blockSize": 64, "hashSeed": "42"},
         "indexerConfig": {"tokenizersPoolConfig": {"modelName": "m", "workersCount": 5, "uds": {"socketFile": "/tmp/t/s"}}},
         "kvEventsConfig": {"discoverPods": True},
     }
-    for place, value in changes.items():
-        *way, last = place.split("__")
+    for path, value in changes.items():
+        *keys, last = path.split("__")
         target = parameters
-        for key in way:
+        for key in keys:
             target = target.setdefault(key, {})
         if value is None:
             target.pop(last, None)
@@ -77,10 +77,10 @@ def precise(**changes: t.Any) -> dict[str, t.Any]:
 QUEUE = ("queue-scorer", "max-score-picker")
 
 
-def attribute_scorer(key: str, **more: t.Any) -> Document:
+def attribute_scorer(key: str, **parameters: t.Any) -> Document:
     """An endpoint-attribute-scorer that reads this attribute."""
     algorithm = {"type": "linear_lower_is_better", "normalization": {"fixedRange": {"min": 0, "max": 1}}}
-    return {"type": "endpoint-attribute-scorer", "parameters": {"attributeKey": key, "algorithm": algorithm, **more}}
+    return {"type": "endpoint-attribute-scorer", "parameters": {"attributeKey": key, "algorithm": algorithm, **parameters}}
 
 
 FILES = {"type": "file-discovery", "parameters": {"path": "/etc/epp/endpoints.yaml"}}
@@ -91,7 +91,7 @@ IN_FLIGHT_BY_EVENTS = {"type": "inflight-load-producer", "parameters": _READS_EV
 
 
 def kv_events(line: str, *readers: t.Any, events: t.Any = None, wired: bool = True, tokens: t.Any = None, **parameters: t.Any) -> Document:
-    """A document of the router with an index that follows KV events, and what reads it."""
+    """A document of the router with an index by KV events, and its readers. wired: whether a notification source adds servers to the index."""
     tokens = {"modelName": "m", "vllm": {"url": "http://render:8000"}} if tokens is None else tokens
     source = {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": "precise-prefix-cache-producer"}]}
     made = document(
@@ -105,7 +105,7 @@ def kv_events(line: str, *readers: t.Any, events: t.Any = None, wired: bool = Tr
     return {**made, **({"dataLayer": {"sources": [source]}} if wired else {})}
 
 
-RIGHT: dict[str, tuple[str, Document]] = {
+VALID: dict[str, tuple[str, Document]] = {
     **{f"queue {line}": (line, document(line, *QUEUE)) for line in LINES},
     **{f"prefill/decode {line}": (line, pd(line)) for line in LINES if line != GIE15},
     "no profile at all": (S07, {key: value for key, value in document(S07, *QUEUE).items() if key != "schedulingProfiles"}),
@@ -115,7 +115,7 @@ RIGHT: dict[str, tuple[str, Document]] = {
     "attribute with its producer in 0.11": (R11, document(R11, attribute_scorer("x/y", producer=""), *QUEUE)),
     "discovery as before 0.11": (R11, document(R11, *QUEUE, FILES, dataLayer={"discovery": {"pluginRef": "file-discovery"}})),
     "discovery in 0.11": (R11, document(R11, *QUEUE, FILES, dataLayer={"discovery": {"endpoints": {"pluginRef": "file-discovery"}}})),
-    # As llm-d's guide precise-prefix-cache-routing since July 2026 (llm-d pull 2071), and its configurations of e2e tests with one socket for all servers.
+    # From llm-d's guide precise-prefix-cache-routing since July 2026 (llm-d pull 2071), and from its e2e tests, which have one socket for all servers.
     **{f"sticky by KV events {line}": (line, kv_events(line, AFFINITY_BY_EVENTS, "token-load-scorer", IN_FLIGHT_BY_EVENTS)) for line in (R09, R10, R11)},
     "one socket for all servers": (R10, kv_events(R10, BY_EVENTS, events={"zmqEndpoint": "tcp://0.0.0.0:5557"}, wired=False)),
     "another hash in 0.11": (R11, kv_events(R11, BY_EVENTS, tokenProcessorConfig={"blockSizeTokens": 64, "hashAlgorithm": "xxh64"})),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real Envoy on loopback that asks an endpoint picker by external processing, and sends where that says."""
+"""A real Envoy on loopback that calls an endpoint picker by external processing, and routes requests to the picked endpoint."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ENVOYS = glob.glob("/var/cache/llm-d-local/python/lib/python3*/site-packages/env
 _TYPE = "type.googleapis.com/envoy.extensions"
 
 
-def _cluster(name: str, address: str, **more: t.Any) -> dict[str, t.Any]:
+def _cluster(name: str, address: str, **options: t.Any) -> dict[str, t.Any]:
     host, _colon, port = address.rpartition(":")
     endpoint = {"endpoint": {"address": {"socket_address": {"address": host, "port_value": int(port)}}}}
-    return {"name": name, "type": "STATIC", "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}, **more}
+    return {"name": name, "type": "STATIC", "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}, **options}
 
 
 def bootstrap(port: int, picker: str, fallback: str, fail_open: bool, tls: bool) -> dict[str, t.Any]:
-    """Its configuration. picker: ip:port of the endpoint picker; fallback: where requests go that it says nothing of, with fail_open."""
+    """The configuration of Envoy. picker: ip:port of the endpoint picker; fallback: ip:port for requests without a picked endpoint, with fail_open."""
     mode = {
         "request_header_mode": "SEND",
         "response_header_mode": "SEND",
@@ -59,13 +59,13 @@ def bootstrap(port: int, picker: str, fallback: str, fail_open: bool, tls: bool)
         "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
     }
     http2 = {"@type": f"{_TYPE}.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config": {"http2_protocol_options": {}}}
-    spoken: dict[str, t.Any] = {"typed_extension_protocol_options": {f"{_TYPE.partition('/')[2]}.upstreams.http.v3.HttpProtocolOptions": http2}}
+    options: dict[str, t.Any] = {"typed_extension_protocol_options": {f"{_TYPE.partition('/')[2]}.upstreams.http.v3.HttpProtocolOptions": http2}}
     if tls:  # as gateways do: the certificate is not verified
         context = {"@type": f"{_TYPE}.transport_sockets.tls.v3.UpstreamTlsContext"}
-        spoken["transport_socket"] = {"name": "envoy.transport_sockets.tls", "typed_config": context}
-    # Without a health check, what fails open depends on whether Envoy has sent a piece of the body when it sees that nobody is there: some requests get 500.
+        options["transport_socket"] = {"name": "envoy.transport_sockets.tls", "typed_config": context}
+    # Without a health check, a request fails open or gets 500, depending on whether Envoy has sent part of its body when the connection to the picker fails.
     check = {"timeout": "1s", "interval": "0.1s", "no_traffic_interval": "0.1s", "unhealthy_threshold": 1, "healthy_threshold": 1, "tcp_health_check": {}}
-    spoken |= {"health_checks": [check], "common_lb_config": {"healthy_panic_threshold": {"value": 0}}}
+    options |= {"health_checks": [check], "common_lb_config": {"healthy_panic_threshold": {"value": 0}}}
     original = {
         "name": "named",
         "type": "ORIGINAL_DST",
@@ -73,12 +73,12 @@ def bootstrap(port: int, picker: str, fallback: str, fail_open: bool, tls: bool)
         "connect_timeout": "1s",
         "original_dst_lb_config": {"use_http_header": True, "http_header_name": "x-gateway-destination-endpoint"},
     }
-    return {"static_resources": {"listeners": [listener], "clusters": [original, _cluster("picker", picker, **spoken), _cluster("fallback", fallback)]}}
+    return {"static_resources": {"listeners": [listener], "clusters": [original, _cluster("picker", picker, **options), _cluster("fallback", fallback)]}}
 
 
 @contextlib.contextmanager
 def envoy(folder: Path, picker: str, fallback: str, fail_open: bool = False, tls: bool = True) -> Iterator[str]:
-    """A running one; its URL."""
+    """Runs Envoy; gives its URL."""
     port = port_for_a_program()
     path = folder / f"envoy-{port}.json"
     path.write_text(json.dumps(bootstrap(port, picker, fallback, fail_open, tls)), encoding="utf-8")

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Words by which known failures show: in logs, in answers to requests, in refusals of the API server."""
+"""Texts by which known failures are recognized: LOG_LINES (code, line), ANSWERED (code, status and body of a response), REFUSED (code, message of the API
+server)."""
 
 from __future__ import annotations
 

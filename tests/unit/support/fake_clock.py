@@ -1,4 +1,4 @@
-"""A clock that stands still but for the sleeps that it is asked for: what waits is tested by its looks and sleeps, however fast the machine is."""
+"""A clock that advances only by sleeps: tests of waiting count checks and sleeps, independent of the speed of the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typing as t
 
 
 class FakeClock:
-    """See common.clock.Clock. sleeps: those asked for, in seconds; each: called at every sleep, with the time after it."""
+    """See common.clock.Clock. sleeps: the requested ones, in seconds; each: called after every sleep, with the new time."""
 
     def __init__(self, each: t.Callable[[float], object] = lambda _now: None) -> None:
         self.time, self.sleeps, self._each = 1000.0, list[float](), each

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an API server and a kubelet do with a port-forward over a WebSocket (v4.channel.k8s.io), with real sockets on both sides."""
+"""A port-forward over a WebSocket (v4.channel.k8s.io), as an API server and a kubelet handle it, with real sockets on both sides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA, CLOSE = 2, 8
 
 
 def forward(handler: t.Any, port: int, target: tuple[str, int]) -> None:
-    """Answers the upgrade of an http.server handler, and carries bytes to and from `target` until either side ends."""
+    """Answers the upgrade of an http.server handler, and copies bytes to and from `target` until either side closes its connection."""
     accept = base64.b64encode(hashlib.sha1((handler.headers["Sec-WebSocket-Key"] + _GUID).encode()).digest()).decode()
     handler.send_response(101)
     for name, value in {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept, "Sec-WebSocket-Protocol": PROTOCOL}.items():

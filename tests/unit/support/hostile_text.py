@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts that are made to hold a regular expression: many beginnings of what it looks for, and no end. And the time that a search of them takes."""
+"""Texts that slow a regular expression down: many beginnings of a match, and no end. And the time that a search of such a text takes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from re import _constants as codes
 from re import _parser as parser
 
 SIZE = 2_000  # characters of the smaller text
-TIMES = 8  # the other is so many times as long
-QUIET = 0.005  # seconds of processor time that the longer one may always take
-MOST = 3 * TIMES  # times that the longer one may take as long; the square of the length makes it 64 times
+TIMES = 8  # length of the longer text divided by that of the smaller one
+QUIET = 0.005  # seconds of processor time that a search of the longer text may always take
+MOST = 3 * TIMES  # the limit of the ratio of both times, which is 64 for quadratic time
 
 
 def attacks(pattern: str, flags: int = 0) -> list[str]:
-    """Pieces of text: those that begin like a match and stop anywhere, and those that go on with what the pattern repeats there.
+    """Pieces of text: beginnings of a match that stop anywhere, and texts that the pattern repeats.
 
-    None for a pattern without a repeat: each try of it ends after a few characters.
+    Empty for a pattern without a repeat: each attempt to match it ends after a few characters.
     """
-    found = []
+    pieces = []
     if not re.search(r"[*+]|\{[0-9]*,[0-9]*\}", pattern):
         return []
     for way in _ways(list(parser.parse(pattern, flags))):
         for end in range(1, len(way) + 1):
             begun = "".join(map(_sample, way[: end - 1]))
             last = _sample(way[end - 1])
-            found += [begun + last, begun + last + " ", begun + last + '"', begun + last + "-"]
+            pieces += [begun + last, begun + last + " ", begun + last + '"', begun + last + "-"]
             if way[end - 1][0] in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-                found.append(last or _sample(way[end - 1], 1))
-    return [piece for piece in dict.fromkeys(found) if piece.strip("\n")]
+                pieces.append(last or _sample(way[end - 1], 1))
+    return [piece for piece in dict.fromkeys(pieces) if piece.strip("\n")]
 
 
 def _ways(items: list) -> list[list]:
@@ -46,7 +46,7 @@ def _ways(items: list) -> list[list]:
 
 
 def _sample(item: tuple, least: int = 0) -> str:
-    """The shortest text that an item of a parsed pattern matches, or one with `least` rounds of a repeat."""
+    """The shortest text that an item of a parsed pattern matches, or one with `least` repetitions."""
     code, value = item
     if code is codes.LITERAL:
         return chr(value)
@@ -77,7 +77,7 @@ def _in(items: list, char: str) -> bool:
 
 
 def superlinear(search: c.Callable[[str], object], piece: str) -> str:
-    """What a search took of a text of these pieces and of one that is TIMES as long; empty when that is in proportion."""
+    """A message with the time of a search, if the time grows faster than the length of a text of these pieces; empty otherwise."""
     for start, end in (("", ""), ("", "\x00"), (piece[:1], "\n!")):
         short = start + piece * (SIZE // len(piece) + 1) + end
         long = start + piece * (TIMES * SIZE // len(piece) + 1) + end
@@ -100,7 +100,7 @@ FUNCTIONS = ("compile", "search", "match", "fullmatch", "findall", "finditer", "
 
 
 def patterns_in(source: str) -> list[tuple[str, int]]:
-    """(pattern, flags) of each regular expression that a Python file writes out in a call of `re`; where it must match at one place, from there."""
+    """(pattern, flags) of each literal regular expression in a call of `re` in a Python file; those of match and fullmatch with anchors."""
     tree = ast.parse(source)
     uses: dict[str, set[str]] = {}
     names = {}
@@ -109,14 +109,14 @@ def patterns_in(source: str) -> list[tuple[str, int]]:
             uses.setdefault(node.value.id, set()).add(node.attr)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             names[node.value] = node.targets[0].id
-    found = []
+    patterns = []
     for node in ast.walk(tree):
         call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
         if not call or node.func.attr not in FUNCTIONS or not isinstance(node.args[0], ast.Constant):
             continue
         named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr.isupper()}
         flags = sum(getattr(re, name) for name in named & {"IGNORECASE", "MULTILINE", "DOTALL"})
-        for way in uses.get(names.get(node, ""), {"search"}) if node.func.attr == "compile" else {node.func.attr}:
+        for function in uses.get(names.get(node, ""), {"search"}) if node.func.attr == "compile" else {node.func.attr}:
             pattern = node.args[0].value.decode("latin-1") if isinstance(node.args[0].value, bytes) else node.args[0].value
-            found.append(({"match": rf"\A(?:{pattern})", "fullmatch": rf"\A(?:{pattern})\Z"}.get(way, pattern), flags))
-    return found
+            patterns.append(({"match": rf"\A(?:{pattern})", "fullmatch": rf"\A(?:{pattern})\Z"}.get(function, pattern), flags))
+    return patterns

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server on loopback that knows Jobs, ConfigMaps, Secrets, Pods and one Gateway; a Job's pod is a process of this host that really runs."""
+"""An API server on loopback with Jobs, ConfigMaps, Secrets, Pods and one Gateway; the pod of a Job is a real process of this host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ KINDS = ("jobs", "pods", "configmaps", "secrets", "events", "services", "gateway
 
 
 class Cluster:
-    """`pod`: instead of a process, what the status of the Job's pod is, and its log."""
+    """pod: status and log of the Job's pod, in place of a process; job_status: status of the Job, in place of a pod; gateway, events: existing objects.
+
+    `writes`: (method, kind, body) of each request that is not a GET.
+    """
 
     def __init__(
         self,
@@ -34,12 +37,12 @@ class Cluster:
         self.objects: dict[str, dict[str, dict[str, t.Any]]] = {kind: {} for kind in KINDS}
         self.objects["gateways"] = {"gw": gateway} if gateway else {}
         self.objects["events"] = {str(index): event for index, event in enumerate(events)}
-        self.seen: list[tuple[str, str, t.Any]] = []
+        self.writes: list[tuple[str, str, t.Any]] = []
         self.process: subprocess.Popen[str] | None = None
         self.late = 0  # reads of the log after the end of the pod that still lack its last line
 
     def left(self) -> list[str]:
-        """Names of what a measurement left behind."""
+        """kind/name of each object that a measurement has left."""
         return [f"{kind}/{name}" for kind in ("jobs", "pods", "configmaps", "secrets") for name in self.objects[kind]]
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
@@ -49,36 +52,36 @@ class Cluster:
         kind, name, sub = parts[place], (parts[place + 1 :] or [""])[0], (parts[place + 2 :] or [""])[0]
         given = json.loads(body) if body else None
         if method != "GET":
-            self.seen.append((method, kind, given))
-        found = self._do(method, kind, name, sub, given, urllib.parse.parse_qs(parsed.query))
-        if found is None:
+            self.writes.append((method, kind, given))
+        reply = self._reply(method, kind, name, sub, given, urllib.parse.parse_qs(parsed.query))
+        if reply is None:
             return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "NotFound", "message": f"{kind} {name} not found"})
-        return 200, {"Content-Type": JSON}, found if isinstance(found, str) else json.dumps(found)
+        return 200, {"Content-Type": JSON}, reply if isinstance(reply, str) else json.dumps(reply)
 
-    def _do(self, method: str, kind: str, name: str, sub: str, given: t.Any, query: t.Any) -> t.Any:
-        held = self.objects[kind]
+    def _reply(self, method: str, kind: str, name: str, sub: str, given: t.Any, query: t.Any) -> t.Any:
+        objects = self.objects[kind]
         if method == "POST":
-            held[given["metadata"]["name"]] = given
+            objects[given["metadata"]["name"]] = given
             given["metadata"]["uid"] = "5d1f"
             return given
         if method == "PATCH":
-            held[name]["spec"].update(given["spec"])
-            held[name]["status"] = self._job_status
-            self._start(held[name])
-            return held[name]
+            objects[name]["spec"].update(given["spec"])
+            objects[name]["status"] = self._job_status
+            self._start(objects[name])
+            return objects[name]
         if method == "DELETE":
             if kind == "jobs" and self.process:
                 self.process.terminate()
                 self.process.wait(10)
             if kind == "jobs":
                 self.objects["pods"] = {}
-            return held.pop(name, None)
+            return objects.pop(name, None)
         if sub == "log":
             return self._log(query)
         if name:
-            return held.get(name)
+            return objects.get(name)
         if kind == "pods":
-            self._look()
+            self._observe()
         return {"items": list(self.objects[kind].values())}
 
     def _start(self, job: dict[str, t.Any]) -> None:
@@ -103,7 +106,7 @@ class Cluster:
         with open(self._folder / "log", "a", encoding="utf-8") as log:
             self.process = subprocess.Popen([command[0], "-S", *command[1:]], stdout=log, stderr=log, text=True)
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         for pod in self.objects["pods"].values():
             if self.process:
                 code = self.process.poll()
@@ -125,7 +128,7 @@ class Cluster:
 
 
 def kubeconfig(folder: Path, url: str) -> str:
-    """A file that leads to this API server."""
+    """Writes a kubeconfig for this API server; its path."""
     path = folder / "kubeconfig"
     path.write_text(
         json.dumps(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server that keeps what is applied, for plays that deploy one model service in the namespace llm-d."""
+"""An API server that stores applied objects, for plays that deploy one model service in the namespace llm-d."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from api_discovery import VERBS
 from local_servers import JSON
 
-SPACE, ROOM = "/api/v1/namespaces/llm-d", "llm-d"
+SPACE, NAMESPACE = "/api/v1/namespaces/llm-d", "llm-d"
 KINDS = {
     "v1": {
         "Namespace": "namespaces",
@@ -31,11 +31,11 @@ KINDS = {
 }
 PREPARED = {
     "/api/v1/nodes/one": {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}, "status": {"allocatable": {"cpu": "64", "memory": "256Gi"}}},
-    SPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ROOM}, "status": {"phase": "Active"}},
-    f"/apis/gateway.networking.k8s.io/v1/namespaces/{ROOM}/gateways/theirs": {
+    SPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}, "status": {"phase": "Active"}},
+    f"/apis/gateway.networking.k8s.io/v1/namespaces/{NAMESPACE}/gateways/theirs": {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "Gateway",
-        "metadata": {"name": "theirs", "namespace": ROOM},
+        "metadata": {"name": "theirs", "namespace": NAMESPACE},
         "spec": {"listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
     },
 } | {
@@ -54,20 +54,20 @@ PREPARED = {
 
 
 class KeepingApi:
-    """An API server that keeps what is applied. Every Deployment has a pod that ends again and again, or one that is ready.
+    """An API server that stores applied objects. Every Deployment has one pod: a ready one with `ready`, else one in CrashLoopBackOff.
 
-    refuses: kinds, with an answer that repeats the object; judges: by kind, the code and the message for a dry run.
+    kept: objects by path; refuses: kinds that are refused with a message that contains the object; dry_runs: by kind, status and message of a dry run.
     """
 
-    def __init__(self, refuses=(), ready=False, judges=None):
-        self.kept, self.refuses, self.ready, self.judges = {}, refuses, ready, judges or {}
+    def __init__(self, refuses=(), ready=False, dry_runs=None):
+        self.kept, self.refuses, self.ready, self.dry_runs = {}, refuses, ready, dry_runs or {}
 
     def answer(self, _handler, method, url, body):
         path, _mark, query = url.partition("?")
-        status, found = self.found(method, path, query, body)
-        return status, {"Content-Type": JSON}, json.dumps(found)
+        status, content = self.reply(method, path, query, body)
+        return status, {"Content-Type": JSON}, json.dumps(content)
 
-    def found(self, method, path, query, body):
+    def reply(self, method, path, query, body):
         groups = [version for version in KINDS if "/" in version]
         if path == "/version":
             return 200, {"major": "1", "minor": "34", "gitVersion": "v1.34.4"}
@@ -111,8 +111,8 @@ class KeepingApi:
     def apply(self, path, query, item):
         if item["kind"] in self.refuses:
             return 422, {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422, "message": f"Invalid value: {json.dumps(item)}"}
-        if "dryRun" in query and item["kind"] in self.judges:
-            code, message = self.judges[item["kind"]]
+        if "dryRun" in query and item["kind"] in self.dry_runs:
+            code, message = self.dry_runs[item["kind"]]
             return code, {"kind": "Status", "status": "Failure", "reason": "NotFound" if code == 404 else "x", "code": code, "message": message}
         managed = [{"manager": "llm_d.inference", "operation": "Apply", "fieldsV1": {f"f:{key}": {} for key in item if key not in ("apiVersion", "kind")}}]
         made = {**item, "metadata": {**item["metadata"], "uid": path, "resourceVersion": "1", "generation": 1, "managedFields": managed}}
@@ -130,24 +130,24 @@ class KeepingApi:
 
     def pod(self, owner):
         template, name = owner["spec"]["template"], owner["metadata"]["name"] + "-1"
-        replica_set = {"name": name, "namespace": ROOM, "uid": f"set-{name}", "ownerReferences": [{"uid": owner["metadata"]["uid"]}]}
-        self.kept[f"/apis/apps/v1/namespaces/{ROOM}/replicasets/{name}"] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": replica_set}
+        replica_set = {"name": name, "namespace": NAMESPACE, "uid": f"set-{name}", "ownerReferences": [{"uid": owner["metadata"]["uid"]}]}
+        self.kept[f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets/{name}"] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": replica_set}
         ended = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
         names = [container["name"] for container in template["spec"]["containers"]]
-        metadata = {**template["metadata"], "name": name, "namespace": ROOM, "uid": name, "ownerReferences": [{"uid": f"set-{name}"}]}
+        metadata = {**template["metadata"], "name": name, "namespace": NAMESPACE, "uid": name, "ownerReferences": [{"uid": f"set-{name}"}]}
         state = {"ready": True, "restartCount": 0, "state": {"running": {}}} if self.ready else {"ready": False, "restartCount": 9, "state": ended}
         status = {"phase": "Running", "containerStatuses": [{"name": each, **state} for each in names]}
         self.kept[f"{SPACE}/pods/{name}"] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": status}
 
 
 def empty(_handler, _method, path, _body):
-    """The answers of an API server that has nothing."""
+    """The responses of an API server without objects."""
     if path == "/version":
         return 200, {"Content-Type": JSON}, json.dumps({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})
     return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
 
 
 def selected(item, query):
-    """Whether an object has the labels of a labelSelector such as a=b,c=d."""
-    asked = dict(pair.split("=") for pair in parse_qs(query).get("labelSelector", [""])[0].split(",") if "=" in pair)
-    return item["kind"] != "Pod" or asked.items() <= item["metadata"]["labels"].items()
+    """Whether a Pod has the labels of a labelSelector such as a=b,c=d; True for other kinds."""
+    wanted = dict(pair.split("=") for pair in parse_qs(query).get("labelSelector", [""])[0].split(",") if "=" in pair)
+    return item["kind"] != "Pod" or wanted.items() <= item["metadata"]["labels"].items()

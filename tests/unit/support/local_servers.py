@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real HTTP servers on loopback for the tests: some that behave, some that do not."""
+"""Real HTTP servers on loopback for the tests: correct ones and faulty ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SSE = "text/event-stream"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Hands every request to the server's `answer` function and sends (status, headers, body) back; None closes the connection."""
+    """Passes every request to the server's `answer` function and sends (status, headers, body) back; None closes the connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # headers and body are two writes, the second of which would wait 40 ms for the client
@@ -46,25 +46,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     def log_message(self, *args: t.Any) -> None:
-        """Silence."""
+        """Logs nothing."""
 
 
 class Server(http.server.ThreadingHTTPServer):
     """A server on a free port whose behaviour is one function."""
 
     daemon_threads = True
-    request_queue_size = 128  # connections that nobody has accepted yet
+    request_queue_size = 128  # connections that are not accepted yet
     answer: c.Callable[..., t.Any]
 
     def handle_error(self, *args: t.Any) -> None:
-        """A client that hangs up is no error here."""
+        """A client that closes its connection is not an error."""
 
 
 @contextlib.contextmanager
 def serve(answer: c.Callable[..., t.Any], certificate: tuple[str, str] | None = None, mutual: bool = False) -> c.Iterator[str]:
-    """A server that answers with answer(handler, method, path, body), by TLS with a certificate (its path, its key's path); gives its URL.
+    """A server that answers with answer(handler, method, path, body), with TLS if there is a certificate (its path, path of its key); gives its URL.
 
-    `mutual`: it wants its own certificate from the client, too.
+    mutual: clients must present the same certificate.
     """
     server = Server(("127.0.0.1", 0), Handler)
     server.answer = answer
@@ -86,7 +86,7 @@ def serve(answer: c.Callable[..., t.Any], certificate: tuple[str, str] | None = 
 
 @contextlib.contextmanager
 def raw(talk: c.Callable[[socket.socket], None]) -> c.Iterator[str]:
-    """A server that says what `talk` sends on the socket once a request has begun, HTTP or not; gives its URL."""
+    """A server that calls `talk` with the socket after the first bytes of a request; `talk` may send anything, HTTP or not. Gives its URL."""
     listener = socket.create_server(("127.0.0.1", 0))
     stop = threading.Event()
 
@@ -110,11 +110,11 @@ def raw(talk: c.Callable[[socket.socket], None]) -> c.Iterator[str]:
         listener.close()
 
 
-_HELD: list[socket.socket] = []  # until this process ends
+_HELD: list[socket.socket] = []  # sockets that stay open until this process ends
 
 
 def closed_port() -> int:
-    """A port of 127.0.0.1 that refuses connections, and that no other program can have while this process lives: it is bound, and nobody listens."""
+    """A port of 127.0.0.1 that refuses connections: it is bound, without a listener, while this process lives, so no other program can use it."""
     holder = socket.socket()
     holder.bind(("127.0.0.1", 0))
     _HELD.append(holder)
@@ -122,10 +122,10 @@ def closed_port() -> int:
 
 
 def port_for_a_program() -> int:
-    """A port for a program that has to be given one. Servers of our own bind port 0 themselves.
+    """A free port for a program that takes a port as an argument. Our own servers bind port 0 themselves.
 
-    No program has it, TCP or UDP, on any address. The kernel gives it to nobody who asks for any port (it is below `net.ipv4.ip_local_port_range`), and no
-    test beside this one gets it: an abstract socket with its number is held while this process lives.
+    No program uses it, TCP or UDP, on any address. The kernel does not assign it to programs that bind port 0 (it is below `net.ipv4.ip_local_port_range`), and
+    no other test gets it: an abstract socket with its number is open while this process lives.
     """
     for port in itertools.count(20000 + os.getpid() % 5000):
         claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -140,14 +140,14 @@ def port_for_a_program() -> int:
 
 
 def answers(url: str) -> bool:
-    """Whether a server is there."""
+    """Whether a server answers at this URL."""
     with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=60):
         return True
     return False
 
 
 def drip(first: bytes, again: bytes, pause: float = 0.05) -> c.Callable[[socket.socket], None]:
-    """Says `first`, then `again` for ever, with pauses."""
+    """A `talk` for `raw`: sends `first`, then `again` forever, with pauses in seconds."""
 
     def talk(connection: socket.socket) -> None:
         connection.sendall(first)
@@ -197,7 +197,7 @@ def chunk(text: str, finish: str | None = None) -> dict[str, t.Any]:
 
 
 class InferenceGateway:
-    """A gateway, an endpoint picker and model servers in one: routes by prefix, counts, and can be told to misbehave."""
+    """A gateway, an endpoint picker and model servers in one: routes by prefix and counts requests. The knobs make it misbehave."""
 
     def __init__(self, **knobs: t.Any) -> None:
         self.knobs = {
@@ -223,7 +223,7 @@ class InferenceGateway:
         self.prompts: list[str] = []
         self.attempts: dict[str, int] = dict.fromkeys(self.knobs["servers"], 7)  # earlier traffic
         self.counted = 14
-        self.cold = 0  # prompts that no server knew
+        self.cold = 0  # prompts that no server had cached
         self._turn = itertools.cycle(self.knobs["servers"])
         self._lock = threading.Lock()
 
@@ -259,7 +259,7 @@ class InferenceGateway:
         return 200, headers, stream(chunk("To "), chunk("", "stop")) if request.get("stream") else whole(cached=cached)
 
     def keep_busy(self, server: str, seconds: float) -> None:
-        """One request that waits at a server."""
+        """Counts one request as waiting at a server, for this many seconds."""
         with self._lock:
             self.waiting[server] = self.waiting.get(server, 0) + 1
         time.sleep(seconds)

@@ -20,49 +20,49 @@ from fake_clock import FakeClock
 try:
     from ansible.module_utils import secrets
     from ansible.module_utils._internal._secrets import SecretMasker
-except ImportError:  # before ansible-core 2.22, whose modules mask their own results
+except ImportError:  # before ansible-core 2.22, whose modules mask secrets themselves
     secrets = SecretMasker = None
 
-TOLD = "_ansible_new_secrets"  # what a module of 2.22 asks Ansible to mask; it takes this out of the result
+NEW_SECRETS = "_ansible_new_secrets"  # key of the secrets that a module of 2.22 adds for Ansible to mask; Ansible removes it from the result
 
 
-def seen(*results: object) -> str:
-    """What a user sees of results of modules: Ansible masks what they registered as secrets, from 2.22 on where it shows them."""
-    text = json.dumps([{**each, TOLD: None} if isinstance(each, dict) else each for each in results])
+def user_output(*results: object) -> str:
+    """Results of modules as displayed to a user, as JSON: Ansible masks the secrets that modules register, from 2.22 on when it displays the results."""
+    text = json.dumps([{**each, NEW_SECRETS: None} if isinstance(each, dict) else each for each in results])
     return str(secrets.mask_secrets(text)) if secrets else text
 
 
 @pytest.fixture(name="clock")
 def clock_of_the_system(monkeypatch):
-    """The clock of all that waits in this process stands still but for sleeps. A last look may take as long as any other."""
+    """The clock of this process, which advances only by sleeps. A last check may take as long as any other."""
     clock = FakeClock()
     for each in ("now", "sleep"):
         monkeypatch.setattr(SYSTEM, each, getattr(clock, each))
-    monkeypatch.setattr(health, "LAST_LOOK", 60.0)
+    monkeypatch.setattr(health, "LAST_CHECK", 60.0)
     return clock
 
 
 @pytest.fixture(name="call")
 def call_module(capsys, monkeypatch):
-    """Runs a module as Ansible does; gives its result."""
-    # Other tests have loaded the controller's side, where a warning would go to the display instead of the result.
+    """A function that runs a module as Ansible does, and returns its result."""
+    # If other tests have loaded the controller's side, a warning would go to the display instead of the result.
     monkeypatch.setattr(_internal, "is_controller", False)
     monkeypatch.setattr(warnings, "_global_warnings", {})
     if secrets:
-        # A module's process has registered no secrets yet; those of another test would mask what this one looks for.
+        # The process of a module starts without secrets; those of another test would mask text that this one searches for.
         for name, value in vars(SecretMasker()).items():
             monkeypatch.setattr(secrets._secret_masker, name, value)
-    # A kubeconfig that another test loaded would lend its token to a connection by host and key.
+    # The token of a kubeconfig that another test loaded would be used for a connection by host and key.
     kubernetes.client.Configuration.set_default(None)
 
-    # What it was called with is in each result of an ansible-core before 2.21.
-    own = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
+    # The invocation is in each result of ansible-core before 2.21, and in that of later ones on request.
+    invocation = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
 
     def call(module, check=False, **options):
-        with patch_module_args({**options, **own, "_ansible_check_mode": check}), pytest.raises(SystemExit):
+        with patch_module_args({**options, **invocation, "_ansible_check_mode": check}), pytest.raises(SystemExit):
             module.main()
         result = json.loads(capsys.readouterr().out)
-        result.pop(TOLD, None)
+        result.pop(NEW_SECRETS, None)
         return result
 
     return call

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nodes said of pods that they could not set up, recorded from public reports: each with its place; identifiers are shortened.
+"""Events of pods that nodes could not set up, recorded from public reports, with shortened identifiers.
 
-(place, reason, code, words of the remedy, message). An image's reasons go with the image `r/i:t`.
+(source, reason, code, words of the remedy, message). Events about an image are for the image `r/i:t`.
 """
 
 from __future__ import annotations
@@ -416,7 +416,7 @@ EVENTS = [
         "kubernetes-csi/csi-driver-smb#493",
         "CreateContainerError",
         "F20",
-        "mounted anew",
+        "mounted again",
         "Failed to generate container 'xxyy' spec: failed to generate spec: failed to mkdir "
         '"/var/lib/kubelet/pods/ea38/volumes/kubernetes.io~csi/pvc-aa08/mount": mkdir '
         '"/var/lib/kubelet/pods/ea38/volumes/kubernetes.io~csi/pvc-aa08/mount" file exists',
@@ -425,7 +425,7 @@ EVENTS = [
         "containerd/containerd#13867",
         "CreateContainerError",
         "F20",
-        "mounted anew",
+        "mounted again",
         "failed to generate container 'd6fc1b513ce3', spec: failed to generate spec: failed to stat "
         "'/data/containerd/pods/9990/volumes/kubernetes.io~csi/pvc-92db/mount' errno=512",
     ),
@@ -436,7 +436,7 @@ EVENTS = [
         "llm_d_run_as_user",
         "container has runAsNonRoot and image will run as root",
     ),
-    # As plugins and drivers word it, from their sources and from public reports.
+    # Messages of plugins and drivers, from their sources and from public reports.
     (
         "words of calico clusterinformation timeout",
         "FailedCreatePodSandBox",

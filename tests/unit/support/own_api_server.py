@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real kube-apiserver with etcd on loopback, of the local cluster's programs, and no kubelet: Pods have the status that a test gives them."""
+"""A real kube-apiserver with etcd on loopback, from the binaries of the local cluster, without a kubelet: tests set the status of Pods."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from waiting import until
 
 Facts = dict[str, t.Any]
 CACHE = Path("/var/cache/llm-d-local")
-NODE = CACHE / "bin/node"  # etcd and the parts of Kubernetes, each by its name
+NODE = CACHE / "bin/node"  # etcd and the parts of Kubernetes in one binary, selected by the name of the link
 CRDS = CACHE / "assets/crds/inference-extension"
 TOKEN = "of-the-test"
-DRAINING = 200  # looks of the kubelet in which a Pod that is deleted is still there, some 8 seconds
+DRAINING = 200  # checks of the kubelet during which a deleted Pod still exists, about 8 seconds
 
 
 @contextlib.contextmanager
 def program(folder: Path, name: str, *arguments: str, **environment: str) -> c.Iterator[subprocess.Popen[bytes]]:
-    """A program that runs meanwhile, with its output in a file of the folder."""
+    """Runs a program in the background, with its output in a file of the folder; gives its process."""
     with (folder / f"{Path(arguments[0]).name}-{name}.log").open("wb") as log:
         running = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **environment}, cwd=folder)
     try:
@@ -48,7 +48,7 @@ def program(folder: Path, name: str, *arguments: str, **environment: str) -> c.I
 
 
 class ApiServer:
-    """kubeconfig: its path; cluster: a client. The thread of a `kubelet` answers for the Pods that the checks create."""
+    """kubeconfig: its path; cluster: a client. A thread runs `kubelet` for the Pods that the checks create."""
 
     def __init__(self, kubeconfig: Path, server: str) -> None:
         from kubernetes.client import Configuration
@@ -62,7 +62,7 @@ class ApiServer:
         self._dying: collections.Counter[str] = collections.Counter()
 
     def pool(self, namespace: str, name: str, ports: c.Sequence[int], **spec: t.Any) -> Facts:
-        """A new InferencePool in a namespace of its own."""
+        """Creates an InferencePool in a namespace of its own; returns it."""
         self.cluster.request("POST", "/api/v1/namespaces", body={"metadata": {"name": namespace}})
         body = {
             "apiVersion": "inference.networking.k8s.io/v1",
@@ -78,7 +78,7 @@ class ApiServer:
         return self.cluster.request("POST", f"/apis/inference.networking.k8s.io/v1/namespaces/{namespace}/inferencepools", body=body)
 
     def pod(self, namespace: str, name: str, app: str, address: str, ready: bool = True) -> None:
-        """A Pod of a pool that runs, as far as the API shows."""
+        """Creates a Pod of a pool, with the status of a running one."""
         path = f"/api/v1/namespaces/{namespace}/pods"
         spec = {"containers": [{"name": "server", "image": "none"}], "nodeName": "node"}
         self.cluster.request("POST", path, body={"metadata": {"name": name, "labels": {"app": app}}, "spec": spec})
@@ -90,7 +90,7 @@ class ApiServer:
         self.cluster.request("PATCH", f"{path}/status", body={"status": status}, content_type="application/strategic-merge-patch+json")
 
     def kubelet(self) -> None:
-        """What a kubelet does for the Pods of the checks: an address, Ready as the gate says, and their end some time after they are deleted."""
+        """Acts as a kubelet for the Pods of the checks: sets an address, sets Ready by the readiness gate, removes deleted Pods after some time."""
         addresses = iter(range(100, 250))
         while not self._stop.wait(0.03):
             with contextlib.suppress(ClusterError):
@@ -119,7 +119,7 @@ class ApiServer:
 
 @contextlib.contextmanager
 def api_server(folder: Path) -> c.Iterator[ApiServer]:
-    """A running API server with the CRDs of the inference extension. Where the programs are not built, the test is skipped."""
+    """Runs an API server with the CRDs of the inference extension; skips the test if its programs are not built."""
     if not NODE.is_file() or not CRDS.is_dir():
         pytest.skip("needs the programs of the local cluster")
     (folder / "bin").mkdir()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real kernel things for tests that run as root, apart from the host's own."""
+"""Kernel resources for tests that run as root, separate from those of the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sh(*words):
 
 
 def running(process):
-    """Waits until a new process has its name and arguments; for an instant after its start it has none."""
+    """Waits until a new process has its name and arguments, which are missing for an instant after its start; returns the process."""
     while process.poll() is None and not Path("/proc", str(process.pid), "cmdline").read_bytes():
         time.sleep(0.001)
     return process
@@ -32,7 +32,7 @@ def running(process):
 
 @contextlib.contextmanager
 def network_namespace():
-    """Puts this thread and its children into an empty network, so that the host's bridges, routes and tables are out of reach."""
+    """Puts this thread and its children into an empty network namespace, in which they cannot reach the bridges, routes and tables of the host."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open("/proc/thread-self/ns/net", "rb") as home:
         if libc.unshare(CLONE_NEWNET):

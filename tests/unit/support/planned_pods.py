@@ -12,17 +12,17 @@ Facts = dict[str, t.Any]
 
 def spec(server: Facts) -> Facts:
     """The spec of the pod template of a server, a leader or a worker."""
-    found: Facts = server["template"]["spec"]
-    return found
+    pod_spec: Facts = server["template"]["spec"]
+    return pod_spec
 
 
 def main(server: Facts) -> Facts:
     """Its main container."""
-    found: Facts = spec(server)["containers"][0]
-    return found
+    container: Facts = spec(server)["containers"][0]
+    return container
 
 
 def sidecars(server: Facts) -> list[Facts]:
-    """The containers that start before it."""
-    found: list[Facts] = spec(server).get("initContainers", [])
-    return found
+    """The containers that start before the main container."""
+    containers: list[Facts] = spec(server).get("initContainers", [])
+    return containers

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects as a real API server showed them (Kubernetes 1.34, Envoy Gateway 1.9, on the local cluster), and edits of them."""
+"""Objects recorded from a real API server (Kubernetes 1.34, Envoy Gateway 1.9, on the local cluster), and edits of them."""
 
 from __future__ import annotations
 

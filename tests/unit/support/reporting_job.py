@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on a cluster without a stack, and what they leave."""
+"""Runs on a cluster without a stack, and their output."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ FILE: Facts = {
 
 
 class Job:
-    """A cluster, and a folder for what runs need and write."""
+    """A cluster, and a folder for the files of runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cluster = folder, KeepingApi(ready=True)
         self.cluster.kept.update(PREPARED)
 
     def run(self, playbook: str, *arguments: str, environment: t.Mapping[str, str] | None = None, **given: t.Any) -> tuple[Facts, list[str]]:
-        """(the statistics of the run, the lines of its output). playbook: one of the collection, or the path of another, without its ending."""
+        """Runs a playbook: (statistics of the run, lines of its output). playbook: one of the collection, or the path of another, without suffix."""
         with serve(self.cluster.answer) as api:
-            here = {"llm_d_kubeconfig": plays.kubeconfig(self.folder / "kubeconfig", api), "llm_d_artifacts_dir": str(self.folder / "out")}
-            whole = ["-i", "paris,", "-c", "local", str(plays.ROOT / "playbooks" / f"{playbook}.yml"), "-e", json.dumps({**FILE, **here, **given}), *arguments]
-            done = plays.run(*whole, no_proxy="*", ANSIBLE_SHOW_CUSTOM_STATS="1", ANSIBLE_CALLBACK_RESULT_FORMAT="json", **(environment or {}))
+            paths = {"llm_d_kubeconfig": plays.kubeconfig(self.folder / "kubeconfig", api), "llm_d_artifacts_dir": str(self.folder / "out")}
+            args = ["-i", "paris,", "-c", "local", str(plays.ROOT / "playbooks" / f"{playbook}.yml"), "-e", json.dumps({**FILE, **paths, **given}), *arguments]
+            done = plays.run(*args, no_proxy="*", ANSIBLE_SHOW_CUSTOM_STATS="1", ANSIBLE_CALLBACK_RESULT_FORMAT="json", **(environment or {}))
         _before, _head, after = done.stdout.partition("CUSTOM STATS: ")
         shown = next((line for line in after.splitlines() if "RUN: " in line), "RUN: {}")
         return json.loads(shown.partition("RUN: ")[2]), done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Scheduler blocks that are refused: (block, release line, path of the refusal, words of it)."""
+"""Scheduler blocks that are refused: (block, release line, path of the problem, words of the message)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A healthy stack as an API server shows it: what the roles' templates print for a plan, with the statuses that a real cluster recorded."""
+"""A healthy stack as an API server returns it: the output of the roles' templates for a plan, with statuses recorded from a real cluster."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def set_of(deployment: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
-    """A snapshot of a stack in which nothing is wrong."""
+    """A snapshot of a healthy stack."""
     made = made or planned()
-    found = [item for template in TEMPLATES for item in render(template, made)]
-    found += [
+    items = [item for template in TEMPLATES for item in render(template, made)]
+    items += [
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -98,7 +98,7 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
             },
         }
     ]
-    found += [
+    items += [
         recorded("gateway"),
         recorded("gatewayclass"),
         {"kind": "Namespace", "metadata": {"name": CONTROLLER}, "status": {"phase": "Active"}},
@@ -107,7 +107,7 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
         {"kind": "Node", "metadata": {"name": "local", "labels": {}}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
     ]
     objects: dict[str, list[dict]] = {kind: [] for kind in ("Pod", "Event", "NetworkPolicy", "ReferenceGrant", "ResourceQuota", "ReplicaSet", "EnvoyProxy")}
-    for item in found:
+    for item in items:
         objects.setdefault(item["kind"], []).append(_with_status(item))
     for deployment in objects["Deployment"]:
         objects["Pod"] += [pod_of(deployment, number) for number in range(deployment["spec"]["replicas"])]
@@ -129,19 +129,19 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
 
 
 def _with_status(item: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The status that a controller writes, as the real ones did on the local cluster."""
+    """The object with the status that its controller writes, as recorded on the local cluster."""
     item.setdefault("metadata", {}).setdefault("uid", f"uid-{item['kind']}-{item['metadata'].get('name')}")
     item["metadata"].setdefault("generation", 1)
-    same = {"HTTPRoute": "httproute", "EnvoyExtensionPolicy": "envoyextensionpolicy", "BackendTrafficPolicy": "backendtrafficpolicy"}.get(item["kind"])
-    if same:
-        item["status"] = recorded(same)["status"]
+    recording = {"HTTPRoute": "httproute", "EnvoyExtensionPolicy": "envoyextensionpolicy", "BackendTrafficPolicy": "backendtrafficpolicy"}.get(item["kind"])
+    if recording:
+        item["status"] = recorded(recording)["status"]
     elif item["kind"] == "Deployment":
-        count = item["spec"].setdefault("replicas", 2)  # of an autoscaler, which has set them
+        count = item["spec"].setdefault("replicas", 2)  # an autoscaler sets them where the definition does not
         item["status"] = {"observedGeneration": 1, "replicas": count, "readyReplicas": count, "availableReplicas": count, "updatedReplicas": count}
     return item
 
 
-def server(pod: str, **more: t.Any) -> dict[str, t.Any]:
+def server(pod: str, **fields: t.Any) -> dict[str, t.Any]:
     """A server as inference.report.server_facts returns it, with its service."""
     names = ("health", "models", "completions", "completions_streamed", "metrics")
     metrics = {
@@ -163,12 +163,12 @@ def server(pod: str, **more: t.Any) -> dict[str, t.Any]:
         "models": [{"id": "llm-d/simulated-8b", "max_model_len": 32768}],
         "metrics": {name: {"name": metric, "value": value} for name, (metric, value) in metrics.items()},
         "checks": [{"name": name, "ok": True, "evidence": "", "ms": 3.0, "remedy": "", "kind": ""} for name in names],
-        **more,
+        **fields,
     }
 
 
 def broken_server(snap: Snapshot, index: int, check: str, kind: str, evidence: str, level: str = "ready") -> None:
-    """One server of a snapshot, failing at one rung."""
+    """Makes one server of a snapshot fail at one check."""
     entry = snap.servers[index]
     entry["checks"] = [{"name": check, "ok": False, "evidence": evidence, "ms": 5000.0, "remedy": "look at its log", "kind": kind}]
     entry.update(healthy=False, level=level)
@@ -220,9 +220,9 @@ def _namespaced(plural: str) -> bool:
 
 
 class StackServer(ApiServer):
-    """An API server that shows a snapshot's objects, and proxies to servers where pods bear the annotation test/url.
+    """An API server with the objects of a snapshot, which proxies to the servers of pods with the annotation test/url.
 
-    without: API versions that it does not serve; refuses: kinds that may not be listed, or not `in all namespaces`.
+    without: API versions that it does not serve; refuses: kinds that may not be listed, or `in all namespaces`: no list of all namespaces.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class StackServer(ApiServer):
         refuses: t.Sequence[str] = (),
         planned: t.Sequence[dict[str, t.Any]] = (),
     ) -> None:
-        """planned: objects that are as planned, beside those of the snapshot."""
+        """planned: objects as planned, in addition to those of the snapshot."""
         super().__init__(snap.of("Pod"), logs=logs)
         self.snap, self.without, self.refuses, self.methods = snap, without, refuses, set()
         self.planned = {(plural(obj["kind"]), obj["metadata"]["name"]): obj for obj in planned}
@@ -266,13 +266,13 @@ class StackServer(ApiServer):
         if group in PLURALS:
             served = [] if group in self.without else PLURALS[group]
             return self.json({"resources": [{"name": name, "kind": KINDS[name], "namespaced": name not in CLUSTER_WIDE} for name in served]})
-        found = re.fullmatch(r"/(?:api|apis/[^/]+)/[^/]+(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?", path)
-        if found and found.group(2) in KINDS:
-            return self.listed(*found.groups(), urllib.parse.parse_qs(query))
+        match = re.fullmatch(r"/(?:api|apis/[^/]+)/[^/]+(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?", path)
+        if match and match.group(2) in KINDS:
+            return self.listed(*match.groups(), urllib.parse.parse_qs(query))
         return super().__call__(handler, method, path + ("?" + query if query else ""), body)
 
     def of_others(self, path: str, query: dict[str, list[str]]) -> t.Any:
-        """What the snapshot has of others: the groups and kinds of their objects, their lists, and the endpoints of their Services; None for other paths."""
+        """The response for objects of others in the snapshot: API groups, kinds, lists, endpoints of their Services; None for other paths."""
         versions: dict[str, dict[str, str]] = {
             version: {name: KINDS[name] for name in plurals} for version, plurals in PLURALS.items() if "/" in version and version not in self.without
         }
@@ -284,23 +284,23 @@ class StackServer(ApiServer):
         if path == "/apis":
             names = dict.fromkeys(version.partition("/")[0] for version in versions)
             entries = [{"groupVersion": version, "version": version.partition("/")[2]} for version in versions]
-            of = {name: [entry for entry in entries if entry["groupVersion"].partition("/")[0] == name] for name in names}
-            return self.json({"groups": [{"name": name, "versions": found, "preferredVersion": found[0]} for name, found in of.items()]})
+            by_group = {name: [entry for entry in entries if entry["groupVersion"].partition("/")[0] == name] for name in names}
+            return self.json({"groups": [{"name": name, "versions": served, "preferredVersion": served[0]} for name, served in by_group.items()]})
         if path.removeprefix("/apis/") in versions:
             kinds = versions[path.removeprefix("/apis/")].items()
             return self.json({"resources": [{"name": name, "kind": kind, "namespaced": _namespaced(name), "verbs": ["list"]} for name, kind in kinds]})
-        if found := re.fullmatch(r"/apis/discovery.k8s.io/v1/namespaces/([^/]+)/endpointslices", path):
-            names = [key.partition("/")[2] for key in self.snap.endpoints if key.startswith(found.group(1) + "/")]
+        if match := re.fullmatch(r"/apis/discovery.k8s.io/v1/namespaces/([^/]+)/endpointslices", path):
+            names = [key.partition("/")[2] for key in self.snap.endpoints if key.startswith(match.group(1) + "/")]
             wanted = query["labelSelector"][0].partition("=")[2]
-            count = self.snap.endpoints[f"{found.group(1)}/{wanted}"] if wanted in names else 0
+            count = self.snap.endpoints[f"{match.group(1)}/{wanted}"] if wanted in names else 0
             return self.json({"items": [{"endpoints": [{"conditions": {"ready": number < count}} for number in range(2)]}]})
-        found = re.fullmatch(r"/apis/([^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)", path)
-        kind = versions.get(found.group(1), {}).get(found.group(3)) if found else None
-        if kind is None or found.group(3) in KINDS:
+        match = re.fullmatch(r"/apis/([^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)", path)
+        kind = versions.get(match.group(1), {}).get(match.group(3)) if match else None
+        if kind is None or match.group(3) in KINDS:
             return None
-        if kind in self.refuses or ("in all namespaces" in self.refuses and not found.group(2)):
+        if kind in self.refuses or ("in all namespaces" in self.refuses and not match.group(2)):
             return self.status(403, "Forbidden", f"{kind} is forbidden")
-        items = [obj for obj in self.snap.others if obj["kind"] == kind and found.group(2) in (None, obj["metadata"].get("namespace"))]
+        items = [obj for obj in self.snap.others if obj["kind"] == kind and match.group(2) in (None, obj["metadata"].get("namespace"))]
         shown = [{key: value for key, value in obj.items() if key not in ("apiVersion", "kind")} for obj in items]
         limit = int(query.get("limit", ["500"])[0])
         return self.json({"items": shown[:limit], "metadata": {"continue": "more"} if len(shown) > limit else {}})

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An endpoint picker of ours on loopback, which keeps the Endpoint Picker Protocol but for the defects that a test switches on."""
+"""An endpoint picker for tests on loopback, which implements the Endpoint Picker Protocol except for the defects that a test enables."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ from ansible_collections.llm_d.inference.plugins.module_utils.conformance.picker
 
 Message = dict[int, list[t.Any]]
 PIECE = 60000
-# What each defect is.
+# Defects with their descriptions.
 DEFECTS = {
-    "stranger": "it picks an endpoint of nobody now and then",
+    "stranger": "it sometimes picks an endpoint that does not exist",
     "no_header": "it sets no header",
     "no_metadata": "it sets no dynamic metadata",
     "differ": "header and metadata differ",
     "no_port": "it names an address without a port",
     "twice": "it names an endpoint twice",
-    "fallback": "its second endpoint is none of the pool",
-    "ignore_subset": "it does not look at the subset",
-    "ignore_ports": "it looks at the addresses of the subset only",
-    "subset_or_any": "it picks any endpoint where the subset has none of the pool",
-    "empty_is_none": "an empty subset is no subset",
-    "error_500": "it says 500 for 503",
-    "grpc_error": "it ends the stream for 503",
+    "fallback": "its second endpoint is not in the pool",
+    "ignore_subset": "it ignores the subset",
+    "ignore_ports": "it ignores the ports of the subset",
+    "subset_or_any": "it picks any endpoint if the subset has none of the pool",
+    "empty_is_none": "it treats an empty subset as a missing one",
+    "error_500": "it answers 500 instead of 503",
+    "grpc_error": "it ends the stream instead of answering 503",
     "no_get": "it does not answer a request without a body",
-    "get_random": "it does not look at the subset of a request without a body",
-    "mixed_up": "streams share what was asked last",
+    "get_random": "it ignores the subset of a request without a body",
+    "mixed_up": "streams share the latest request",
     "unready": "it picks Pods that are not ready",
     "draining": "it picks Pods that terminate",
-    "never_forgets": "it never forgets a Pod",
-    "never_learns": "it knows the Pods of its start only",
+    "never_forgets": "it keeps endpoints of deleted Pods",
+    "never_learns": "it ignores Pods that are created after its start",
     "forgets_body": "it does not pass the body on",
-    "first_piece": "it passes the first piece of a body on, and no more",
-    "truncates": "it passes 100 KB of a body on, and no more",
-    "holds_back": "it passes a response on at its end",
+    "first_piece": "it passes on only the first piece of a body",
+    "truncates": "it passes on only the first 100 KB of a body",
+    "holds_back": "it passes a response on only at its end",
     "swallows_end": "it does not pass the end of a response on",
-    "changes": "it changes what the response says",
-    "hangs_on_bad": "it does not answer a body that is no JSON",
-    "passes_bad_500": "it answers 500 to a body that is no JSON",
-    "leaks": "it ends after streams that were broken off",
-    "believes_client": "it takes the destination of the client",
-    "appends": "it adds its endpoint to that of the client",
-    "subset_header": "it takes the subset from a header of the client",
-    "test_header": "it takes the endpoint from a header of the client",
+    "changes": "it changes the body of the response",
+    "hangs_on_bad": "it does not answer a body that is not JSON",
+    "passes_bad_500": "it answers 500 to a body that is not JSON",
+    "leaks": "it closes connections after several streams have been reset",
+    "believes_client": "it uses the destination header of the client",
+    "appends": "it appends its endpoint to that of the client",
+    "subset_header": "it reads the subset from a header of the client",
+    "test_header": "it reads the endpoint from a header of the client",
     "not_serving": "its health service says NOT_SERVING",
-    "no_liveness": "its health service does not know liveness",
+    "no_liveness": "its health service does not support liveness",
 }
 
 
 class StubPicker:
-    """endpoints: the endpoints that may be picked now, by why not: {"": ready, "unready", "terminating"}; they are asked for at each request."""
+    """endpoints: called at each request; returns the current endpoints by the reason not to pick them: {"": ready ones, "unready", "terminating"}."""
 
     def __init__(self, endpoints: c.Callable[[], dict[str, list[str]]]) -> None:
         self.defects: set[str] = set()
         self._endpoints, self._turn = endpoints, itertools.count()
-        self._seen: set[str] = set()
+        self._observed: set[str] = set()
         self._first: list[str] | None = None
         self.shared: dict[str, t.Any] = {}
         self.broken_off = 0
@@ -78,9 +78,9 @@ class StubPicker:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def break_with(self, *defects: str) -> None:
-        """Switch to these defects, and forget everything."""
+        """Enables these defects only, and resets the state."""
         self.defects = set(defects)
-        self._seen, self._first, self.broken_off = set(), None, 0
+        self._observed, self._first, self.broken_off = set(), None, 0
 
     def close(self) -> None:
         self._listening.close()
@@ -120,10 +120,10 @@ class StubPicker:
         known = [*now[""], *(now["unready"] if "unready" in self.defects else []), *(now["terminating"] if "draining" in self.defects else [])]
         if self._first is None:
             self._first = known
-        self._seen |= set(known)
+        self._observed |= set(known)
         if "never_learns" in self.defects:
             return self._first
-        return sorted(self._seen) if "never_forgets" in self.defects else known
+        return sorted(self._observed) if "never_forgets" in self.defects else known
 
 
 class _Connection:
@@ -133,7 +133,7 @@ class _Connection:
         self.stub, self._socket = stub, accepted
         self._protocol: t.Any = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
         self._calls: dict[int, _Call] = {}
-        self._late: list[tuple[int, bytes, bool]] = []  # what waits for room
+        self._late: list[tuple[int, bytes, bool]] = []  # (stream, data, whether the stream ends) that wait for room in the flow-control window
 
     def run(self) -> None:
         self._protocol.initiate_connection()
@@ -176,7 +176,7 @@ class _Connection:
             stream, data, last = self._late[0]
             try:
                 if last:
-                    self._protocol.send_headers(stream, [("grpc-status", data.decode()), ("grpc-message", "as told")], end_stream=True)
+                    self._protocol.send_headers(stream, [("grpc-status", data.decode()), ("grpc-message", "on request")], end_stream=True)
                     data = b""
                 else:
                     room = min(self._protocol.local_flow_control_window(stream), self._protocol.max_outbound_frame_size)
@@ -198,12 +198,12 @@ class _Connection:
 
 
 class _Call:
-    """One call: a request of a gateway, or a look at the health."""
+    """One call: a request of a gateway, or a health check."""
 
     def __init__(self, connection: _Connection, stream: int, path: str) -> None:
         self._connection, self._stream, self._health = connection, stream, path.endswith("/Check")
         self._stub = connection.stub
-        self._begun = b""
+        self._buffer = b""
         self._own: dict[str, t.Any] = {"headers": {}, "subset": None, "body": b"", "first": b"", "held": b""}
 
     @property
@@ -211,9 +211,9 @@ class _Call:
         return self._stub.shared if "mixed_up" in self._stub.defects and self._stub.shared else self._own
 
     def take(self, data: bytes) -> None:
-        self._begun += data
-        while len(self._begun) >= 5 and len(self._begun) >= 5 + (size := int.from_bytes(self._begun[1:5], "big")):
-            message, self._begun = fields(self._begun[5 : 5 + size]), self._begun[5 + size :]
+        self._buffer += data
+        while len(self._buffer) >= 5 and len(self._buffer) >= 5 + (size := int.from_bytes(self._buffer[1:5], "big")):
+            message, self._buffer = fields(self._buffer[5 : 5 + size]), self._buffer[5 + size :]
             (self._check if self._health else self._process)(message)
 
     def _check(self, message: Message) -> None:
@@ -233,13 +233,13 @@ class _Call:
             self._own["body"] += bytes_of(body, 1)
             self._own["first"] = self._own["first"] or bytes_of(body, 1)
             if number_of(body, 2):
-                self._judge()
+                self._check_body()
         elif 3 in message:
             self._connection.send(self._stream, field(2, field(1, b"")))
         elif (body := message_of(message, 5)) is not None:
             self._respond(bytes_of(body, 1), bool(number_of(body, 2)))
 
-    def _judge(self) -> None:
+    def _check_body(self) -> None:
         try:
             json.loads(self._own["body"])
         except ValueError:
@@ -264,13 +264,13 @@ class _Call:
             subset = headers[SUBSET].split(",")
         if "test_header" in defects and TEST_HEADER in headers:
             subset = headers[TEST_HEADER].split(",")
-        found = self._stub.choose(None if not has_body and "get_random" in defects else subset, self._stream)
-        if isinstance(found, int):
-            self._refuse(found)
+        picked = self._stub.choose(None if not has_body and "get_random" in defects else subset, self._stream)
+        if isinstance(picked, int):
+            self._refuse(picked)
             return
         if "believes_client" in defects and DESTINATION in headers:
-            found = [headers[DESTINATION]]
-        value = ",".join(found)
+            picked = [headers[DESTINATION]]
+        value = ",".join(picked)
         option = field(1, field(1, DESTINATION) + field(3, value)) + (field(2, field(1, True)) if "appends" in defects else b"")
         mutation = b"" if "no_header" in defects else field(2, field(1, option))
         value = NOBODY if "differ" in defects else value

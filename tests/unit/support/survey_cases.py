@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clusters as preflight/facts.py `survey` reads them. Those of others are put together from what their documentation and their sources show."""
+"""Clusters as preflight/facts.py `survey` reads them. Those of other products are assembled from their documentation and sources."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def deployment(where: str, image: str, **env: str) -> Facts:
 
 
 def place(provider: str, class_name: str = "") -> str:
-    """Where a provider has its controller."""
+    """namespace/name of the controller of a provider."""
     row = {**GATEWAY_PROVIDERS[provider], **GATEWAY_PROVIDERS[provider]["by_class"].get(class_name, {})}
     return f"{row['namespace']}/{row['controller']['name']}"
 
 
-def cluster(**more: t.Any) -> Facts:
-    """A plain Kubernetes with a node and nothing on it, changed."""
-    found: Facts = {
+def cluster(**changes: t.Any) -> Facts:
+    """The facts of a Kubernetes cluster with one node and nothing installed; `changes` adds or replaces facts."""
+    facts: Facts = {
         "version": "v1.34.4",
         "groups": {},
         "crds": {},
@@ -52,13 +52,13 @@ def cluster(**more: t.Any) -> Facts:
         "load_balancers": [],
         "rights": [],
     }
-    found.update(more)
+    facts.update(changes)
     nothing = dict.fromkeys([*(place(name) for name, row in GATEWAY_PROVIDERS.items() if row["controller"]), place("kgateway", "kgateway")])
-    return {**found, "controllers": {**nothing, **more.get("controllers", {})}}
+    return {**facts, "controllers": {**nothing, **changes.get("controllers", {})}}
 
 
-def with_gateways(classes: Facts, controllers: Facts, **more: t.Any) -> Facts:
-    return cluster(groups={"gateway.networking.k8s.io": ["v1"]}, crds=GATEWAY_API, gateway_classes=classes, controllers=controllers, **more)
+def with_gateways(classes: Facts, controllers: Facts, **changes: t.Any) -> Facts:
+    return cluster(groups={"gateway.networking.k8s.io": ["v1"]}, crds=GATEWAY_API, gateway_classes=classes, controllers=controllers, **changes)
 
 
 L40S = node("gpu-1", labels={"nvidia.com/gpu.product": "NVIDIA-L40S", "nvidia.com/gpu.present": "true"}, gpu=4)
@@ -74,14 +74,14 @@ AGENTGATEWAY = (
 )
 
 
-def openshift(version: str, **more: t.Any) -> Facts:
+def openshift(version: str, **changes: t.Any) -> Facts:
     return cluster(
         version="v1.33.6",
         groups={"config.openshift.io": ["v1"], "route.openshift.io": ["v1"], "gateway.networking.k8s.io": ["v1"]},
         crds={"gateways.gateway.networking.k8s.io": {"version": "1.3.0", "owner": "ingress-operator"}},
         cluster_version={"status": {"desired": {"version": version}}},
         infrastructure={"status": {"platform": "None"}},
-        **more,
+        **changes,
     )
 
 
@@ -98,7 +98,7 @@ L4 = node(
 )
 NOT_YET = {"labels": {"feature.node.kubernetes.io/pci-10de.present": "true"}}
 
-# name: (facts, parts of the planned file that have to be there)
+# name: (facts, required values in the written file)
 CASES: dict[str, tuple[Facts, Facts]] = {
     "kind": (
         cluster(version="v1.34.0", nodes=[node("kind-control-plane", "kind://docker/kind/kind-control-plane")]),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server that holds a stack with Envoy Gateway's controller, for plays that remove it."""
+"""An API server with a stack and Envoy Gateway's controller, for plays that remove them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = f"/apis/{GATEWAY_API}/v1"
 NAMESPACES, CONTROLLER = "/api/v1/namespaces", "envoy-gateway-system"
 RECORD = f"{NAMESPACES}/{CONTROLLER}/secrets/sh.helm.release.v1.envoy-gateway.v1"
 RBAC, CERTGEN = "/apis/rbac.authorization.k8s.io/v1", "envoy-gateway-gateway-helm-certgen"
-HOOKS = {f"{NAMESPACES}/{CONTROLLER}/serviceaccounts/{CERTGEN}", f"{RBAC}/clusterroles/{CERTGEN}:{CONTROLLER}"}  # of those that Helm leaves behind
+HOOKS = {f"{NAMESPACES}/{CONTROLLER}/serviceaccounts/{CERTGEN}", f"{RBAC}/clusterroles/{CERTGEN}:{CONTROLLER}"}  # hooks that Helm does not delete
 KINDS = {
     "/api/v1": [
         ("namespaces", "Namespace", False),
@@ -39,27 +39,27 @@ def labels(instance):
 
 
 def typed(path, item):
-    """An object as the API server gives it when it is asked for by name."""
+    """An object as the API server returns it by name, with kind and API version."""
     root = next(root for root in KINDS if path.startswith(f"{root}/"))
     kind = next(kind for name, kind, _place in KINDS[root] if path.split("/")[-2] == name)
     return {**item, "kind": kind, "apiVersion": root.removeprefix("/apis/").removeprefix("/api/")}
 
 
-def chosen(found, selector):
-    """Whether labels are those of a selector of equalities, inequalities and keys that have to be there."""
+def chosen(item_labels, selector):
+    """Whether labels match a selector of equalities, inequalities, and keys that must exist or must not."""
     for part in filter(None, selector.split(",")):
         if part.startswith("!"):
-            if part[1:] in found:
+            if part[1:] in item_labels:
                 return False
             continue
         key, unequal, value = part.partition("!=") if "!=" in part else part.partition("=")
-        if (found.get(key) == value if unequal == "!=" else found.get(key) != value) if unequal else key not in found:
+        if (item_labels.get(key) == value if unequal == "!=" else item_labels.get(key) != value) if unequal else key not in item_labels:
             return False
     return True
 
 
 def request_of(method, plain):
-    """(verb, API group, resource, namespace, name) of a request as RBAC judges it; None for what every account may."""
+    """(verb, API group, resource, namespace, name) of a request, as RBAC checks it; None if every account may send it."""
     parts = plain.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:]) if parts[0] == "apis" and len(parts) > 2 else ("", [])
     if not rest or rest[0].startswith("selfsubject"):
@@ -77,10 +77,10 @@ def grants(place, rule, verb, group, resource, namespace, name):
 
 
 class Api:
-    """An API server that keeps objects by path, and forgets them when they are deleted."""
+    """An API server that stores objects by path until they are deleted."""
 
     def __init__(self):
-        self.rules, self.refused, self.answers = None, [], {}  # rules: (namespace, rule) of what is granted; answers: a status by its path
+        self.rules, self.refused, self.answers = None, [], {}  # rules: granted (namespace, rule), None for no RBAC; answers: status by path
         release = {"info": {"status": "deployed"}, "chart": {"metadata": {"version": "1.9.1"}}, "config": {}}
         data = base64.b64encode(base64.b64encode(json.dumps(release).encode())).decode()
         self.kept = {
@@ -108,31 +108,31 @@ class Api:
 
     def answer(self, _handler, method, path, body):
         plain, _mark, query = path.partition("?")
-        status, found = self.refusal(method, plain) or (self.applied(plain, query, body) if method == "PATCH" else self.found(method, plain, query))
-        return status, {"Content-Type": "application/json"}, json.dumps(found)
+        status, content = self.refusal(method, plain) or (self.applied(plain, query, body) if method == "PATCH" else self.reply(method, plain, query))
+        return status, {"Content-Type": "application/json"}, json.dumps(content)
 
     def refusal(self, method, plain):
         """The answer to a request that is refused; None where it is not."""
         if plain in self.answers:
             return self.answers[plain], {"kind": "Status", "status": "Failure", "code": self.answers[plain], "message": "not now"}
-        asked = request_of(method, plain) if self.rules is not None else None
-        if asked is None or any(grants(place, rule, *asked) for place, rule in self.rules):
+        request = request_of(method, plain) if self.rules is not None else None
+        if request is None or any(grants(place, rule, *request) for place, rule in self.rules):
             return None
-        self.refused.append(asked)
-        return 403, {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": f"{asked} is forbidden"}
+        self.refused.append(request)
+        return 403, {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": f"{request} is forbidden"}
 
     def applied(self, plain, query, body):
-        """What server-side apply makes of an object."""
+        """The response to a server-side apply."""
         item = yaml.safe_load(body)
         if "dryRun" not in query:
             self.kept[plain] = item
         return 200, item
 
     def bare(self):
-        """Without the controller."""
+        """Removes the controller and its GatewayClass."""
         self.kept = {path: item for path, item in self.kept.items() if CONTROLLER not in path and "gatewayclasses" not in path}
 
-    def found(self, method, plain, query):
+    def reply(self, method, plain, query):
         if plain == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
             return 201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": True}}
         if plain == "/version":

@@ -1,4 +1,4 @@
-"""An event loop in whose time nothing takes any, and a load client whose server is computed: a measurement of minutes runs in milliseconds, always the same."""
+"""An event loop with virtual time, and a load client with a simulated server: a measurement of minutes runs in milliseconds, always with the same result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request im
 
 
 class _Jump(selectors.DefaultSelector):
-    """Waits for nothing: the time that the loop would wait is over at once."""
+    """Never waits: the time for which the loop would wait is added to `now`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class _Jump(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Its time goes from one timer to the next."""
+    """A loop whose time jumps from one timer to the next."""
 
     def __init__(self) -> None:
         self._jump = _Jump()
@@ -34,15 +34,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._jump.now
 
     def stall(self, seconds: float) -> None:
-        """Nothing runs for so long."""
+        """Nothing runs for this many seconds."""
         self._jump.now += seconds
 
 
 class Server:
-    """Answers `rate` requests in a second, one after the other, each `takes` seconds later.
+    """Answers `rate` requests per second, one after the other, each after `takes` seconds.
 
-    error: the kind of failure of all, from request number `begins` on.
-    stalls: for how many seconds the client stands still when it sends the request with this number.
+    error: the kind of failure of all requests from number `begins` on.
+    stalls: by the number of a request, the seconds for which the client stalls when it sends the request.
     """
 
     def __init__(
@@ -54,20 +54,20 @@ class Server:
         self._free = 0.0
 
     def answered(self, now: float) -> float:
-        """When a request that comes now is answered."""
+        """The time at which a request that arrives now is answered."""
         self._free = max(self._free, now) + 1 / self.rate
         return self._free + self.takes
 
-    def client(self, _destination: t.Any, _limits: t.Any, seen: c.Callable[[Record, Call], None], _tls: t.Any = None) -> Client:
-        """In the place of loadgen.client.LoadClient."""
-        return Client(self, seen)
+    def client(self, _destination: t.Any, _limits: t.Any, handler: c.Callable[[Record, Call], None], _tls: t.Any = None) -> Client:
+        """Replaces loadgen.client.LoadClient."""
+        return Client(self, handler)
 
 
 class Client:
-    """See loadgen.client.LoadClient; its server is computed."""
+    """See loadgen.client.LoadClient; the server is simulated."""
 
-    def __init__(self, server: Server, seen: c.Callable[[Record, Call], None]) -> None:
-        self._server, self._seen, self._loop, self.running = server, seen, t.cast(VirtualLoop, asyncio.get_running_loop()), 0
+    def __init__(self, server: Server, handler: c.Callable[[Record, Call], None]) -> None:
+        self._server, self._handler, self._loop, self.running = server, handler, t.cast(VirtualLoop, asyncio.get_running_loop()), 0
         self._start = self._loop.time()
 
     def begin(self) -> None:
@@ -93,7 +93,7 @@ class Client:
         else:
             record.first = record.last = record.end
             record.status, record.prompt_tokens, record.output_tokens = 200, 8, call.output_len or 1
-        self._seen(record, call)
+        self._handler(record, call)
 
     def close(self) -> None:
         pass

@@ -1,15 +1,15 @@
-"""Waiting in a test: for a condition, never for a time. What never comes is ended by the limit that each test has, which shows where it stands."""
+"""Waiting in a test: for a condition, never for a fixed time. If the condition is never met, the time limit of the test ends it and shows the place."""
 
 from __future__ import annotations
 
 import time
 import typing as t
 
-Seen = t.TypeVar("Seen")
+Value = t.TypeVar("Value")
 
 
-def until(look: t.Callable[[], Seen], pause: float = 0.02) -> Seen:
-    """The first true value of `look`, asked for again after `pause` seconds."""
-    while not (seen := look()):
+def until(check: t.Callable[[], Value], pause: float = 0.02) -> Value:
+    """The first true value of `check`, which is called again after `pause` seconds."""
+    while not (value := check()):
         time.sleep(pause)
-    return seen
+    return value

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What compares the host before and after a cluster. No cluster is brought up for it: a play that notes its state stands in for that."""
+"""The comparison of the host before and after a cluster. No cluster is brought up: a stand-in for the play records its state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL = ["containerd", "ip", "nft"]
 
 @pytest.fixture(name="clean_host")
 def on_a_host_with(root, tmp_path):
-    """Runs a command on a clean host that has these commands besides; gives the run and what was done in turn."""
+    """A function that runs a command on a clean host with these additional commands, and returns (run, steps in order)."""
     for each in ("tests", "bin", "packages"):
         (tmp_path / each).mkdir()
     for each in ("clean-host", "on-clean-host"):
@@ -39,8 +39,8 @@ echo "${{last#local_cluster_state=}}" >> {tmp_path}/done
     }
 
     def run(commands, script):
-        found = {f"{'bin' if each in commands else 'packages'}/{each}": "exit 0" for each in ALL}
-        for name, text in {**scripts, **found}.items():
+        programs = {f"{'bin' if each in commands else 'packages'}/{each}": "exit 0" for each in ALL}
+        for name, text in {**scripts, **programs}.items():
             (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
             (tmp_path / name).chmod(0o755)
         command = [tmp_path / "tests/on-clean-host", "sh", "-c", f"echo command >> {tmp_path}/done; {script}"]
@@ -79,7 +79,7 @@ def test_one_more_process_of_a_name_is_seen(root, tmp_path):
     name = f"llm-d-{os.getpid()}"
     program = shutil.copy("/bin/sleep", tmp_path / name)
 
-    def found():
+    def process_lines():
         lines = subprocess.run([sys.executable, root / "tests/host-snapshot"], check=True, capture_output=True, text=True).stdout.split("\n")
         return [each for each in lines if name in each]
 
@@ -88,4 +88,4 @@ def test_one_more_process_of_a_name_is_seen(root, tmp_path):
             process = programs.enter_context(subprocess.Popen([program, "60"]))
             programs.callback(process.kill)
             running(process)
-            assert found() == [f"process {name} x{count}"]
+            assert process_lines() == [f"process {name} x{count}"]

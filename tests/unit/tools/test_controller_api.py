@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The stand-in of AWX's API refuses what AWX 24.6.1 refuses, in its words, and keeps what it takes as AWX does."""
+"""The stand-in of AWX's API refuses what AWX 24.6.1 refuses, with its messages, and stores objects as AWX does."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ WEBHOOK = {"url": "https://chat.example.com/", "headers": {}}
 
 
 def make(api, resource, /, **body):
-    """The answer to the making of an object, which succeeds."""
+    """Create an object; the answer, which must be a success."""
     status, answer = call(api, "POST", f"/api/v2/{resource}/", body)
     assert status == 201, answer
     return answer
 
 
-def filled(value, known):
-    """A value with each @name as the identifier of what is called so."""
+def filled(value, ids):
+    """A value in which each @name is replaced by the id of that name."""
     if isinstance(value, dict):
-        return {name: filled(one, known) for name, one in value.items()}
-    return known[value[1:]] if isinstance(value, str) and value[:1] == "@" and value[1:] in known else value
+        return {name: filled(one, ids) for name, one in value.items()}
+    return ids[value[1:]] if isinstance(value, str) and value[:1] == "@" and value[1:] in ids else value
 
 
 def checkout(tmp_path):
-    """A project with one playbook, and files that are none."""
+    """A project with one playbook, and other files."""
     play, tasks = "- name: Deploy\n  hosts: localhost\n", "- name: Say\n  ansible.builtin.debug:\n"
     for path, text in {
         "playbooks/site.yml": play,
@@ -64,26 +64,26 @@ def make_api(tmp_path):
         yield api
 
 
-@pytest.fixture(name="known")
-def make_known(api):
+@pytest.fixture(name="ids")
+def make_ids(api):
     return configure(api)
 
 
 @pytest.fixture(name="configured", scope="module")
 def make_configured(tmp_path_factory):
-    """A controller that refuses all that it is asked for, so that tests can share it, and its identifiers."""
+    """(controller that refuses all requests of the tests, which can therefore share it; its ids)."""
     with Controller(projects={URL: checkout(tmp_path_factory.mktemp("checkout"))}) as api:
         yield api, configure(api)
 
 
 def configure(api):
-    """One object or more of each kind: identifiers by short names."""
+    """Create at least one object of each kind; ids by short names."""
     types = {row["namespace"]: row["id"] for row in api.objects("credential_types")}
-    known = {"org": 1, "kubernetes": types["kubernetes_bearer_token"], "scm": types["scm"], "machine": types["ssh"], "registry": types["registry"]}
-    known |= {"galaxy": types["galaxy_api_token"], "vaults": types["vault"], "github": types["github_token"]}
+    ids = {"org": 1, "kubernetes": types["kubernetes_bearer_token"], "scm": types["scm"], "machine": types["ssh"], "registry": types["registry"]}
+    ids |= {"galaxy": types["galaxy_api_token"], "vaults": types["vault"], "github": types["github_token"]}
 
     def add(short, resource, /, **body):
-        known[short] = make(api, resource, **filled(body, known))["id"]
+        ids[short] = make(api, resource, **filled(body, ids))["id"]
 
     add("cluster", "credentials", name="cluster", organization="@org", credential_type="@kubernetes", inputs={"host": "https://k", "bearer_token": "t"})
     add("cluster2", "credentials", name="cluster 2", organization="@org", credential_type="@kubernetes", inputs={"host": "https://k", "bearer_token": "t"})
@@ -108,7 +108,7 @@ def configure(api):
     add("plain", "job_templates", name="plain", project="@project", inventory="@inventory", playbook="playbooks/site.yml")
     asks = dict.fromkeys(("ask_limit_on_launch", "ask_credential_on_launch", "survey_enabled"), True)
     add("asks", "job_templates", name="asks", project="@project", inventory="@inventory", playbook="playbooks/site.yml", **asks)
-    assert call(api, "POST", f"/api/v2/job_templates/{known['asks']}/survey_spec/", SURVEY) == (200, None)
+    assert call(api, "POST", f"/api/v2/job_templates/{ids['asks']}/survey_spec/", SURVEY) == (200, None)
     add("branch", "job_templates", name="branch", project="@branches", inventory="@inventory", playbook="playbooks/site.yml", scm_branch="next")
     add("open", "job_templates", name="open", project="@project", ask_inventory_on_launch=True, playbook="playbooks/site.yml")
     add("flow", "workflow_job_templates", name="flow", organization="@org")
@@ -123,16 +123,16 @@ def configure(api):
     credentials = [("job_templates", "asks/credentials", "models"), ("workflow_job_template_nodes", "other/credentials", "cluster")]
     for kind, path, row in [*links, *credentials]:
         parent, _slash, name = path.partition("/")
-        assert call(api, "POST", f"/api/v2/{kind}/{known[parent]}/{name}/", {"id": known[row]}) == (204, None)
-    return known
+        assert call(api, "POST", f"/api/v2/{kind}/{ids[parent]}/{name}/", {"id": ids[row]}) == (204, None)
+    return ids
 
 
 def one(field, text):
     return {field: [text]}
 
 
-def question(**more):
-    return {"name": "", "description": "", "spec": [{"type": "text", "variable": "x", "question_name": "X", "required": True, **more}]}
+def question(**keys):
+    return {"name": "", "description": "", "spec": [{"type": "text", "variable": "x", "question_name": "X", "required": True, **keys}]}
 
 
 def inputs(*fields):
@@ -151,7 +151,7 @@ TEMPLATE = {"name": "n", "organization": "@org", "notification_type": "webhook",
 REQUIRED, BLANK, EMPTY = "This field is required.", "This field may not be blank.", "This field cannot be blank."
 NOT_ALLOWED = "Check the Prompt on Launch setting on the Job Template to include Extra Variables."
 
-REFUSED = {  # path: [(body, the answer)], a POST with 400
+REFUSED = {  # path: [(body, answer)] of POSTs with status 400
     "organizations": [
         ({}, one("name", REQUIRED)),
         ({"name": " "}, one("name", BLANK)),
@@ -514,13 +514,15 @@ REFUSED = {  # path: [(body, the answer)], a POST with 400
 }
 
 
-@pytest.mark.parametrize(("path", "body", "says"), [pytest.param(path, *row, id=f"{path}-{n}") for path, rows in REFUSED.items() for n, row in enumerate(rows)])
-def test_what_is_refused(configured, path, body, says):
-    api, known = configured
+@pytest.mark.parametrize(
+    ("path", "body", "expected"), [pytest.param(path, *row, id=f"{path}-{n}") for path, rows in REFUSED.items() for n, row in enumerate(rows)]
+)
+def test_what_is_refused(configured, path, body, expected):
+    api, ids = configured
     before, complaints = len(api.writes), list(api.complaints)
-    status, answer = call(api, "POST", f"/api/v2/{path.format(**known)}/", filled(body, known))
+    status, answer = call(api, "POST", f"/api/v2/{path.format(**ids)}/", filled(body, ids))
     assert status == 400
-    assert answer == (says or answer)
+    assert answer == (expected or answer)
     assert [write.changed for write in api.writes[before:]] == [False]
     assert api.complaints == complaints
 
@@ -530,7 +532,7 @@ Z = "DTSTART:20260101T030000Z "
 
 
 @pytest.mark.parametrize(
-    ("rule", "says"),
+    ("rule", "expected"),
     [
         ("RRULE:FREQ=DAILY;INTERVAL=1", START),
         ("DTSTART:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1", "DTSTART cannot be a naive datetime.  Specify ;TZINFO= or YYYYMMDDTHHMMSSZZ."),
@@ -548,15 +550,15 @@ Z = "DTSTART:20260101T030000Z "
         (Z + "RRULE:FREQ=NEVER;INTERVAL=1", "rrule parsing failed validation: "),
     ],
 )
-def test_rules_of_schedules_that_are_refused(configured, rule, says):
-    api, known = configured
-    status, answer = call(api, "POST", "/api/v2/schedules/", {"name": "s", "unified_job_template": known["plain"], "rrule": rule})
+def test_rules_of_schedules_that_are_refused(configured, rule, expected):
+    api, ids = configured
+    status, answer = call(api, "POST", "/api/v2/schedules/", {"name": "s", "unified_job_template": ids["plain"], "rrule": rule})
     assert status == 400
-    assert any(text.startswith(says) for text in answer["rrule"])
+    assert any(text.startswith(expected) for text in answer["rrule"])
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "says"),
+    ("method", "path", "body", "status", "expected"),
     [
         ("PATCH", "credential_types/{kubernetes}", {"name": "x"}, 403, {"detail": "Modifications not allowed for managed credential types"}),
         (
@@ -612,10 +614,10 @@ def test_rules_of_schedules_that_are_refused(configured, rule, says):
         ("GET", "projects/?colour=red", None, 400, {"detail": "Project has no field named 'colour'"}),
     ],
 )
-def test_other_refusals(configured, method, path, body, status, says):
-    api, known = configured
-    target = f"/api/v2/{path.format(**known)}"
-    assert call(api, method, target if "?" in target else f"{target}/", filled(body, known)) == (status, says)
+def test_other_refusals(configured, method, path, body, status, expected):
+    api, ids = configured
+    target = f"/api/v2/{path.format(**ids)}"
+    assert call(api, method, target if "?" in target else f"{target}/", filled(body, ids)) == (status, expected)
 
 
 @pytest.mark.parametrize("login", ["", "Bearer wrong", "Basic " + base64.b64encode(b"admin:wrong").decode()])
@@ -660,8 +662,8 @@ def test_a_project_is_pending_at_first_and_has_the_playbooks_of_its_checkout(api
     assert make(api, "projects", name="elsewhere", scm_type="git", scm_url="https://git.example.com/nothing")["last_update_failed"]
 
 
-def test_a_patch_answers_the_keys_of_a_get_and_changes_nothing_when_nothing_is_new(api, known):
-    """The modules call a difference between the two a change."""
+def test_a_patch_answers_the_keys_of_a_get_and_changes_nothing_when_nothing_is_new(api, ids):
+    """The modules report a difference between the two as a change."""
     for kind in ("organizations", "credentials", "projects", "inventories", "job_templates", "workflow_job_template_nodes", "schedules"):
         before = api.objects(kind)[-1]
         _status, got = call(api, "GET", before["url"])
@@ -673,43 +675,43 @@ def test_a_patch_answers_the_keys_of_a_get_and_changes_nothing_when_nothing_is_n
         assert api.writes[-1].changed
 
 
-def test_what_is_kept_is_what_awx_keeps(api, known):
-    types = call(api, "GET", f"/api/v2/credential_types/{known['custom']}/")[1]
+def test_what_is_kept_is_what_awx_keeps(api, ids):
+    types = call(api, "GET", f"/api/v2/credential_types/{ids['custom']}/")[1]
     assert types["inputs"]["fields"][0] == {"id": "hf_token", "label": "Token", "secret": True, "type": "string"}
-    assert call(api, "GET", f"/api/v2/credentials/{known['cluster']}/")[1]["inputs"] == {"host": "https://k", "bearer_token": "$encrypted$"}
-    webhook = call(api, "GET", f"/api/v2/notification_templates/{known['webhook']}/")[1]["notification_configuration"]
+    assert call(api, "GET", f"/api/v2/credentials/{ids['cluster']}/")[1]["inputs"] == {"host": "https://k", "bearer_token": "$encrypted$"}
+    webhook = call(api, "GET", f"/api/v2/notification_templates/{ids['webhook']}/")[1]["notification_configuration"]
     assert webhook == {**WEBHOOK, "http_method": "POST", "disable_ssl_verification": False, "username": "", "password": ""}
-    assert call(api, "PATCH", f"/api/v2/inventories/{known['inventory']}/", {"kind": None, "host_filter": None})[1]["kind"] == ""
-    spec = call(api, "GET", f"/api/v2/job_templates/{known['asks']}/survey_spec/")[1]["spec"]
+    assert call(api, "PATCH", f"/api/v2/inventories/{ids['inventory']}/", {"kind": None, "host_filter": None})[1]["kind"] == ""
+    spec = call(api, "GET", f"/api/v2/job_templates/{ids['asks']}/survey_spec/")[1]["spec"]
     assert (spec[4]["choices"], spec[5]["default"]) == ("dns\ngpus", "$encrypted$")
-    rule = make(api, "schedules", name="s", unified_job_template=known["plain"], rrule=RULE.replace(" ", "\n") + ";UNTIL=20260201T030000")["rrule"]
+    rule = make(api, "schedules", name="s", unified_job_template=ids["plain"], rrule=RULE.replace(" ", "\n") + ";UNTIL=20260201T030000")["rrule"]
     assert rule == RULE + ";UNTIL=20260201T020000Z"
-    empty = make(api, "workflow_job_template_nodes", workflow_job_template=known["flow"], identifier="x", limit="dropped")
+    empty = make(api, "workflow_job_template_nodes", workflow_job_template=ids["flow"], identifier="x", limit="dropped")
     assert (empty["limit"], call(api, "GET", empty["url"])[1]["unified_job_template"]) == (None, None)
 
 
-def test_secrets_that_are_not_said_anew_stay(api, known):
-    path = f"/api/v2/credentials/{known['cluster']}/"
+def test_secrets_that_are_not_said_anew_stay(api, ids):
+    path = f"/api/v2/credentials/{ids['cluster']}/"
     call(api, "PATCH", path, {"inputs": {"host": "https://k", "bearer_token": "$encrypted$"}})
     assert not api.writes[-1].changed
     call(api, "PATCH", path, {"inputs": {"host": "https://k", "bearer_token": "new"}})
     assert api.writes[-1].changed
-    survey = call(api, "GET", f"/api/v2/job_templates/{known['asks']}/survey_spec/")[1]
-    assert call(api, "POST", f"/api/v2/job_templates/{known['asks']}/survey_spec/", survey) == (200, None)
+    survey = call(api, "GET", f"/api/v2/job_templates/{ids['asks']}/survey_spec/")[1]
+    assert call(api, "POST", f"/api/v2/job_templates/{ids['asks']}/survey_spec/", survey) == (200, None)
     assert not api.writes[-1].changed
 
 
-def test_messages_that_are_not_said_anew_stay(api, known):
-    """A change completes the events: a template of awx.awx whose messages lack some is changed once more by the second run."""
-    path = f"/api/v2/notification_templates/{make(api, 'notification_templates', **filled({**TEMPLATE, 'messages': {'error': {'body': 'x'}}}, known))['id']}/"
+def test_messages_that_are_not_said_anew_stay(api, ids):
+    """A change adds the missing events: a template of awx.awx whose messages lack some is changed again by the second run."""
+    path = f"/api/v2/notification_templates/{make(api, 'notification_templates', **filled({**TEMPLATE, 'messages': {'error': {'body': 'x'}}}, ids))['id']}/"
     assert call(api, "GET", path)[1]["messages"] == {"error": {"body": "x"}}
     kept = {"started": {"message": "y"}, "success": None, "error": {"body": "x"}, "workflow_approval": None}
     assert call(api, "PATCH", path, {"messages": {"started": {"message": "y"}}})[1]["messages"] == kept
     assert call(api, "PATCH", path, {"messages": {"error": {"message": "z"}}})[1]["messages"]["error"] == {"body": "x", "message": "z"}
 
 
-def test_answers_of_a_schedule_that_are_secret(api, known):
-    body = {"name": "s", "unified_job_template": known["asks"], "rrule": RULE, "extra_data": {"host": "abc", "token": "secret"}}
+def test_answers_of_a_schedule_that_are_secret(api, ids):
+    body = {"name": "s", "unified_job_template": ids["asks"], "rrule": RULE, "extra_data": {"host": "abc", "token": "secret"}}
     made = make(api, "schedules", **body)
     assert made["extra_data"] == {"host": "abc", "token": "$encrypted$"}
     call(api, "PATCH", made["url"], {"extra_data": made["extra_data"]})
@@ -718,9 +720,9 @@ def test_answers_of_a_schedule_that_are_secret(api, known):
     assert (status, answer) == (400, one("extra_data", '"$encrypted$ is a reserved keyword, may not be used for host."'))
 
 
-def test_what_a_job_gets(api, known):
-    """Defaults that are answers, then answers; texts of a multiselect are none, and what is not asked for is left out."""
-    path = f"/api/v2/job_templates/{known['asks']}/launch/"
+def test_what_a_job_gets(api, ids):
+    """Defaults, then answers; a string is no default of a multiselect, and variables outside the survey are ignored."""
+    path = f"/api/v2/job_templates/{ids['asks']}/launch/"
     status, answer = call(api, "POST", path, {"extra_vars": {"host": "abc", "other": 1}, "verbosity": 3})
     assert (status, answer["ignored_fields"]) == (201, {"extra_vars": {"other": 1}, "verbosity": 3})
     assert api.launches[-1]["extra_vars"] == {"host": "abc", "replicas": 3, "provider": "istio", "token": "hidden", "notes": ""}
@@ -730,8 +732,8 @@ def test_what_a_job_gets(api, known):
     }  # fmt: skip
 
 
-def test_an_approval_belongs_to_its_node(api, known):
-    path = f"/api/v2/workflow_job_template_nodes/{known['empty']}/"
+def test_an_approval_belongs_to_its_node(api, ids):
+    path = f"/api/v2/workflow_job_template_nodes/{ids['empty']}/"
     status, made = call(api, "POST", f"{path}create_approval_template/", {"name": "Approve", "timeout": 60})
     node = call(api, "GET", path)[1]
     assert (status, node["related"]["unified_job_template"], made["type"]) == (201, made["url"], "workflow_approval_template")
@@ -741,19 +743,19 @@ def test_an_approval_belongs_to_its_node(api, known):
     assert call(api, "GET", made["url"])[0] == 404
 
 
-def test_what_points_to_an_object_goes_with_it_or_forgets_it(api, known):
-    assert call(api, "DELETE", f"/api/v2/workflow_job_templates/{known['flow']}/")[0] == 204
+def test_what_points_to_an_object_goes_with_it_or_forgets_it(api, ids):
+    assert call(api, "DELETE", f"/api/v2/workflow_job_templates/{ids['flow']}/")[0] == 204
     assert [node["identifier"] for node in api.objects("workflow_job_template_nodes")] == ["other", "nested", "empty"]
-    assert call(api, "DELETE", f"/api/v2/inventories/{known['inventory']}/")[0] == 202
+    assert call(api, "DELETE", f"/api/v2/inventories/{ids['inventory']}/")[0] == 202
     assert (api.objects("hosts"), api.objects("job_templates")[0]["inventory"]) == ([], None)
 
 
-def test_associations(api, known):
-    path = f"/api/v2/job_templates/{known['asks']}/credentials/"
-    assert call(api, "POST", path, {"id": known["cluster"]}) == (204, None)
-    assert call(api, "POST", path, {"id": known["cluster2"]})[1] == {"error": "Cannot assign multiple OpenShift or Kubernetes API Bearer Token credentials."}
+def test_associations(api, ids):
+    path = f"/api/v2/job_templates/{ids['asks']}/credentials/"
+    assert call(api, "POST", path, {"id": ids["cluster"]}) == (204, None)
+    assert call(api, "POST", path, {"id": ids["cluster2"]})[1] == {"error": "Cannot assign multiple OpenShift or Kubernetes API Bearer Token credentials."}
     assert api.objects("job_templates")[1]["lists"]["credentials"] == ["models", "cluster"]
-    assert call(api, "POST", path, {"id": known["cluster"], "disassociate": True}) == (204, None)
+    assert call(api, "POST", path, {"id": ids["cluster"], "disassociate": True}) == (204, None)
     assert [row["name"] for row in call(api, "GET", path)[1]["results"]] == ["models"]
 
 
@@ -771,7 +773,7 @@ def test_associations(api, known):
         ("hosts", {"name": "h:22", "inventory": "@inventory"}, "a port in the name becomes a variable"),
         ("notification_templates", {**TEMPLATE, "messages": {"workflow_approval": {"denied": None}}}, "a step of messages.workflow_approval is null"),
         ("workflow_job_template_nodes/{empty}/create_approval_template", {"name": "a", "timeout": -1}, "timeout -1 is negative"),
-        ("job_templates/{plain}/survey_spec", question(), "survey_enabled is false: nobody is asked"),
+        ("job_templates/{plain}/survey_spec", question(), "survey_enabled is false: no launch shows the survey"),
         ("job_templates/{asks}/survey_spec", question(defualt="x"), "x: there is no key defualt"),
         ("job_templates/{asks}/survey_spec", question(min=5, max=1), "x: min 5 is above max 1"),
         ("job_templates/{asks}/survey_spec", question(type="integer", max=1, default=5), "x: default: 'x' value 5 is too large (must be no more than 1)."),
@@ -779,14 +781,14 @@ def test_associations(api, known):
         ("job_templates/{asks}/survey_spec", question(variable="a-b"), "a-b: no name of a variable"),
     ],
 )
-def test_what_awx_takes_silently_is_complained_of(api, known, path, body, complaint):
+def test_what_awx_takes_silently_is_complained_of(api, ids, path, body, complaint):
     count = len(api.complaints)
-    status, _answer = call(api, "POST", f"/api/v2/{path.format(**known)}/", filled(body, known))
+    status, _answer = call(api, "POST", f"/api/v2/{path.format(**ids)}/", filled(body, ids))
     assert status in (200, 201)
     assert [text for text in api.complaints[count:] if complaint in text]
 
 
-def test_a_configuration_without_a_mistake_has_no_complaints(api, known):
+def test_a_configuration_without_a_mistake_has_no_complaints(api, ids):
     assert [text for text in api.complaints if "(asks): survey: checks: the default of a multiselect" not in text] == []
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The workflow "llm-d: Change after approval", in the order in which AWX runs its nodes: whatever fails is diagnosed, and the workflow has failed."""
+"""The workflow "llm-d: Change after approval", in the order in which AWX runs its nodes: any failure is diagnosed, and the workflow fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODES = {node["identifier"]: node for node in FLOW["simplified_workflow_nodes"]}
 
 
 def ran(failing: str, denied: bool = False) -> tuple[list[str], str]:
-    """(the jobs that ran, how the workflow ended), where a job of a node fails, or the change is denied."""
+    """(jobs that ran, status of the workflow), if the job of a node fails, or the change is denied."""
     store = Store({})
     flow = store.add("workflow_job_templates", {"name": FLOW["name"]})
     rows = {}
@@ -34,7 +34,7 @@ def ran(failing: str, denied: bool = False) -> tuple[list[str], str]:
     def work(row: Row) -> None:
         names.append(row.name)
         row.values |= {"failed": row.name in (failing, "end"), "artifacts": {row.name: 1}}
-        assert row.hidden["extra_vars"] == dict.fromkeys(names[:-1], 1)  # all that the jobs before it have set
+        assert row.hidden["extra_vars"] == dict.fromkeys(names[:-1], 1)  # everything that the earlier jobs have set
 
     workflows.run(store, job, work, lambda approval: approval.values.update(status="failed" if denied else "successful"))
     return names, job["status"]

@@ -1,4 +1,4 @@
-"""What is generated from the schema and the specs is not stale, and says what the schema says."""
+"""Generated files are not stale, and agree with the schema."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> No
 
 
 def test_an_inventory_of_the_user_is_not_among_those_that_are_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else `make inventory` would make the golden files stale."""
+    """Otherwise `make inventory` would make the golden files stale."""
     from plugins.module_utils.inventory.file import HOSTS
     from tools import manifests
 

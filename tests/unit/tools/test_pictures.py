@@ -16,7 +16,7 @@ from tools import controller, pictures
 DATA = controller.data()
 (FLOW,) = DATA["controller_workflows"]
 SURVEY = next(each for each in DATA["controller_templates"] if each["name"] == pictures.SURVEY)
-WIDTH = {"small": 6.2, "head": 9.0}  # of a character, where it is not 7.6
+WIDTH = {"small": 6.2, "head": 9.0}  # of a character, if it is not 7.6
 
 
 def texts(picture: ET.Element) -> list[str]:
@@ -51,10 +51,10 @@ def test_the_workflow_has_a_box_for_each_node_and_an_arrow_for_each_link() -> No
 
 def test_the_survey_has_each_question_with_its_field() -> None:
     picture = ET.fromstring(pictures.survey(SURVEY))
-    asked = SURVEY["survey_spec"]["spec"]
-    assert len(picture.findall("{*}rect")) == len(asked) > 5
-    for question in asked:
+    questions = SURVEY["survey_spec"]["spec"]
+    assert len(picture.findall("{*}rect")) == len(questions) > 5
+    for question in questions:
         assert question["question_name"] + (" *" if question["required"] else "") in texts(picture)
         assert question["question_description"] in words(picture)
         assert ", ".join(question.get("choices", [])[:2]) in words(picture)
-    assert len(re.findall("▾", words(picture))) == sum("choices" in question for question in asked)
+    assert len(re.findall("▾", words(picture))) == sum("choices" in question for question in questions)

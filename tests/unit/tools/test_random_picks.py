@@ -1,4 +1,4 @@
-"""The statistic by which live tests judge the random picker: how often it raises a false alarm, and what it notices."""
+"""The statistic with which live tests check the random picker: its rate of false alarms, and the deviations that it detects."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 import random_picks
 
 SERVERS = ("a", "b", "c", "d")
-SENT = 400  # as molecule/scorers/live/test_2_policy.py sends
+SENT = 400  # as in molecule/scorers/live/test_2_policy.py
 
 
 def counted(picks: list[str]) -> list[int]:
-    found = collections.Counter(picks)
-    return [found[name] for name in SERVERS]
+    counts = collections.Counter(picks)
+    return [counts[name] for name in SERVERS]
 
 
 @pytest.mark.parametrize(("counts", "chance"), [([100] * 4, 1.0), ([110, 90, 105, 95], 0.4753), ([130, 70, 100, 100], 4.40e-4)])

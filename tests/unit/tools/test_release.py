@@ -1,4 +1,4 @@
-"""make release: files that others can check, and nothing that is published."""
+"""make release creates files that users can verify, and publishes nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_bill_of_materials_is_cyclonedx_and_has_all_kinds() -> None:
 
 
 class Checkout:
-    """A checkout of its own, and a home of GnuPG with one key."""
+    """A separate checkout, and a home of GnuPG with one key."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
@@ -62,11 +62,11 @@ class Checkout:
 
 @pytest.fixture(name="checkout", scope="module")
 def _checkout(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Checkout]:
-    home = tmp_path_factory.mktemp("gpg")  # GnuPG's sockets have short names only
+    home = tmp_path_factory.mktemp("gpg")  # the length of a socket's path is limited
     home.chmod(0o700)
-    found = Checkout(tmp_path_factory.mktemp("release") / "checkout", home)
-    yield found
-    subprocess.run(["gpgconf", "--kill", "all"], env=found.environment, check=False)
+    checkout = Checkout(tmp_path_factory.mktemp("release") / "checkout", home)
+    yield checkout
+    subprocess.run(["gpgconf", "--kill", "all"], env=checkout.environment, check=False)
 
 
 @pytest.mark.rest

@@ -1,4 +1,4 @@
-"""--skips-allowed: in the gate a test that skips fails, but those whose file is listed."""
+"""--skips-allowed: in the gate a test that skips fails, unless its file is listed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SKIPS = "tests/contract/test_health_simulator.py"  # all of it, where there is no simulator
+SKIPS = "tests/contract/test_health_simulator.py"  # without a simulator it skips as a whole
 
 
 @pytest.mark.parametrize(("listed", "outcome"), [(f"{SKIPS}: simulator", 0), ("tests/contract/test_words.py: nothing", 1), ("", 1), (None, 0)])

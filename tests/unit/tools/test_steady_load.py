@@ -1,4 +1,4 @@
-"""The client that counts losses counts every kind of loss: a test of zero loss is worth what its client sees."""
+"""The client that counts losses counts every kind of loss, as tests of zero loss depend on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner of `make test` and `make nightly`: what fails is named in the table and in the record, and decides."""
+"""The runner of `make test` and `make nightly`: a failed step is named in the table and in the report, and fails the run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_first_failure_ends_the_gate_but_for_what_always_runs(tmp_path: Path
 
 
 def test_the_commands_of_the_virtual_environment_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also behind a shim, which puts those of its own Python before them."""
+    """Also with a shim, which puts the commands of its own Python before them."""
     monkeypatch.setenv("PATH", f"/somewhere/versions/3.11/bin:{steps.ROOT}/.venv/bin:/usr/bin:/bin")
     steps.run(Step("path", "echo $PATH"), tmp_path / "log")
     assert (tmp_path / "log").read_text(encoding="utf-8").startswith(f"{steps.ROOT}/.venv/bin:/somewhere")
@@ -65,20 +65,20 @@ def test_a_commit_that_was_changed_meanwhile_is_no_tested_one(tmp_path: Path, mo
 
 
 def test_a_step_that_hangs_is_ended_with_its_stacks(tmp_path: Path) -> None:
-    """The clock passes the limit once the step stands where it hangs."""
+    """The clock passes the limit once the step hangs."""
     (tmp_path / "hangs.py").write_text(HANGING.format(marker=str(tmp_path / "there")), encoding="utf-8")
     step = Step("hangs", f"{sys.executable} {tmp_path}/hangs.py; echo not reached", minutes=1)
-    found = steps.run(step, tmp_path / "log", now=lambda: 61.0 if (tmp_path / "there").exists() else 0.0)
+    outcome = steps.run(step, tmp_path / "log", now=lambda: 61.0 if (tmp_path / "there").exists() else 0.0)
     log = (tmp_path / "log").read_text(encoding="utf-8")
-    assert found.state == "HUNG" and "1 minutes" in found.line
+    assert outcome.state == "HUNG" and "1 minutes" in outcome.line
     assert "stands_here" in log and "not reached" not in log
 
 
 def test_ctrl_c_stops_the_gate_after_its_step_has_cleaned_up(tmp_path: Path) -> None:
-    """What always runs, runs then too."""
+    """Steps that always run, run then too."""
     program = f"""
 import pathlib, runpy, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background has them ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background makes them ignore it
 sys.path.insert(0, {str(steps.ROOT / "tests")!r})
 from steps import Step
 long = "trap 'echo cleaned up; exit 130' INT; echo begun; while :; do sleep 0.1; done"
@@ -102,9 +102,9 @@ def test_nightly_goes_on_and_tries_failures_once_more(tmp_path: Path, capfd: pyt
         "left": {"command": "touch /nowhere/at-all", "minutes": 1},
     }
     assert NIGHTLY["run"](listed, ["good", "broken", "flaky"], tmp_path) == 1
-    found = {each["name"]: each for each in json.loads((tmp_path / "nightly.json").read_text(encoding="utf-8"))["steps"]}
-    assert {name: each["state"] for name, each in found.items()} == {"flaky": "flaky", "broken": "broken", "good": "ok"}
-    assert "known: upstream's defect" in found["broken"]["line"] and len(found["broken"]["log"].split(", ")) == 2
+    states = {each["name"]: each for each in json.loads((tmp_path / "nightly.json").read_text(encoding="utf-8"))["steps"]}
+    assert {name: each["state"] for name, each in states.items()} == {"flaky": "flaky", "broken": "broken", "good": "ok"}
+    assert "known: upstream's defect" in states["broken"]["line"] and len(states["broken"]["log"].split(", ")) == 2
     assert NIGHTLY["run"](listed, ["god"], tmp_path) == 2 and "has no god; it has flaky, broken" in capfd.readouterr().err
 
 
@@ -143,7 +143,7 @@ def test_the_gate_runs_the_product_from_nothing_to_the_verdict_and_back() -> Non
 
 
 def test_each_step_of_the_lists_calls_what_exists(root: Path) -> None:
-    """Scripts of this checkout, and scenarios of molecule: each scenario is in one of the lists."""
+    """Scripts of this checkout and scenarios of molecule exist, and each scenario is in one of the lists."""
     listed = yaml.safe_load((root / "tests/nightly.yml").read_text(encoding="utf-8"))
     commands = [each.command for each in GATE["STEPS"]] + [entry["command"] for entry in listed.values()]
     words = [word.strip("'\"") for command in commands for word in command.split()]

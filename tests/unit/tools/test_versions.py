@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""tools/versions: every row of the tables is in what it prints, and a file of newest versions is compared with them."""
+"""tools/versions prints every row of the tables, and compares a file of newest versions with them."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_every_source_has_a_line_with_its_page(printed: str) -> None:
 
 
 def test_what_is_printed_is_a_file_that_is_not_behind(root: Path, tmp_path: Path, printed: str) -> None:
-    status, said = check(root, tmp_path, printed)
-    assert status == 0 and said == [f"{len(yaml.safe_load(printed))} versions compared: none is behind."]
+    status, lines = check(root, tmp_path, printed)
+    assert status == 0 and lines == [f"{len(yaml.safe_load(printed))} versions compared: none is behind."]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (f"{SIMULATOR}: v0.12.0", f"{SIMULATOR}: v0.11.4 is behind v0.12.0. Table: deployed.py: ENGINE_DEFAULTS. Page: https://"),
         (f"{SIMULATOR}: v0.9.9", f"{SIMULATOR}: the file has v0.9.9, which is older than v0.11.4 of deployed.py"),
@@ -67,9 +67,9 @@ def test_what_is_printed_is_a_file_that_is_not_behind(root: Path, tmp_path: Path
         (f"{SIMULATOR}: newest", f"{SIMULATOR}: 'newest' is no version."),
     ],
 )
-def test_what_is_behind_or_wrong_is_named(root: Path, tmp_path: Path, line: str, said: str) -> None:
+def test_what_is_behind_or_wrong_is_named(root: Path, tmp_path: Path, line: str, message: str) -> None:
     status, lines = check(root, tmp_path, f"{line}\nregistry.k8s.io/lws/lws: v{LEADER_WORKER_SET['version']}\n")
-    assert status == 1 and len(lines) == 1 and said in lines[0]
+    assert status == 1 and len(lines) == 1 and message in lines[0]
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "a: [\n"])

@@ -84,7 +84,7 @@ OTHER_SPELLINGS: dict[str, str] = {
     "preciseprefixcacheproducer": "precise_prefix",
     "sloawarerouting": "predicted_latency",
 }
-# Types that have another name in some lines, or whose part another type has there: (lines, name there).
+# Types that have another name in some lines, or that another type replaces there: (lines, name there).
 OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {
     "label-selector-filter": (SCHEDULER, "by-label-selector"),
     "precise-prefix-cache-scorer": (R11_UP, "precise-prefix-cache-producer"),
@@ -114,7 +114,7 @@ TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SCHEDULER, Move("label-selector-filter", "by-label-selector", "router 0.9")),
     (SCHEDULER, Move("token-producer", "tokenizer", "router 0.9")),
     (SCHEDULER, Move("precise-prefix-cache-producer", "precise-prefix-cache-scorer", "router 0.9")),
-    # Gone in router 0.11, as those say who ran it (llm-d-router issues 2844 and 936); its own notes end before.
+    # Removed in router 0.11, by reports of its users (llm-d-router issues 2844 and 936); the release notes end before it.
     (R11_UP, Move("precise-prefix-cache-scorer", "precise-prefix-cache-producer", "router 0.11", _PRECISE)),
     (R11_UP, Move("disagg-headers-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
     (R11_UP, Move("prefill-header-handler", "disagg-profile-handler", "router 0.11", _HEADERS)),
@@ -159,7 +159,7 @@ NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
 # Older names of the same parameter, resolved silently: (type, normalized name) to the parameter.
 SAME_PARAMS: dict[tuple[str, str], str] = {("load-aware-scorer", "queuethreshold"): "threshold"}
 
-# Who makes the data that plugins read, and the parameter by which a plugin names another maker.
+# The maker of each kind of data that plugins read, and the parameter by which a plugin names another maker.
 MAKERS: dict[str, tuple[str, str]] = {
     "prefix": ("approx-prefix-cache-producer", "prefixMatchInfoProducerName"),
     "inflight": ("inflight-load-producer", "inFlightLoadProducerName"),
@@ -169,9 +169,9 @@ MAKERS: dict[str, tuple[str, str]] = {
     "topology": ("topology-extractor", "topologyProducerName"),
     "pools": ("multicluster-metrics-extractor", ""),
 }
-# Of these the router creates a missing maker by itself; without a maker of another one it refuses to start.
+# Data whose missing maker the router creates by itself; without a maker of any other data it refuses to start.
 BY_ITSELF = frozenset({"prefix", "inflight", "latency", "mm", "tokens"})
-# The data source that an extractor among the makers has to be named under.
+# The data source under which an extractor among the makers has to be named.
 FED_BY = {"multicluster-metrics-extractor": "multicluster-metrics-data-source"}
 
 _INDEX_BY_TYPE: dict[str, dict[str, Plugin]] = {}
@@ -186,11 +186,11 @@ def find_plugin(plugin_type: str, line: str) -> Plugin | None:
 
 
 def reads(plugin: Plugin, line: str, parameters: t.Mapping[str, t.Any], optional: bool = True) -> list[str]:
-    """The data that a plugin reads with these parameters; without `optional` only what it does not work without."""
-    found = [item if isinstance(item, Reads) else Reads(item) for item in plugin.needs]
+    """The data that a plugin reads with these parameters; without `optional`, only the data that it requires."""
+    needs = [item if isinstance(item, Reads) else Reads(item) for item in plugin.needs]
     return [
         item.data
-        for item in found
+        for item in needs
         if line in item.lines
         and (optional or not item.optional)
         and (item.when is None or item.when[1] in _values(plugin, item.when[0], parameters))
@@ -199,7 +199,7 @@ def reads(plugin: Plugin, line: str, parameters: t.Mapping[str, t.Any], optional
 
 
 def _values(plugin: Plugin, name: str, parameters: t.Mapping[str, t.Any]) -> list[t.Any]:
-    """The value of a parameter, by default too; of `list.field`, the field of each entry."""
+    """The value of a parameter or its default, in a list; for `list.field`, the field of each entry of that list."""
     head, _dot, field = name.partition(".")
     param = next(item for item in plugin.params if item.name == head)
     value = parameters.get(head, param.default)

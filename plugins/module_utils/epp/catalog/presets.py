@@ -11,7 +11,7 @@ from .types import ALL, LLMD, R09, R10, R10_UP, R11, ROUTER, S07
 
 # Filters, and scorers in the order in which they run. `stages`: with separate prefill and decode servers, the scorers of stages that have none of the preset's
 # filters and scorers, as in the router configuration of llm-d's guide pd-disaggregation. `like`: the preset to use on a line without this one; `why`: why the
-# line lacks it.
+# line does not have it.
 PRESETS: dict[str, dict[str, t.Any]] = {
     "round_robin": {"scorers": {}, "picker": "random", "lines": ALL},
     "queue": {"scorers": {"queue": 1}, "picker": "max_score", "lines": ALL},
@@ -48,9 +48,9 @@ ROUND_ROBIN_NOTE = (
     " but they do not take turns."
 )
 
-# Options of the scheduler block about the servers, whatever the preset is: the option, the parameter of plugins that it sets.
+# Options of the scheduler block that describe the servers, for every preset: option to the plugin parameter that it sets.
 SERVER_OPTIONS = {"peak_prefill_throughput": "peakPrefillThroughput"}
-# What an index that is declared for another plugin is told of the servers: the key of the context, the parameter.
+# Properties of the servers that are set on an index declared for another plugin: key of the context to parameter.
 INDEX_CONTEXT = {"max_model_len": "maxPrefixTokensToMatch"}
 
 # Options of precise prefix matching to upstream parameters. A default of None: omitted unless set.
@@ -85,7 +85,7 @@ CONNECTORS: dict[str, tuple[str, ...]] = {
 SIDECAR_SERVER_PORT = 8200
 SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port", R11: "--model-server-port"}
 SIDE_CHANNEL_PORT = 5600
-SEED = "PYTHONHASHSEED"  # by it servers and endpoint picker name the same block of tokens alike
+SEED = "PYTHONHASHSEED"  # with the same value, servers and endpoint picker compute the same key for a block of tokens
 
 # Parameters that are always written, because the real default of these lines differs from the documented one: active-request-scorer of
 # scheduler 0.7 reads a missing maxBusyScore as 0, so every server with an in-flight request would score 0.

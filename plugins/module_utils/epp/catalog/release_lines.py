@@ -78,7 +78,7 @@ DOCUMENT: tuple[Param, ...] = (
             _SOURCES,
             Param("injectDefaults", "bool", True, lines=ROUTER),
             Param("discovery", "object", lines=UNTIL_R10, fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
-            # Regrouped after the tree that was read (llm-d-router pull 2434); the old spelling is still read.
+            # Regrouped by llm-d-router pull 2434, after the tree that this table is from; the old spelling is still accepted.
             Param(
                 "discovery",
                 "object",
@@ -160,7 +160,7 @@ FORBIDDEN_FLAGS: dict[str, str] = {
     "lora-info-metric": "loraSpec",
     "cache-info-metric": "cacheInfoSpec",
 }
-# Flags that not every line has, by pkg/epp/server/options.go: the lines with them. With one that it does not know, the endpoint picker exits.
+# Flags that only some lines have (pkg/epp/server/options.go): flag to these lines. The endpoint picker exits if it gets an unknown flag.
 _SCRAPING = ("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme", "model-server-metrics-https-insecure-skip-verify")
 LINE_FLAGS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_SCRAPING, ALL - R10_UP),
@@ -168,7 +168,7 @@ LINE_FLAGS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("allow-experimental-plugins", "drain-timeout", "emit-endpoint-scores", "metrics-cert-dir", "metrics-client-ca-file"), R10_UP),
     **dict.fromkeys(("tls-cipher-suites", "tls-min-version"), R10_UP),
 }
-# What the flags of scraping became, parameters of metrics-data-source.
+# The parameter of metrics-data-source that replaces each flag of scraping.
 FLAG_MOVES: dict[str, str] = dict(zip(_SCRAPING, ("port", "path", "scheme", "insecureSkipVerify"), strict=True))
 METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | dict.fromkeys((*ON_15, *ROUTER), "core-metrics-extractor")
 BOOLEAN_FLAGS = frozenset(

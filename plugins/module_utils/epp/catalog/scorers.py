@@ -194,7 +194,7 @@ SCORERS: tuple[Plugin, ...] = (
         (
             Param("prefixPluginType", "str", "prefix-cache-scorer", lines=SCHEDULER),
             Param("prefixPluginName", "str", "prefix-cache-scorer", lines=SCHEDULER, refers="scorer"),
-            # The router takes both, and never reads them.
+            # The router accepts both, and reads neither.
             Param("prefixPluginType", "str", lines=ROUTER),
             Param("prefixPluginName", "str", lines=ROUTER),
             Param("lruSize", "int", 1024, low=1),

@@ -16,7 +16,7 @@ from .resolve import Part
 
 @dataclasses.dataclass
 class Draft:
-    """A document under construction. `places`: path in the document to the path in the user's block that what is there came from."""
+    """A document under construction. `places`: path in the document to the path in the user's block that it came from."""
 
     line: str
     plugins: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
@@ -33,14 +33,14 @@ class Draft:
         words: path of a parameter to the user's spelling, below `origin`.
         """
         entry: dict[str, t.Any] = {"type": kind}
-        firm = WRITTEN_DEFAULTS.get(kind, {}) if self.line in WRITTEN_DEFAULT_LINES else {}
-        given = {**(parameters or {}), **{key: value for key, value in firm.items() if key not in (parameters or {})}}
+        defaults = WRITTEN_DEFAULTS.get(kind, {}) if self.line in WRITTEN_DEFAULT_LINES else {}
+        given = {**(parameters or {}), **{key: value for key, value in defaults.items() if key not in (parameters or {})}}
         if given:
             entry["parameters"] = given
         for known in self.plugins:
             if {key: value for key, value in known.items() if key != "name"} == entry:
                 return str(known.get("name", kind))
-        taken = [known.get("name", known.get("type")) for known in self.plugins]  # of the user's own plugins, these may be of any type
+        taken = [known.get("name", known.get("type")) for known in self.plugins]  # names of the user's own plugins may be of any type
         if kind in taken:
             own = f"{kind}-{name}" if name and f"{kind}-{name}" not in taken else f"{kind}-{len(self.plugins)}"
             entry = {"name": own, **entry}
@@ -82,7 +82,7 @@ class Draft:
 
 
 def origin_of(path: str, places: t.Mapping[str, str]) -> str:
-    """A path with the longest beginning of it that is in `places` replaced by what that came from; unchanged without one."""
+    """A path of the document as a path of the user's block: its longest prefix in `places` is replaced; unchanged if it has none."""
     end = len(path)
     while path[:end] not in places and end > 0:
         end = max(path.rfind(".", 0, end), path.rfind("[", 0, end), 0)

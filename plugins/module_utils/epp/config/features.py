@@ -22,15 +22,15 @@ _LABEL = r"[A-Za-z_]\w*=[^{}=,]+"
 _SPEC = re.compile(rf"[A-Za-z_:][\w:]*(\{{{_LABEL}(,{_LABEL})*\}})?\Z")
 # Parameters of an entry of engineConfigs, by signal. It replaces the built-in entry as a whole (docs/endpoint-picker.md).
 _SPECS = {"waiting": "queuedRequestsSpec", "running": "runningRequestsSpec", "kv_cache": "kvUsageSpec", "lora": "loraSpec"}
-# Of engines with these in gauges of their own; older lines read them as labels of one metric only, as vLLM exports them.
+# For engines that export these as gauges; older lines read them only as labels of one metric, as vLLM exports them.
 _GAUGES = {"block_size": "cacheBlockSizeSpec", "blocks": "cacheNumBlocksSpec"}
 _LIKE_VLLM = ("vllm", "simulator")
 
 
-def saturation(draft: Draft, asked: t.Mapping[str, t.Any]) -> None:
+def saturation(draft: Draft, requested: t.Mapping[str, t.Any]) -> None:
     """Saturation thresholds: a section of the document up to scheduler-0.7, a plugin since 1.5."""
     known = presets.SATURATION_OPTIONS
-    values = {name: asked[key] for key, name in known.items() if key in asked}
+    values = {name: requested[key] for key, name in known.items() if key in requested}
     if not values:
         return
     back = {known[key]: key for key in known}
@@ -45,7 +45,7 @@ def saturation(draft: Draft, asked: t.Mapping[str, t.Any]) -> None:
         draft.sections["saturationDetector"] = {"pluginRef": name}
 
 
-def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> None:
+def flow_control(draft: Draft, requested: t.Mapping[str, t.Any], findings: Findings) -> None:
     """Flow control: queues by priority in the endpoint picker."""
     words = {
         **presets.FLOW_OPTIONS,
@@ -54,47 +54,47 @@ def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) ->
         "bands": "priorityBands",
         "usage_limit": "usageLimitPolicyPluginRef",
     }
-    if not asked.get("enabled", True):
+    if not requested.get("enabled", True):
         return
     draft.gate("flowControl")
     section = draft.sections.setdefault("flowControl", {})
     for key, name in presets.FLOW_OPTIONS.items():
-        if key in asked:
-            section[name] = asked[key]
+        if key in requested:
+            section[name] = requested[key]
     for key in ("default_band", "default_negative_band"):
-        if key in asked:
-            section[words[key]] = _band(draft, asked[key], f"flow_control.{key}", f"flowControl.{words[key]}", found)
-    if "bands" in asked:
+        if key in requested:
+            section[words[key]] = _band(draft, requested[key], f"flow_control.{key}", f"flowControl.{words[key]}", findings)
+    if "bands" in requested:
         section["priorityBands"] = [
-            _band(draft, band, f"flow_control.bands[{index}]", f"flowControl.priorityBands[{index}]", found) for index, band in enumerate(asked["bands"])
+            _band(draft, band, f"flow_control.bands[{index}]", f"flowControl.priorityBands[{index}]", findings) for index, band in enumerate(requested["bands"])
         ]
-    if "usage_limit" in asked:
+    if "usage_limit" in requested:
         section["usageLimitPolicyPluginRef"] = draft.declare(
-            "static-usage-limit-policy", {"threshold": asked["usage_limit"]}, "flow_control", "", {"threshold": "usage_limit"}
+            "static-usage-limit-policy", {"threshold": requested["usage_limit"]}, "flow_control", "", {"threshold": "usage_limit"}
         )
     draft.places.update({f"flowControl.{name}": f"flow_control.{key}" for key, name in words.items()})
     if not section:
         del draft.sections["flowControl"]
 
 
-def _band(draft: Draft, asked: t.Mapping[str, t.Any], path: str, place: str, found: Findings) -> dict[str, t.Any]:
+def _band(draft: Draft, requested: t.Mapping[str, t.Any], path: str, place: str, findings: Findings) -> dict[str, t.Any]:
     draft.places.update({f"{place}.{name}": f"{path}.{key}" for key, name in presets.BAND_OPTIONS.items()})
-    band = {name: asked[key] for key, name in presets.BAND_OPTIONS.items() if asked.get(key) is not None}
+    band = {name: requested[key] for key, name in presets.BAND_OPTIONS.items() if requested.get(key) is not None}
     for key, aliases, name in (("fairness", catalog.FAIRNESS_ALIASES, "fairnessPolicyRef"), ("ordering", catalog.ORDERING_ALIASES, "orderingPolicyRef")):
-        if asked.get(key) is not None:
-            resolved = resolve_alias(asked[key], aliases, key, draft.line, f"{path}.{key}", found)
+        if requested.get(key) is not None:
+            resolved = resolve_alias(requested[key], aliases, key, draft.line, f"{path}.{key}", findings)
             if resolved is not None:
                 band[name] = draft.declare(resolved[1], origin=f"{path}.{key}")
     return band
 
 
-def server_metrics(draft: Draft, engine: str, metric: str | None, found: Findings) -> None:
-    """Read the metrics of this engine, and KV-cache usage from `metric` where one is named. vLLM's are what every endpoint picker reads by itself."""
+def server_metrics(draft: Draft, engine: str, metric: str | None, findings: Findings) -> None:
+    """Read the metrics of this engine, and KV-cache usage from `metric` where one is named. Every endpoint picker reads those of vLLM by default."""
     if metric is None and engine in _LIKE_VLLM:
         return
     if metric is not None and not _SPEC.match(metric):
         fix = "Write a name such as vllm:gpu_cache_usage_perc, or with labels: name{label=value}."
-        found.refuse(OPTION, metric, f"{show(metric)} is not a metric.", fix)
+        findings.refuse(OPTION, metric, f"{show(metric)} is not a metric.", fix)
         return
     line = LINE_FACTS[draft.line]
     parameters, source = _engine_parameters(engine, metric, draft.line), _source_parameters(engine)

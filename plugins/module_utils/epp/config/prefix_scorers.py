@@ -18,17 +18,17 @@ from .draft import Draft, merge, set_path, to_upstream
 from .resolve import Context, Findings, Part
 
 _INDEX_WORDS = {catalog.normalize(param.name): param.name for param in PREFIX_INDEX}
-# Of the options that are read before the document is.
+# Types of the options that are read before the document is typed.
 _KINDS = {"block_size": "int", "kv_events_port": "int", "speculative": "bool"}
 PRECISE_PRODUCER = "precise-prefix-cache-producer"
 
 
-def declare_scorer(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
+def declare_scorer(draft: Draft, part: Part, context: Context, name: str, findings: Findings) -> str:
     """Declare a scorer and the plugins that it needs in this release line; returns the name for profiles."""
     if part.alias == "prefix" and draft.line in presets.INDEX_MOVED_LINES:
         return _prefix_with_producer(draft, part, name)
     if part.alias == "precise_prefix":
-        return _precise(draft, part, context, name, found)
+        return _precise(draft, part, context, name, findings)
     declare_makers(draft, part, context)
     return draft.declare_part(part, name)
 
@@ -46,15 +46,15 @@ def declare_makers(draft: Draft, part: Part, context: Context) -> None:
 
 
 def _of_servers(maker: str, line: str, context: Context) -> dict[str, t.Any]:
-    """What an index is told of the servers, where it is known."""
+    """The parameters of an index that describe the servers, as far as the context has them."""
     known = _params(maker, line) if maker == presets.INDEX_HOME else set()
     return {name: context[key] for key, name in presets.INDEX_CONTEXT.items() if name in known and context.get(key)}
 
 
-def with_server_options(part: Part, asked: Context, line: str) -> Part:
-    """A filter with the options of the scheduler block about the servers that it has a parameter for, unless it sets that itself."""
+def with_server_options(part: Part, requested: Context, line: str) -> Part:
+    """A filter with the parameters that the options about the servers set, unless the user sets these on the filter itself."""
     known = _params(part.type, line) - to_upstream(part.parameters, part.type, line)[0].keys()
-    set_here = {option: asked[option] for option, name in presets.SERVER_OPTIONS.items() if name in known and asked.get(option) is not None}
+    set_here = {option: requested[option] for option, name in presets.SERVER_OPTIONS.items() if name in known and requested.get(option) is not None}
     return dataclasses.replace(part, parameters={**part.parameters, **set_here}) if set_here else part
 
 
@@ -93,13 +93,13 @@ def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
     return {**settled, **{word: scalar(part.parameters[word], _KINDS.get(word, "str")) for word in settled if part.parameters.get(word) is not None}}
 
 
-def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
+def _precise(draft: Draft, part: Part, context: Context, name: str, findings: Findings) -> str:
     """Precise prefix matching: a scorer with its own index in scheduler-0.7, a producer and a prefix scorer that reads it in the router."""
     settled = precise_words(part, context)
     if part.path == "preset":
         part = dataclasses.replace(part, path="scorers.precise_prefix")  # where its options are written
     router = LINE_FACTS[draft.line].strict
-    _check_words(part, settled, router, found)
+    _check_words(part, settled, router, findings)
     parameters, words = _precise_parameters(settled, router)
     own = {word: value for word, value in part.parameters.items() if word not in settled}
     raw, raw_words = to_upstream(own, PRECISE_PRODUCER if router else part.type, draft.line)
@@ -139,9 +139,9 @@ def _precise_parameters(settled: t.Mapping[str, t.Any], router: bool) -> tuple[d
     return parameters, words
 
 
-def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found: Findings) -> None:
+def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, findings: Findings) -> None:
     if settled["kv_events"] not in presets.KV_EVENT_MODES:
-        found.refuse(
+        findings.refuse(
             f"{part.path}.kv_events",
             settled["kv_events"],
             f"{show(settled['kv_events'])} is not a transport of KV events.",
@@ -149,16 +149,16 @@ def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found
         )
     port = settled["kv_events_port"]
     if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
-        found.refuse(f"{part.path}.kv_events_port", port, f"{show(port)} is not a port.", "Write a whole number from 1 to 65535.")
+        findings.refuse(f"{part.path}.kv_events_port", port, f"{show(port)} is not a port.", "Write a whole number from 1 to 65535.")
     if settled["model"] is None:
-        found.refuse(
+        findings.refuse(
             f"{part.path}.model",
             None,
             "is missing: without the model of the tokenizer the endpoint picker refuses to start.",
             "Write the name of its repository, such as meta-llama/Llama-3.1-8B-Instruct.",
         )
     for word in sorted(presets.PRECISE_TOKENIZER_ONLY & set(part.parameters) if router else ()):
-        found.refuse(
+        findings.refuse(
             f"{part.path}.{word}",
             part.parameters[word],
             "the router gets tokens from a render service, not from a socket.",

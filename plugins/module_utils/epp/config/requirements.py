@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a configuration requires of the rest of the deployment: flags, environment, ports, sidecars, labels. Pure."""
+"""Requirements of a configuration on the rest of the deployment: flags, environment, ports, sidecars, labels. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POD_IP = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podI
 
 
 def nothing() -> Requires:
-    """What a document requires that requires nothing."""
+    """The requirements of a document that requires nothing."""
     return {
         "vllm": {"args": [], "env": [], "ports": []},
         "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
@@ -30,8 +30,8 @@ def nothing() -> Requires:
     }
 
 
-def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
-    """What a document requires of the rest of the deployment.
+def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], requested: t.Mapping[str, t.Any]) -> Requires:
+    """The requirements of a document on the rest of the deployment.
 
     vllm: args, env and ports of the model server (of the context's engine); an env entry replaces one of the same name.
     epp: args, env, ports, publish_not_ready (of its Service). sidecars: name, on ("epp" or a role), and what to run.
@@ -42,7 +42,7 @@ def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.
         needs["epp"]["args"].append(f"{EXPERIMENTAL}=true")
     for item in config.makes("precise"):
         _precise(needs, item, config, context)
-    _roles(needs, config, context, asked)
+    _roles(needs, config, context, requested)
     return needs
 
 
@@ -96,7 +96,7 @@ def _tokenizer(item: Declared, config: ParsedConfig, model: t.Any) -> Requires:
     }
 
 
-def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> None:
+def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any], requested: t.Mapping[str, t.Any]) -> None:
     settings = pd_settings(config)
     if settings is None:
         return
@@ -105,7 +105,7 @@ def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any]
     if not stages:
         return
     line, port = config.line.name, context.get("port") or 8000
-    connector = get_path(dict(asked), "disaggregation", "connector") or presets.CONNECTORS[line][0]
+    connector = get_path(dict(requested), "disaggregation", "connector") or presets.CONNECTORS[line][0]
     needs["sidecars"].append(
         {
             "name": "routing-proxy",

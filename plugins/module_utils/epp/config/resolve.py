@@ -18,7 +18,7 @@ from ..rules.references import type_move, unknown_type
 
 Context = t.Mapping[str, t.Any]
 RAW = ("plugins", "profiles", "document")
-_BESIDE_RAW = ("preset", "saturation", "flow_control", "feature_gates")  # judged where a configuration of the user's own is read
+_BESIDE_RAW = ("preset", "saturation", "flow_control", "feature_gates")  # checked where the user's own configuration is read
 _BLOCK = Field("dict", "", options=DECIDING)
 
 
@@ -35,7 +35,7 @@ class Part:
 
 @dataclasses.dataclass
 class Findings:
-    """Problems and notes that were collected so far."""
+    """The problems and notes collected so far."""
 
     problems: list[Problem] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -44,44 +44,44 @@ class Findings:
         self.problems.append(Problem(path, value, reason, fix))
 
 
-def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
-    """The options that say how to decide, as the schema types them; those that are None, empty or refused are left out."""
+def known_options(scheduler: t.Mapping[str, t.Any], findings: Findings) -> dict[str, t.Any]:
+    """The options of scheduling decisions, with the types of the schema; options that are None, empty or refused are left out."""
     block = {key: value for key, value in scheduler.items() if key not in RUNNING}
     preset = next((name for name in PRESETS if normalize(name) == normalize(block.get("preset"))), None)
-    kept = _stated({**block, "preset": preset} if preset else block, _BLOCK, "", found)
+    kept = _stated({**block, "preset": preset} if preset else block, _BLOCK, "", findings)
     if isinstance(kept.get("disaggregation"), bool):
         kept.update({"disaggregation": {}} if kept.pop("disaggregation") else {})
     raw = [key for key in RAW if kept.get(key)]
     shaped = [key for key in DECIDING if key not in (*RAW, *_BESIDE_RAW) and kept.get(key)]
     if raw and shaped:
-        found.refuse(
+        findings.refuse(
             raw[0],
             None,
             f"a configuration of your own and {', '.join(shaped)} exclude each other.",
             f"Write {', '.join(shaped)} inside {raw[0]}, or leave {', '.join(raw)} out.",
         )
     if "document" in raw and len(raw) > 1:
-        found.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} exclude each other.", "Keep one of the two.")
+        findings.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} exclude each other.", "Keep one of the two.")
     return kept
 
 
-def _stated(block: t.Mapping[str, t.Any], field: Field, path: str, found: Findings) -> dict[str, t.Any]:
-    """The options of a mapping that are set and right, at any depth of mappings; all others become problems."""
-    found.problems += unknown_keys(block, field, path)
+def _stated(block: t.Mapping[str, t.Any], field: Field, path: str, findings: Findings) -> dict[str, t.Any]:
+    """The options of a mapping that are set and valid, at any depth of mappings; every other key becomes a problem."""
+    findings.problems += unknown_keys(block, field, path)
     kept: dict[str, t.Any] = {}
     for name, option in (field.options or {}).items():
         value, where = from_text(block.get(name), option), f"{path}.{name}" if path else name
         nested = option.otherwise or option
         if nested.options and isinstance(value, dict):
-            kept[name] = _stated(value, nested, where, found)
+            kept[name] = _stated(value, nested, where, findings)
         elif value is not None and not blank(value):
             value, problems = complete(value, option, where)
-            found.problems += problems
+            findings.problems += problems
             kept.update({} if problems else {name: value})
     return kept
 
 
-def resolve_preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
+def resolve_preset(name: str | None, line: str, findings: Findings) -> dict[str, t.Any]:
     """The preset of a name; an empty one if the name is None or the line does not have it."""
     empty: dict[str, t.Any] = {"scorers": {}, "picker": "max_score"}
     if name is None:
@@ -89,7 +89,7 @@ def resolve_preset(name: str | None, line: str, found: Findings) -> dict[str, t.
     facts = PRESETS[name]
     if line not in facts["lines"]:
         lines = ", ".join(known for known in LINES if known in facts["lines"])
-        found.refuse("preset", name, f"{line} does not have it. {facts['why']}", f"Write preset: {facts['like']}, or use a release that has it: {lines}.")
+        findings.refuse("preset", name, f"{line} does not have it. {facts['why']}", f"Write preset: {facts['like']}, or use a release that has it: {lines}.")
         return empty
     return {**facts, "name": name}
 
@@ -119,8 +119,8 @@ def type_here(alias: str, aliases: t.Mapping[str, str], line: str) -> str:
     return older[1] if older is not None and line in older[0] else kind
 
 
-def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> tuple[str, str] | None:
-    """(alias, type) of a word; None, with a problem added to `found`, if the line does not have it."""
+def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, findings: Findings) -> tuple[str, str] | None:
+    """(alias, type) of a word; None, with a problem added to `findings`, if the line does not have it."""
     alias = alias_of(word, aliases, line)
     kind = type_here(alias, aliases, line) if alias is not None else str(word)
     if line in lines_of(kind) and (alias is not None or kind in types_of(line, role)):
@@ -129,12 +129,12 @@ def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: st
         problem = unknown_type(kind, line, path, role)
         near = suggest(word, aliases)
         known = "Did you mean" in problem.fix or "Known:" in problem.fix
-        found.problems.append(Problem(path, word, f"there is no {role} {show(word)}.", f"Did you mean {near}?" if near and known else problem.fix))
+        findings.problems.append(Problem(path, word, f"there is no {role} {show(word)}.", f"Did you mean {near}?" if near and known else problem.fix))
     else:
         problem = unknown_type(kind, line, path, role)
         here = [name for name in aliases if line in lines_of(type_here(name, aliases, line))]
         lines = [each for each in LINES if each in lines_of(type_here(alias, aliases, each))] if alias is not None else lines_of(kind)
-        found.problems.append(
+        findings.problems.append(
             Problem(
                 path,
                 word,
@@ -149,21 +149,21 @@ def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: st
     return None
 
 
-def resolve_scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, found: Findings) -> list[Part]:
+def resolve_scorers(requested: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, findings: Findings) -> list[Part]:
     """The scorers to run, the preset's first, with the requested weights; weight 0 removes a scorer."""
     parts: dict[str, Part] = {}
     for alias, weight in base.items():
         parts[alias] = Part(alias, type_here(alias, SCORER_ALIASES, line), "preset", weight)
-    for word, value in asked.items():
+    for word, value in requested.items():
         where = f"{path}.{word}"
-        resolved = resolve_alias(word, SCORER_ALIASES, "scorer", line, where, found)
+        resolved = resolve_alias(word, SCORER_ALIASES, "scorer", line, where, findings)
         if resolved is None:
             continue
         alias, kind = resolved
         if alias in parts and parts[alias].path not in ("preset", where):
-            found.refuse(where, value, f"it is the same scorer as {parts[alias].path}.", "Keep one of the two.")
+            findings.refuse(where, value, f"it is the same scorer as {parts[alias].path}.", "Keep one of the two.")
             continue
-        part = _scorer(alias, kind, where, value, parts.get(alias), found)
+        part = _scorer(alias, kind, where, value, parts.get(alias), findings)
         if part is not None:
             parts[alias] = part
     order = [*base, *(alias for alias in SCORER_ALIASES if alias not in base)]  # a fixed order, so that the same settings give the same text
@@ -171,7 +171,7 @@ def resolve_scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any],
     return [part for part in (*known, *(part for alias, part in parts.items() if alias not in order)) if part.weight != 0]
 
 
-def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, found: Findings) -> Part | None:
+def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, findings: Findings) -> Part | None:
     """A scorer from its weight, or from a mapping of weight and parameters, also written {enabled, weight, parameters}."""
     weight: t.Any = base.weight if base is not None else 1
     value = _weight_of(value)
@@ -180,49 +180,49 @@ def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, f
     if isinstance(value, bool):
         return Part(alias, kind, path, weight if value else 0)
     if not isinstance(value, dict):
-        return Part(alias, kind, path, value) if _weight_ok(value, path, found) else None
+        return Part(alias, kind, path, value) if _weight_ok(value, path, findings) else None
     parameters = {str(key): item for key, item in value.items() if key not in ("weight", "enabled", "parameters")}
     if isinstance(value.get("parameters"), dict):
         parameters = {**{str(key): item for key, item in value["parameters"].items()}, **parameters}
     elif value.get("parameters") is not None:
-        found.refuse(f"{path}.parameters", value["parameters"], "it is not a mapping (key: value).", "Write one parameter per line.")
+        findings.refuse(f"{path}.parameters", value["parameters"], "it is not a mapping (key: value).", "Write one parameter per line.")
     given = _weight_of(value.get("weight"))
     if scalar(value.get("enabled"), "bool") is False:
         weight = 0
     elif given is not None:
         weight = given
-        if not _weight_ok(weight, f"{path}.weight", found):
+        if not _weight_ok(weight, f"{path}.weight", findings):
             return None
     return Part(alias, kind, path, weight, parameters)
 
 
 def _weight_of(value: t.Any) -> t.Any:
-    """What a text stands for: a number before a boolean, since "1" and "0" are weights; None for an empty one."""
+    """The value of a text: a number rather than a boolean, since "1" and "0" are weights; None for an empty text."""
     number = scalar(value, "float")
     return None if blank(value) else number if number is not value else scalar(value, "bool")
 
 
-def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:
+def _weight_ok(value: t.Any, path: str, findings: Findings) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not ordinary(value):
-        found.refuse(path, value, f"{show(value)} is not a weight.", "Write a number, or 0 to remove the scorer.")
+        findings.refuse(path, value, f"{show(value)} is not a weight.", "Write a number, or 0 to remove the scorer.")
         return False
     if value < 0:
-        found.refuse(path, value, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more.")
+        findings.refuse(path, value, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more.")
         return False
     return True
 
 
-def resolve_filters(asked: list[t.Any], base: t.Iterable[str], line: str, found: Findings) -> list[Part]:
-    """The filters to run, the preset's first; one that the user names, too, is the user's, with its place and parameters."""
-    own = resolve_list(asked, FILTER_ALIASES, "filter", line, "filters", found)
+def resolve_filters(requested: list[t.Any], base: t.Iterable[str], line: str, findings: Findings) -> list[Part]:
+    """The filters to run, the preset's first; a filter that both have is the user's, with its place and parameters."""
+    own = resolve_list(requested, FILTER_ALIASES, "filter", line, "filters", findings)
     named = {part.alias for part in own}
     return [*(Part(alias, type_here(alias, FILTER_ALIASES, line), "preset") for alias in base if alias not in named), *own]
 
 
-def resolve_list(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:
+def resolve_list(requested: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, findings: Findings) -> list[Part]:
     """Parts from a list of names, or of one-key mappings {name: parameters}."""
     parts: list[Part] = []
-    for index, item in enumerate(asked):
+    for index, item in enumerate(requested):
         where = f"{path}[{index}]"
         if isinstance(item, dict) and len(item) == 1 and isinstance(next(iter(item.values())), (dict, type(None))):
             word, parameters = next(iter(item.items()))
@@ -230,11 +230,11 @@ def resolve_list(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, li
         elif isinstance(item, str):
             word, parameters, inner = item, {}, where
         else:
-            found.refuse(
+            findings.refuse(
                 where, item, f"{show(item)} is neither a name nor a mapping of one name to its parameters.", f"Write a name, such as {next(iter(aliases))}."
             )
             continue
-        resolved = resolve_alias(word, aliases, role, line, where, found)
+        resolved = resolve_alias(word, aliases, role, line, where, findings)
         if resolved is not None:
             parts.append(Part(resolved[0], resolved[1], inner, 1, {str(key): value for key, value in (parameters or {}).items()}))
     return parts

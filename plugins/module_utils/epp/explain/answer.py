@@ -52,6 +52,6 @@ def missing_in_deployment(requires: c.Mapping[str, t.Any], deployment: t.Any) ->
     names = [container.get("name") for container in containers]
     ports = [port.get("containerPort") for container in containers for port in dicts(container.get("ports"))]
     wanted = get_path(dict(requires), "epp") or {}
-    found = [f"the flag {argument}" for argument in wanted.get("args") or [] if argument not in flags]
-    found += [f"the port {port['port']} ({port['name']})" for port in wanted.get("ports") or [] if port["port"] not in ports]
-    return found + [f"the sidecar {car['name']}" for car in requires.get("sidecars") or [] if car.get("on") == "epp" and car["name"] not in names]
+    missing = [f"the flag {argument}" for argument in wanted.get("args") or [] if argument not in flags]
+    missing += [f"the port {port['port']} ({port['name']})" for port in wanted.get("ports") or [] if port["port"] not in ports]
+    return missing + [f"the sidecar {car['name']}" for car in requires.get("sidecars") or [] if car.get("on") == "epp" and car["name"] not in names]

@@ -90,8 +90,8 @@ def explain(
 
 def explain_built(built: Built, release: str, servers: t.Any, request: t.Any = None) -> Explanation:
     """The same for a built configuration."""
-    table, asked, wrong = _read(servers, request)
-    problems = [*built.problems, *wrong]
+    table, options, mistakes = _read(servers, request)
+    problems = [*built.problems, *mistakes]
     if problems:
         return Explanation((), {}, "\n".join(str(problem) for problem in problems), tuple(built.notes), tuple(problems))
     config = parse_config(built.document, release)
@@ -99,12 +99,12 @@ def explain_built(built: Built, release: str, servers: t.Any, request: t.Any = N
     settings = pd_settings(config)
     notes: list[str] = []
     primary = next((profile for profile in config.profiles if settings is not None and profile.name == settings[1]["decode"]), config.profiles[0])
-    decisions = [_decide(primary, config, known, asked, notes)]
+    decisions = [_decide(primary, config, known, options, notes)]
     probabilities = {row.server: row.probability for row in decisions[0].rows}
     words = [_words(decisions[0], config)]
     if settings is not None and decisions[0].rows:
         for stage in [name for name in ("encode", "prefill") if name in settings[2]]:
-            made, why = _stage(stage, config, settings, decisions[0], known, asked, notes)
+            made, why = _stage(stage, config, settings, decisions[0], known, options, notes)
             words.append(why)
             if made is not None:
                 decisions.append(made)
@@ -114,12 +114,12 @@ def explain_built(built: Built, release: str, servers: t.Any, request: t.Any = N
 
 
 def _read(servers: t.Any, request: t.Any) -> tuple[list[Server], dict[str, t.Any], list[Problem]]:
-    """(servers, request, problems) of what a user gave; what is not given, or empty, is left out."""
+    """(servers, request, problems) of the user's input, without the options that are not set."""
     if not isinstance(servers, (list, tuple)) or not servers:
         return [], {}, [Problem("servers", servers, "there is no server to choose.", "Write a list of servers, each with a name.")]
     table, problems = complete(servers, Field("list", "the servers", elements=SERVER), "servers")
-    asked, more = complete(request, REQUEST, "request")
-    problems += more
+    options, mistakes = complete(request, REQUEST, "request")
+    problems += mistakes
     names: list[t.Any] = []
     for index, server in enumerate(table):
         name = server.get("name") if isinstance(server, t.Mapping) else None
@@ -128,7 +128,7 @@ def _read(servers: t.Any, request: t.Any) -> tuple[list[Server], dict[str, t.Any
         names.append(name)
     if problems:
         return [], {}, problems
-    return [_given(server) for server in table], _given(asked or {}), []
+    return [_given(server) for server in table], _given(options or {}), []
 
 
 def _given(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -170,10 +170,10 @@ def _decide(profile: Profile, config: ParsedConfig, servers: list[Server], reque
     return Decision(profile.name, picker, tuple(sorted(rows, key=lambda row: (-row.total, row.server))), removed)
 
 
-def _row(server: Server, found: list[tuple[str, float, scores.Score]]) -> Row:
+def _row(server: Server, scored: list[tuple[str, float, scores.Score]]) -> Row:
     """The total is the sum of score * weight, in the order of the profile; weights are not normalized."""
     total, shares = 0.0, []
-    for name, weight, (value, how) in found:
+    for name, weight, (value, how) in scored:
         share = (value or 0.0) * weight
         total += share
         shares.append(Share(name, value, weight, share, how))
@@ -239,7 +239,7 @@ def _words(decision: Decision, config: ParsedConfig) -> str:
     head = f"Profile {decision.profile}: {decision.picker} {PICKER_WORDS.get(decision.picker, '')}."
     lines = [head] + [f"{kind} removes {name}." for name, kind in decision.removed.items()]
     if not decision.rows:
-        return "\n".join([*lines, f"Nobody wins: {decision.why}."])
+        return "\n".join([*lines, f"No server wins: {decision.why}."])
     titles = ["server", *(f"{share.scorer} x{share.weight:g}" for share in decision.rows[0].shares), "total", "chance"]
     table = [titles] + [[row.server, *(_cell(share) for share in row.shares), f"{row.total:.3f}", f"{row.probability:.0%}"] for row in decision.rows]
     widths = [max(len(line[column]) for line in table) for column in range(len(titles))]

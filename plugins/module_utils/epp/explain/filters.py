@@ -22,7 +22,7 @@ ROLES: dict[str, frozenset[str | None]] = {
 
 
 def kept(item: Declared, line: str, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> list[Server]:
-    """The servers that a filter of a release line lets through; what is to be known of it is added to `notes`."""
+    """The servers that a filter of a release line lets through; remarks on it are added to `notes`."""
     if item.type in ROLES:
         return [server for server in servers if server["labels"].get(ROLE_LABEL) in ROLES[item.type]]
     if item.type == "by-label":
@@ -39,7 +39,7 @@ def kept(item: Declared, line: str, servers: list[Server], request: dict[str, t.
 
 
 def _by_affinity(item: Declared, line: str, servers: list[Server], notes: list[str]) -> list[Server]:
-    """The servers that have most of the prompt, unless each of them keeps it waiting for much longer than another server would."""
+    """The servers that have most of the prompt, or all servers if each of them would make it wait for much longer than another server."""
     least, penalty = float(item.setting("affinityThreshold")), float(item.setting("maxTTFTPenaltyMs"))
     if item.setting("explorationProbability"):
         notes.append(f"With probability {item.setting('explorationProbability'):g} {item.name} lets every server pass; here it does not.")
@@ -62,12 +62,12 @@ def _by_length(item: Declared, servers: list[Server], request: dict[str, t.Any])
     length, label = prompt_tokens(request), str(item.parameters.get("label", "llm-d.ai/context-length-range"))
     if not item.parameters.get("enableFiltering") or length is None:
         return servers
-    found = []
+    passing = []
     for server in servers:
         limits = scores.ends(server["labels"].get(label))
         if label not in server["labels"] or limits is not None and limits[0] <= length <= limits[1]:
-            found.append(server)
-    return found
+            passing.append(server)
+    return passing
 
 
 def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> bool:

@@ -210,9 +210,9 @@ def _context(case: Case) -> list[Score]:
 
 
 def ends(text: t.Any) -> tuple[int, int] | None:
-    """Both ends of a label such as `0-4096`, in tokens; None where it is no range."""
-    found = re.fullmatch(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*", str(text))
-    return (int(found[1]), int(found[2])) if found else None
+    """Both ends of a label such as `0-4096`, in tokens; None if it is not a range."""
+    match = re.fullmatch(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*", str(text))
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _range_score(text: t.Any, length: int | None) -> Score:
@@ -282,10 +282,10 @@ def score(case: Case) -> list[Score]:
     """The scores of one scorer, clamped to 0..1 as in the endpoint picker; scores given by the user take precedence."""
     formula = FORMULAS.get(case.item.type)
     router_precise = case.item.type == "precise-prefix-cache-scorer" and LINE_FACTS[case.line].strict
-    worked = (
+    results = (
         (_prefix if router_precise else formula)(case) if formula is not None else [(None, "not modeled here: set it under scores") for _server in case.servers]
     )
-    return [_clamped(_given(server, case) or found) for server, found in zip(case.servers, worked, strict=True)]
+    return [_clamped(_given(server, case) or result) for server, result in zip(case.servers, results, strict=True)]
 
 
 def _given(server: Server, case: Case) -> Score | None:
@@ -294,8 +294,8 @@ def _given(server: Server, case: Case) -> Score | None:
     return (float(value), "given") if value is not None else None
 
 
-def _clamped(found: Score) -> Score:
-    value, how = found
+def _clamped(result: Score) -> Score:
+    value, how = result
     return (value, how) if value is None else (min(1.0, max(0.0, value)), how)
 
 

@@ -34,34 +34,34 @@ def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None =
         return [Problem("", document, "the configuration is not a mapping (key: value).", "Write an EndpointPickerConfig.")]
     config = parse_config(document, release)
     problems = [problem for rule in RULES for problem in rule(config)]
-    around = {} if context is None else context
-    return problems + _flags(config, around) + server_problems(config, around)
+    settings = {} if context is None else context
+    return problems + _flags(config, settings) + server_problems(config, settings)
 
 
 def notes(document: dict[str, t.Any], release: str) -> list[str]:
     """Notes on a valid document: deprecated forms, experimental plugins, values that the endpoint picker overrides."""
     config = parse_config(document, release)
-    found = [text for lines, field, text in FIELD_NOTES if release in lines and document.get(field) is not None]
+    remarks = [text for lines, field, text in FIELD_NOTES if release in lines and document.get(field) is not None]
     if document.get("apiVersion") == OLD_API and NEW_API in config.line.api_versions:
-        found.append(f"apiVersion {OLD_API} is deprecated since router 0.9; {NEW_API} replaces it.")
-    found += [f"{item.type}: {item.plugin.deprecated}" for item in config.plugins if item.plugin is not None and item.plugin.deprecated]
-    found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
-    found += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
-    found += references.idle(config) + profiles.ties(config) + profiles.affinity(config)
+        remarks.append(f"apiVersion {OLD_API} is deprecated since router 0.9; {NEW_API} replaces it.")
+    remarks += [f"{item.type}: {item.plugin.deprecated}" for item in config.plugins if item.plugin is not None and item.plugin.deprecated]
+    remarks += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
+    remarks += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
+    remarks += references.idle(config) + profiles.ties(config) + profiles.affinity(config)
     predicted = [item.name for item in config.plugins if item.plugin is not None and _predicts(item, item.plugin, release)]
-    found += [f"{', '.join(predicted)}: {_PREDICTOR}"] if predicted else []
+    remarks += [f"{', '.join(predicted)}: {_PREDICTOR}"] if predicted else []
     for item in config.plugins:
         given = item.parameters
         if "blockSizeTokens" in given and "autoTune" not in given and item.type in ("prefix-cache-scorer", "approx-prefix-cache-producer"):
-            found.append(f"{item.name}: autoTune is on, so blockSizeTokens counts only until a server reports its own block size.")
+            remarks.append(f"{item.name}: autoTune is on, so blockSizeTokens counts only until a server reports its own block size.")
         if (
             config.line.strict
             and item.type == "approx-prefix-cache-producer"
             and isinstance(given.get("blockSizeTokens"), int)
             and given["blockSizeTokens"] < 64
         ):
-            found.append(f"{item.name}: blocks of less than 64 tokens are raised to 64 when a request arrives.")
-    return found
+            remarks.append(f"{item.name}: blocks of less than 64 tokens are raised to 64 when a request arrives.")
+    return remarks
 
 
 def _predicts(item: Declared, plugin: Plugin, release: str) -> bool:
@@ -112,10 +112,10 @@ def _says_false(argument: str, following: list[str]) -> bool:
 
 def server_problems(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
     """Settings of precise prefix matching that must agree with the model server."""
-    found = config.makes("precise")
-    if not found or all(context.get(name) is None for name in ("server_args", "server_env", "engine")):
+    makers = config.makes("precise")
+    if not makers or all(context.get(name) is None for name in ("server_args", "server_env", "engine")):
         return []
-    item, flags = found[0], flags_of(context.get("server_args"))
+    item, flags = makers[0], flags_of(context.get("server_args"))
     path = f"{item.path}.parameters"
     problems: list[Problem] = [] if config.line.own_keys else _keys(item, flags, context)
     if context.get("engine") == "simulator" and not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint"):

@@ -50,11 +50,11 @@ def label_selectors(config: ParsedConfig) -> list[Problem]:
 def _selector(item: Declared) -> t.Iterator[Problem]:
     path = f"{item.path}.parameters"
     for key, value in mapping(item.parameters.get("matchLabels")).items():
-        yield from _not(key, "label_key", f"{path}.matchLabels.{key}")
-        yield from _not(value, "label_value", f"{path}.matchLabels.{key}")
+        yield from _check_format(key, "label_key", f"{path}.matchLabels.{key}")
+        yield from _check_format(value, "label_value", f"{path}.matchLabels.{key}")
     for index, wanted in enumerate(dicts(item.parameters.get("matchExpressions"))):
         place, operator, values = f"{path}.matchExpressions[{index}]", wanted.get("operator"), wanted.get("values") or []
-        yield from _not(wanted.get("key"), "label_key", f"{place}.key")
+        yield from _check_format(wanted.get("key"), "label_key", f"{place}.key")
         if operator in ("In", "NotIn") and not values:
             yield Problem(
                 f"{place}.values", values or None, f"operator {operator} compares with values, and there are none.", "Write one or more, or operator: Exists."
@@ -62,11 +62,11 @@ def _selector(item: Declared) -> t.Iterator[Problem]:
         if operator in ("Exists", "DoesNotExist") and values:
             yield Problem(f"{place}.values", values, f"operator {operator} takes no values.", "Take them out, or write operator: In.")
         for number, value in enumerate(values if isinstance(values, list) else []):
-            yield from _not(value, "label_value", f"{place}.values[{number}]")
+            yield from _check_format(value, "label_value", f"{place}.values[{number}]")
 
 
-def _not(value: t.Any, form: str, place: str) -> t.Iterator[Problem]:
-    """A text that is not of a form; what is no text at all is reported by the types of parameters."""
+def _check_format(value: t.Any, form: str, place: str) -> t.Iterator[Problem]:
+    """The problem of a text without a format; a value that is not a text is reported by the check of types."""
     if isinstance(value, str) and not FORMATS[form].pattern.match(value):
         yield Problem(place, value, f"'{value}' is not {FORMATS[form].words}.", f"Write something like {FORMATS[form].example}.")
 
@@ -77,33 +77,33 @@ def metrics_of_engines(config: ParsedConfig) -> list[Problem]:
 
 
 def _engines(item: Declared, line: str) -> t.Iterator[Problem]:
-    path, seen = f"{item.path}.parameters", dict[str, int]()
+    path, positions = f"{item.path}.parameters", dict[str, int]()
     for index, engine in enumerate(dicts(item.parameters.get("engineConfigs"))):
         place, name = f"{path}.engineConfigs[{index}]", engine.get("name")
         if name in ("", RESERVED):
             why = "is empty." if not name else "is reserved for the engine of Pods without a label."
             yield Problem(f"{place}.name", name, why, f"Write a name such as {ENGINES[line][0]}, and defaultEngine with it where Pods have no label.")
-        elif isinstance(name, str) and seen.setdefault(name, index) != index:
-            yield Problem(f"{place}.name", name, f"is the name of engineConfigs[{seen[name]}] already.", "Write each engine once.")
+        elif isinstance(name, str) and positions.setdefault(name, index) != index:
+            yield Problem(f"{place}.name", name, f"is the name of engineConfigs[{positions[name]}] already.", "Write each engine once.")
         own = dicts(engine.get("customMetrics"))
-        yield from _again([each.get("attributeKey") for each in own], f"{place}.customMetrics[{{}}].attributeKey")
+        yield from _repeated([each.get("attributeKey") for each in own], f"{place}.customMetrics[{{}}].attributeKey")
         for option, spec in [*engine.items(), *((f"customMetrics[{number}].metricSpec", each.get("metricSpec")) for number, each in enumerate(own))]:
-            if option.endswith("Spec") and isinstance(spec, str) and spec and (wrong := not_a_metric(spec, line)):
-                yield Problem(f"{place}.{option}", spec, wrong, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
+            if option.endswith("Spec") and isinstance(spec, str) and spec and (reason := not_a_metric(spec, line)):
+                yield Problem(f"{place}.{option}", spec, reason, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
     default = item.parameters.get("defaultEngine")
-    if isinstance(default, str) and default and default not in (*seen, *ENGINES[line]):
+    if isinstance(default, str) and default and default not in (*positions, *ENGINES[line]):
         yield Problem(
             f"{path}.defaultEngine",
             default,
-            "is no engine that it knows.",
-            f"Write one of {', '.join(dict.fromkeys([*seen, *ENGINES[line]]))}, or add it to engineConfigs.",
+            "is not an engine that the extractor knows.",
+            f"Write one of {', '.join(dict.fromkeys([*positions, *ENGINES[line]]))}, or add it to engineConfigs.",
         )
 
 
 def not_a_metric(spec: str, line: str) -> str:
-    """Why a text is not the name of a metric with labels; empty where it is.
+    """Why a text is not the name of a metric with labels; empty if it is.
 
-    Before the router it was read as PromQL. What the endpoint picker reads there and leaves out (an offset, labels with !=) is none either.
+    Lines before the router read it as PromQL. Parts that these read and ignore (an offset, labels with !=) are refused too.
     """
     name, brace, rest = _UNQUOTED.sub(r'\1="\2"', spec).strip().partition("{")
     name, labels = name.strip(), rest[:-1].strip()
@@ -121,15 +121,15 @@ def not_a_metric(spec: str, line: str) -> str:
 def pools_of_clusters(config: ParsedConfig) -> list[Problem]:
     """Metrics of other clusters' pools that their extractor refuses."""
     return [
-        Problem(f"{item.path}.parameters.{option}", spec, wrong, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
+        Problem(f"{item.path}.parameters.{option}", spec, reason, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
         for item in config.of_type("multicluster-metrics-extractor")
         for option, spec in item.parameters.items()
-        if isinstance(spec, str) and spec and (wrong := not_a_metric(spec, config.line.name))
+        if isinstance(spec, str) and spec and (reason := not_a_metric(spec, config.line.name))
     ]
 
 
 def utilization(config: ParsedConfig) -> list[Problem]:
-    """Bounds of a fraction that are none."""
+    """Bounds of the KV-cache utilization that are not fractions."""
     why, fix = "is above 1, and the use of the KV cache is a fraction.", "Write a number from 0 to 1, such as 0.8."
     return [
         Problem(f"{item.path}.parameters.conditions[{index}].maxValue", most, why, fix)
@@ -151,43 +151,43 @@ def _screener(item: Declared) -> t.Iterator[Problem]:
         yield Problem(f"{path}.scope.labelSelector", selector, f"'{selector}' is no label selector.", "Write something like app=llama,tier in (a,b).")
     headers = dicts(item.parameters.get("headerSelectors"))
     for option, texts in (("name", [each.get("name") for each in headers]), ("headerName", [str(each.get("headerName", "")).lower() for each in headers])):
-        yield from _again(texts, f"{path}.headerSelectors[{{}}].{option}")
+        yield from _repeated(texts, f"{path}.headerSelectors[{{}}].{option}")
     roles = mapping(gating.get("requireRoles")).get("values")
     if gating.get("mode") in ("sum", "max-role") and "requireRoles" not in gating:
         why = f"is missing, and mode {gating['mode']} counts the Pods of each role."
         yield Problem(f"{path}.revisionGating.requireRoles", None, why, "Write the roles, such as {values: [prefill, decode]}, or mode: disabled.")
-    yield from _again(roles if isinstance(roles, list) else [], f"{path}.revisionGating.requireRoles.values[{{}}]", empty=True)
+    yield from _repeated(roles if isinstance(roles, list) else [], f"{path}.revisionGating.requireRoles.values[{{}}]", empty=True)
 
 
 def attributes(config: ParsedConfig) -> list[Problem]:
     """Since router 0.11 an attribute is named without its producer, unless that is named beside it."""
-    found = []
+    problems = []
     for kind, option in (("endpoint-attribute-filter", "attribute"), ("endpoint-attribute-scorer", "attributeKey")):
         for item in config.of_type(kind) if config.line.name in R11_UP else ():
             name, slash, producer = str(item.parameters.get(option, "")).partition("/")
             if slash and "producer" not in item.parameters:
                 why = "is refused with a producer in it since router 0.11."
                 fix = f"Write {option}: {name} and producer: {producer}, or producer: '' where the slash belongs to the name."
-                found.append(Problem(f"{item.path}.parameters.{option}", item.parameters[option], why, fix))
-    return found
+                problems.append(Problem(f"{item.path}.parameters.{option}", item.parameters[option], why, fix))
+    return problems
 
 
-def _again(texts: t.Sequence[t.Any], place: str, empty: bool = False) -> t.Iterator[Problem]:
-    """Texts that stand there twice. place: with {} for the index; empty: whether to report empty ones, where nothing else does."""
+def _repeated(texts: t.Sequence[t.Any], place: str, empty: bool = False) -> t.Iterator[Problem]:
+    """The problems of repeated texts. place: with {} for the index; empty: whether to report empty texts, where no other rule does."""
     for index, text in enumerate(texts):
         if empty and text == "":
             yield Problem(place.format(index), text, "is empty.", "Write a name, or take it out.")
         elif text and text in texts[:index]:
-            yield Problem(place.format(index), text, f"'{text}' stands there already.", "Write each once.")
+            yield Problem(place.format(index), text, f"'{text}' is in the list already.", "Write each once.")
 
 
 def _is_selector(text: str) -> bool:
     """Whether a text is a label selector in one line, such as a=b,c in (d,e),!f."""
     for part in _PARTS.findall(f"{text},"):
-        found = _REQUIREMENT.fullmatch(part)
-        if not found or not FORMATS["label_key"].pattern.match(found["not"] or found["key"]):
+        match = _REQUIREMENT.fullmatch(part)
+        if not match or not FORMATS["label_key"].pattern.match(match["not"] or match["key"]):
             return False
-        values = [value.strip() for value in (found["values"] or "").split(",")] + [found["value"] or ""]
+        values = [value.strip() for value in (match["values"] or "").split(",")] + [match["value"] or ""]
         if not all(FORMATS["label_value"].pattern.match(value) for value in values):
             return False
     return True

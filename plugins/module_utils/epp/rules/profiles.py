@@ -15,11 +15,11 @@ from ..document import AFFINITY, ParsedConfig, Profile
 def profile_names(config: ParsedConfig) -> list[Problem]:
     """Profile names are unique; every plugin that a profile names exists, once in it."""
     problems: list[Problem] = []
-    seen: set[str] = set()
+    used_names: set[str] = set()
     for profile in config.profiles:
-        if profile.name in seen:
+        if profile.name in used_names:
             problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a unique name."))
-        seen.add(profile.name)
+        used_names.add(profile.name)
         for item in profile.plugins:
             where = f"{item.path}.pluginRef"
             if item.name and item.declared is None:
@@ -60,14 +60,14 @@ def pickers(config: ParsedConfig) -> list[Problem]:
 
 def handlers(config: ParsedConfig) -> list[Problem]:
     """There is one profile handler, and it can run the number of profiles."""
-    found = config.of("handler")
+    declared = config.of("handler")
     problems = [
-        Problem(item.path, item.name, f"a second profile handler ({found[0].name} is the first); the endpoint picker takes one.", "Keep one.")
-        for item in found[1:]
+        Problem(item.path, item.name, f"a second profile handler ({declared[0].name} is the first); the endpoint picker takes one.", "Keep one.")
+        for item in declared[1:]
     ]
     if len(config.profiles) > 1:
         names = ", ".join(profile.name for profile in config.profiles)
-        if not found and not any(item.plugin is None and roles_of(item.type) & {"handler"} for item in config.plugins):
+        if not declared and not any(item.plugin is None and roles_of(item.type) & {"handler"} for item in config.plugins):
             problems.append(
                 Problem(
                     "schedulingProfiles",
@@ -83,14 +83,14 @@ def handlers(config: ParsedConfig) -> list[Problem]:
                 f"{item.type} runs one profile only; there are {len(config.profiles)} ({names}).",
                 _several(config, "Use"),
             )
-            for item in found
+            for item in declared
             if item.type in ("single-profile-handler", "data-parallel-profile-handler")
         ]
     return problems
 
 
 def _several(config: ParsedConfig, verb: str) -> str:
-    """What runs several profiles in the release line."""
+    """The profile handlers of the release line that run several profiles, as advice."""
     known = [name for name in ("disagg-profile-handler", "header-profile-handler") if name in types_of(config.line.name, "handler")]
     return f"{verb} {' or '.join(known)}, or keep one profile." if known else "Keep one profile: no profile handler of this release runs several."
 
@@ -128,25 +128,25 @@ def picker_of(profile: Profile, config: ParsedConfig) -> str:
 
 
 def ties(config: ParsedConfig) -> list[str]:
-    """Notes on profiles of which every server has the same score."""
-    found = []
+    """Notes on profiles that give every server the same score."""
+    remarks = []
     for profile in config.profiles:
         picker = picker_of(profile, config)
         weights_of = [item.weight for item in profile.of("scorer") if item.declared is not None and item.declared.type != "tokenizer"]
         if picker == "random-picker" or not all(weight == 0 for weight in weights_of):
             continue
         why = f"has {'only weights of 0' if weights_of else 'no scorer'}"
-        found.append(f"{picker} chooses by score and profile {profile.name} {why}: all servers tie, and one of them is picked at random.")
-    return found
+        remarks.append(f"{picker} chooses by score and profile {profile.name} {why}: all servers tie, and one of them is picked at random.")
+    return remarks
 
 
 def affinity(config: ParsedConfig) -> list[str]:
-    """Notes on filters that keep a prefix where it is: a speed that is of other servers, and scorers that pull back what the filter lets go."""
-    line, found = config.line.name, []
+    """Notes on prefix affinity filters: a throughput that was measured on other servers, and scorers that undo the release of saturated servers."""
+    line, remarks = config.line.name, []
     for item in config.of_type(AFFINITY):
-        asked = item.plugin is not None and "inflight" in reads(item.plugin, line, item.parameters)
-        if asked and "peakPrefillThroughput" not in item.parameters:
-            found.append(
+        estimates = item.plugin is not None and "inflight" in reads(item.plugin, line, item.parameters)
+        if estimates and "peakPrefillThroughput" not in item.parameters:
+            remarks.append(
                 f"{item.name} takes a server to compute {item.setting('peakPrefillThroughput')} prompt tokens per second, as two H100 do with Qwen3-32B. "
                 "playbooks/calibrate.yml measures what yours do: write it as scheduler.peak_prefill_throughput."
             )
@@ -154,11 +154,11 @@ def affinity(config: ParsedConfig) -> list[str]:
         filters = [each.name for each in profile.of("filter") if each.declared is not None and each.declared.type == AFFINITY]
         pulling = [each.name for each in profile.of("scorer") if each.declared is not None and "prefix-cache-scorer" in each.declared.type and each.weight != 0]
         if filters and pulling:
-            found.append(
+            remarks.append(
                 f"{', '.join(pulling)}: {filters[0]} has already kept the servers with the prefix, and where it lets a request go to others since these are "
                 "saturated, a scorer of prefixes pulls it back. Leave the scorer out."
             )
-    return found
+    return remarks
 
 
 RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (profile_names, pickers, handlers, weights)

@@ -53,20 +53,20 @@ def document_shape(config: ParsedConfig) -> list[Problem]:
 def plugin_types(config: ParsedConfig) -> list[Problem]:
     """The release line has every type, and names are unique."""
     problems: list[Problem] = []
-    seen: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for item in config.plugins:
         if item.type and item.plugin is None:
             problems.append(unknown_type(item.type, config.line.name, f"{item.path}.type"))
-        if item.name and item.name in seen:
+        if item.name and item.name in paths:
             problems.append(
                 Problem(
                     f"{item.path}.name",
                     item.name,
-                    f"two plugins have this name (the other is {seen[item.name]}), and the endpoint picker refuses to start.",
+                    f"two plugins have this name (the other is {paths[item.name]}), and the endpoint picker refuses to start.",
                     "Give one of them another name.",
                 )
             )
-        seen.setdefault(item.name, item.path)
+        paths.setdefault(item.name, item.path)
     return problems
 
 
@@ -113,14 +113,14 @@ def plugin_parameters(config: ParsedConfig) -> list[Problem]:
 
 def _single(item: Declared, path: str) -> list[Problem]:
     key = item.plugin.single_entry if item.plugin else ""
-    found = item.parameters.get(key) if key else None
-    if isinstance(found, list) and len(found) != 1:
-        return [Problem(f"{path}.{key}", len(found), f"{item.type} takes exactly one element and refuses to start with another number.", "Write exactly one.")]
+    value = item.parameters.get(key) if key else None
+    if isinstance(value, list) and len(value) != 1:
+        return [Problem(f"{path}.{key}", len(value), f"{item.type} takes exactly one element and refuses to start with another number.", "Write exactly one.")]
     return []
 
 
 def unreferenced(config: ParsedConfig) -> list[Problem]:
-    """Every source, policy and decider is named by a section or a parameter; otherwise what it says is never done."""
+    """Every source, policy and decider is named by a section or a parameter; otherwise it has no effect."""
     return [
         Problem(
             item.path, item.name, f"{item.name} is {_what(item)} that is not named by anything: it is created and never used.", _where_to_name(item, config)
@@ -131,13 +131,13 @@ def unreferenced(config: ParsedConfig) -> list[Problem]:
 
 
 def idle(config: ParsedConfig) -> list[str]:
-    """Notes on what does no harm and has no effect: filters, scorers and pickers that no profile names, and what does nothing in a profile."""
+    """Notes on plugins without effect: filters, scorers and pickers that no profile names, and other plugins that a profile names."""
     unused = [item for item in _unused(config) if item.has_any(PROFILE_ROLES)]
-    found = [f"{item.name} is {_what(item)} that no profile names: it is created and never used. {_where_to_name(item, config)}" for item in unused]
+    remarks = [f"{item.name} is {_what(item)} that no profile names: it is created and never used. {_where_to_name(item, config)}" for item in unused]
     named = [
         (profile, item.declared) for profile in config.profiles for item in profile.plugins if item.declared is not None and item.declared.plugin is not None
     ]
-    return found + [
+    return remarks + [
         f"{item.name} is neither a filter, a scorer nor a picker: in profile {profile.name} it has no effect."
         for profile, item in named
         if not item.has_any(PROFILE_ROLES)
@@ -150,7 +150,7 @@ def _unused(config: ParsedConfig) -> list[Declared]:
         named |= {item.name for item in config.of("picker")}  # a profile without a picker takes the one that is declared
     named |= {name for _role, name, _path in _all_references(config)}
     named |= {"prefix-based-pd-decider"} if any(item.type == "pd-profile-handler" for item in config.plugins) else set()  # the default of that handler
-    # What plugins that the line does not have refer to: these are reported, and what follows from them is not.
+    # Names that unknown plugins refer to: unknown plugins are reported, and problems that follow from them are not.
     named |= {text for item in config.plugins if item.plugin is None for text in _texts(item.parameters)}
     return [
         item

@@ -22,7 +22,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
         if item.type == "precise-prefix-cache-scorer" and not config.line.strict:
             problems += _tokenizers(pool, f"{path}.indexerConfig.tokenizersPoolConfig")
         events = mapping(item.parameters.get("kvEventsConfig"))
-        if events.get("zmqEndpoint") and events.get("discoverPods", True) and (not config.line.strict or _told_of_servers(config, item)):
+        if events.get("zmqEndpoint") and events.get("discoverPods", True) and (not config.line.strict or _receives_servers(config, item)):
             problems.append(
                 Problem(
                     f"{path}.kvEventsConfig.discoverPods",
@@ -89,15 +89,15 @@ def _both_sizes(item: Declared, path: str) -> list[Problem]:
 
 
 def _precise_wiring(config: ParsedConfig) -> list[Problem]:
-    """In the router it connects to no server until endpoint-notification-source reports them."""
+    """In the router, precise matching connects to servers only after endpoint-notification-source reports them."""
     problems = []
     for item in config.makes("precise") if config.line.strict else ():
-        if not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint") and not _told_of_servers(config, item):
+        if not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint") and not _receives_servers(config, item):
             problems.append(
                 Problem(
                     item.path,
                     item.name,
-                    "nothing tells it which servers there are, so it never receives a KV event.",
+                    "no data source reports servers to it, so it never receives a KV event.",
                     f"Add the source endpoint-notification-source with the extractor {item.name} to dataLayer.sources.",
                 )
             )
@@ -116,7 +116,7 @@ def _precise_wiring(config: ParsedConfig) -> list[Problem]:
     return problems
 
 
-def _told_of_servers(config: ParsedConfig, item: Declared) -> bool:
+def _receives_servers(config: ParsedConfig, item: Declared) -> bool:
     """Whether a source of the data layer reports servers to a plugin."""
     sources = entries(config.section("dataLayer"), "sources", dict)
     return any(extractor.get("pluginRef") == item.name for source in sources for extractor in entries(source, "extractors", dict))
@@ -127,9 +127,7 @@ def cold_requests(config: ParsedConfig) -> list[Problem]:
     problems = []
     for item in config.of_type("no-hit-lru-scorer"):
         if not config.makes("prefix") and not config.makes("precise") and not config.of_type("prefix-cache-scorer") and not config.line.strict:
-            problems.append(
-                Problem(item.path, item.name, "no prefix scorer tells it which requests are cold: every request would count as cold.", "Add a prefix scorer.")
-            )
+            problems.append(Problem(item.path, item.name, "there is no prefix scorer: every request would count as cold.", "Add a prefix scorer."))
         if not config.line.data_by_gate:
             continue
         name, kind = item.parameters.get("prefixPluginName", "prefix-cache-scorer"), item.parameters.get("prefixPluginType", "prefix-cache-scorer")
@@ -189,14 +187,14 @@ def parameters_together(config: ParsedConfig) -> list[Problem]:
 def priority_bands(config: ParsedConfig) -> list[Problem]:
     """Each priority has at most one band of flow control."""
     problems: list[Problem] = []
-    seen: set[t.Any] = set()
+    priorities: set[t.Any] = set()
     for index, band in enumerate(entries(config.section("flowControl"), "priorityBands", dict)):
         priority = band.get("priority", 0)
-        if priority in seen:
+        if priority in priorities:
             problems.append(
                 Problem(f"flowControl.priorityBands[{index}].priority", priority, "another band has this priority.", "Give each band its own priority.")
             )
-        seen.add(priority)
+        priorities.add(priority)
     return problems
 
 

@@ -49,7 +49,7 @@ class Owner:
 
 
 def typed(document: dict[str, t.Any], line: Line) -> dict[str, t.Any]:
-    """The document with the booleans and numbers that texts stand for, where the release line reads one."""
+    """The document, with each text that stands for a boolean or number converted where the release line reads one."""
     made: dict[str, t.Any] = _typed(document, DOCUMENT)
     plugins = made.get("plugins")
     return {**made, "plugins": [_typed_plugin(entry, line) for entry in plugins]} if isinstance(plugins, list) else made
@@ -130,21 +130,21 @@ def _check_list(value: list[t.Any], param: Param, path: str, owner: Owner) -> li
 
 
 def _check_scalar(value: t.Any, param: Param, path: str) -> list[Problem]:
-    wrong = None
+    reason = None
     if param.kind == "duration" and not _DURATION.match(value):
-        wrong = "is not a duration"
+        reason = "is not a duration"
     elif param.kind == "quantity" and not _QUANTITY.match(str(value)):
-        wrong = "is not a quantity"
+        reason = "is not a quantity"
     elif param.choices and value not in param.choices:
-        wrong = "is not one of the allowed values"
+        reason = "is not one of the allowed values"
     elif param.required and value == "":
-        wrong = "is empty"
+        reason = "is empty"
     elif param.kind in ("int", "float", "nanoseconds"):
-        wrong = _out_of_range(value, param)
-    if wrong is None:
+        reason = _out_of_range(value, param)
+    if reason is None:
         return []
     near = suggest(value, param.choices) if param.choices and isinstance(value, str) else None
-    return [Problem(path, value, f"{show(value)} {wrong}.", f"Did you mean {near}?" if near else f"Write {_expected(param)}.")]
+    return [Problem(path, value, f"{show(value)} {reason}.", f"Did you mean {near}?" if near else f"Write {_expected(param)}.")]
 
 
 def _out_of_range(value: float, param: Param) -> str | None:

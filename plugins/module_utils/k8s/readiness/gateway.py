@@ -13,7 +13,7 @@ GROUP = "gateway.networking.k8s.io"
 
 # pattern in the text of a condition, remedy
 REMEDIES = (
-    (r"not reported yet|not yet for|Waiting|=Unknown|no controller", "check that the gateway's controller runs and is told this controllerName"),
+    (r"not reported yet|not yet for|Waiting|=Unknown|no controller", "check that the gateway's controller runs and is configured with this controllerName"),
     (r"AddressNotAssigned|AddressNotUsable", "set the gateway's service type to ClusterIP, or install a load balancer"),
     (r"NoResources|NoReadyListeners", "check the pods of the gateway's proxy"),
     (r"InvalidParameters", "correct the object that parametersRef names"),
@@ -60,10 +60,10 @@ def gateway(obj: Facts, context: Context) -> Verdict:
     words = unmet(status, ("Accepted", "Programmed"), current)
     if words:
         return _no(words)
-    found = {text(entry.get("name")): entry for entry in dicts(status.get("listeners"))}
+    statuses = {text(entry.get("name")): entry for entry in dicts(status.get("listeners"))}
     for listener in dicts(get_path(obj, "spec", "listeners")):
         name = text(listener.get("name"))
-        words = unmet(found.get(name), ("Programmed", "ResolvedRefs"), current) if name in found else "Programmed is not reported yet"
+        words = unmet(statuses.get(name), ("Programmed", "ResolvedRefs"), current) if name in statuses else "Programmed is not reported yet"
         if words:
             return Verdict(False, f"listener {name}: {words}", remedy(words))
     return Verdict(True, "programmed")
@@ -82,7 +82,7 @@ def route(obj: Facts, context: Context) -> Verdict:
     return Verdict(True, f"accepted by {len(parents)} parent{'' if len(parents) == 1 else 's'}")
 
 
-def same_parent(wanted: Facts, found: Facts, obj: Facts) -> bool:
+def same_parent(wanted: Facts, reported: Facts, obj: Facts) -> bool:
     """Whether both references name the same parent, with the defaults of the Gateway API."""
     home = text(get_path(obj, "metadata", "namespace"))
 
@@ -97,7 +97,7 @@ def same_parent(wanted: Facts, found: Facts, obj: Facts) -> bool:
             text(ref.get("port")),
         )
 
-    return key(wanted) == key(found)
+    return key(wanted) == key(reported)
 
 
 def _best(entries: list[Facts], current: int) -> str:
@@ -110,8 +110,8 @@ def _best(entries: list[Facts], current: int) -> str:
     reasons = [unmet(entry, ("Accepted", "ResolvedRefs"), current) for entry in entries]
     if not all(reasons):
         return ""
-    telling = [words for words, entry in zip(reasons, entries, strict=True) if condition(entry, "Accepted")]
-    return (telling or reasons)[0]
+    accepting = [words for words, entry in zip(reasons, entries, strict=True) if condition(entry, "Accepted")]
+    return (accepting or reasons)[0]
 
 
 def inference_pool(obj: Facts, context: Context) -> Verdict:
@@ -124,9 +124,9 @@ def inference_pool(obj: Facts, context: Context) -> Verdict:
         if text(ref.get("kind")) == "Status" and text(ref.get("name")) == "default":
             continue
         for name in ("Accepted", "ResolvedRefs"):
-            found = condition(entry, name)
-            if found.get("status") == "False":
-                words = describe(found)
+            state = condition(entry, name)
+            if state.get("status") == "False":
+                words = describe(state)
                 return Verdict(False, f"parent {text(ref.get('name'))}: {words}", remedy(words))
         words = unmet(entry, ("Accepted", "ResolvedRefs"), current)
         if words and dicts(entry.get("conditions")):
@@ -136,7 +136,7 @@ def inference_pool(obj: Facts, context: Context) -> Verdict:
 
 
 def unreported(obj: Facts, parent: str) -> Verdict | None:
-    """What is wrong where a Gateway does not report on an InferencePool whose controller writes that; None where it does. parent: NAMESPACE/NAME."""
+    """The verdict where a Gateway does not report on an InferencePool though its controller does so; None where it does. parent: NAMESPACE/NAME."""
     refs = [mapping(entry.get("parentRef")) for entry in dicts(get_path(obj, "status", "parents"))]
     if parent in [f"{text(ref.get('namespace'))}/{text(ref.get('name'))}" for ref in refs]:
         return None

@@ -40,9 +40,9 @@ def judge(obj: object, context: Context | None = None) -> Verdict:
 
 def find_judge(group: str, kind: str) -> Judge:
     """The function that judges objects of a kind."""
-    found = JUDGES.get((group, kind))
-    if found:
-        return found
+    rule = JUDGES.get((group, kind))
+    if rule:
+        return rule
     if kind == "InferencePool":
         return gateways.inference_pool
     if kind.endswith("Route") and group == gateways.GROUP:
@@ -52,8 +52,8 @@ def find_judge(group: str, kind: str) -> Judge:
     return other
 
 
-# Whose a finalizer is: (its name, its domain, or what that ends with; who removes it; what to do where that does not happen). Names of other controllers say of
-# which API group they are.
+# The owners of finalizers: (name, domain, or suffix of the domain; who removes it; what to do where that does not happen). Other finalizers have the API group
+# of their controller in their names.
 _GROUP = "check that the controller of this API group runs"
 HOLDERS: tuple[tuple[str, str, str], ...] = (
     ("foregroundDeletion", "the garbage collector of Kubernetes", "wait until the objects that it owns are gone"),
@@ -87,7 +87,7 @@ def holder(finalizer: str) -> tuple[str, str]:
 
 
 def leaving(obj: Facts) -> Verdict:
-    """The verdict on an object that is being deleted: what holds it, and whose that is."""
+    """The verdict on an object that is being deleted: the finalizers that hold it, and their owners."""
     held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []] if isinstance(get_path(obj, "metadata", "finalizers"), list) else []
     if text(obj.get("kind")) == "Namespace":
         held += [text(name) for name in get_path(obj, "spec", "finalizers") or []] if isinstance(get_path(obj, "spec", "finalizers"), list) else []
@@ -115,19 +115,19 @@ def namespace(obj: Facts, context: Context) -> Verdict:
 
 
 def node(obj: Facts, context: Context) -> Verdict:
-    """Ready, and without the taint of a node that joins, which goes some seconds later and keeps pods away until then."""
+    """Ready, and without the taint of a node that joins, which keeps pods away and is removed some seconds later."""
     joining = "node.kubernetes.io/not-ready"
-    found = other(obj, context)
+    verdict = other(obj, context)
     tainted = joining in [text(taint.get("key")) for taint in dicts(get_path(obj, "spec", "taints"))]
-    return Verdict(False, f"still tainted {joining}") if found.ready and tainted else found
+    return Verdict(False, f"still tainted {joining}") if verdict.ready and tainted else verdict
 
 
 def other(obj: Facts, context: Context) -> Verdict:
     """Any other kind: by its observed generation and its Ready or Available condition, if it has them."""
     status, current = mapping(obj.get("status")), generation(obj)
-    seen = status.get("observedGeneration")
-    if isinstance(seen, int) and number(seen) < current:
-        return Verdict(False, "not yet seen by its controller")
+    observed = status.get("observedGeneration")
+    if isinstance(observed, int) and number(observed) < current:
+        return Verdict(False, "not yet observed by its controller")
     wanted = EXPECTED.get((group_of(obj), text(obj.get("kind"))), ())
     for name in wanted or GENERIC:
         if wanted or condition(status, name):

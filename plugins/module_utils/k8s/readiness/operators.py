@@ -53,19 +53,19 @@ def device_config(obj: Facts, context: Context) -> Verdict:
     error = condition(status, "Error")
     if error.get("status") == "True":
         return Verdict(False, describe(error), _DEVICE_REMEDIES.get(text(error.get("reason")), "look at the log of the operator in that namespace"))
-    seen = number(status.get("observedGeneration"))
-    if not seen:
+    observed = number(status.get("observedGeneration"))
+    if not observed:
         return Verdict(False, "no status yet", "look at the operator's Deployment in that namespace, and at its log")
-    if seen < current:
-        return Verdict(False, f"generation {seen} is seen, not yet {current}", "look at the log of the operator in that namespace")
+    if observed < current:
+        return Verdict(False, f"generation {observed} is observed, not yet {current}", "look at the log of the operator in that namespace")
     words = unmet(status, ("Ready",), current)
     if words:
         return Verdict(False, words, "look at the pods of that namespace")
     there = []
     for part, switch, usual, what in _DEVICE_PARTS:
-        asked = get_path(obj, "spec", part, switch)
+        enabled = get_path(obj, "spec", part, switch)
         desired, available = (number(get_path(status, part, f"{key}Number")) for key in ("desired", "available"))
-        if not (usual if asked is None else asked):
+        if not (usual if enabled is None else enabled):
             continue
         if available < desired:
             return Verdict(False, f"{what} on {available} of {desired} nodes", _DEVICE_REMEDIES[part])
@@ -114,9 +114,9 @@ def subscription(obj: Facts, context: Context) -> Verdict:
         ("BundleUnpackFailed", "check that nodes can pull the bundle's image"),
         ("InstallPlanFailed", "look at the InstallPlan that the Subscription names"),
     ):
-        found = condition(status, kind)
-        if found.get("status") == "True":
-            return Verdict(False, describe(found), remedy)
+        problem = condition(status, kind)
+        if problem.get("status") == "True":
+            return Verdict(False, describe(problem), remedy)
     if text(status.get("state")) == "UpgradePending" and get_path(obj, "spec", "installPlanApproval") == "Manual":
         if status.get("installedCSV"):  # it runs; installPlanApproval Manual keeps the newer one waiting
             return Verdict(True, f"{text(status.get('installedCSV'))}; {text(status.get('currentCSV'))} waits for approval")

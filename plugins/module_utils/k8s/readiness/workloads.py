@@ -51,16 +51,16 @@ def leader_worker_set(obj: Facts, context: Context) -> Verdict:
     """Observed, every group of the current revision and ready, which it is with its leader and all of its workers."""
     status, want = mapping(obj.get("status")), number(get_path(obj, "spec", "replicas"), 1)
     ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
-    found = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
+    verdict = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
     # readyReplicas and updatedReplicas may count different groups; only the condition counts groups that are both. Its message when False is no reason.
-    if found.ready and unmet(status, ("Available",), generation(obj)):
-        return Verdict(False, f"{found.reason}, others being replaced")
-    return found
+    if verdict.ready and unmet(status, ("Available",), generation(obj)):
+        return Verdict(False, f"{verdict.reason}, others being replaced")
+    return verdict
 
 
 def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> Verdict:
     if number(get_path(obj, "status", "observedGeneration")) < generation(obj):
-        return Verdict(False, "not yet seen by its controller", "check that the controller manager runs")
+        return Verdict(False, "not yet observed by its controller", "check that the controller manager runs")
     if done >= want and old <= 0:
         return Verdict(True, f"{done}/{want} ready")
     if done >= want:
@@ -81,8 +81,8 @@ def _pods(count: str, context: Context) -> Verdict:
     if failures:
         worst = max(failures, key=lambda failure: failure.terminal)
         unscheduled = condition(mapping(waiting[0]).get("status"), "PodScheduled").get("status") == "False"
-        said = f"; {words}" if unscheduled and (words := reported(context.events)) else ""
-        return Verdict(False, f"{count} ({worst.what}{said})", worst.remedy, worst.terminal)
+        report = f"; {words}" if unscheduled and (words := reported(context.events)) else ""
+        return Verdict(False, f"{count} ({worst.what}{report})", worst.remedy, worst.terminal)
     if waiting:
         return Verdict(False, f"{count} ({pod_activity(waiting[0], context.events)})")
     return Verdict(False, count)

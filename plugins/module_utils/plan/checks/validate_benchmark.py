@@ -14,14 +14,14 @@ _PATH = "llm_d_benchmark"
 
 def benchmark_problems(wanted: dict[str, t.Any], services: t.Sequence[str]) -> list[Problem]:
     """The problems of a completed llm_d_benchmark; `services` are the names of all model services."""
-    found = []
+    problems = []
     for index, name in enumerate(wanted["services"] or ()):
         if name not in services:
             close = suggest(name, services)
             fix = f"Did you mean {close}?" if close else f"Write one of {', '.join(services) or 'llm_d_model_services, which is empty'}."
-            found.append(Problem(f"{_PATH}.services[{index}]", name, f"there is no model service '{name}'.", fix))
+            problems.append(Problem(f"{_PATH}.services[{index}]", name, f"there is no model service '{name}'.", fix))
     if wanted["baseline_max_ratio"] is not None and not wanted["baseline"]:
-        found.append(
+        problems.append(
             Problem(
                 f"{_PATH}.baseline_max_ratio",
                 wanted["baseline_max_ratio"],
@@ -30,27 +30,29 @@ def benchmark_problems(wanted: dict[str, t.Any], services: t.Sequence[str]) -> l
             )
         )
     if wanted["quick"] and (wanted["slo"] or wanted["baseline"]):
-        found.append(Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be checked.", "Take it out, or take those out."))
-    return found + _objectives(wanted)
+        problems.append(
+            Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be checked.", "Take it out, or take those out.")
+        )
+    return problems + _objectives(wanted)
 
 
 def _objectives(wanted: dict[str, t.Any]) -> list[Problem]:
-    # imported here: most files have no objectives
+    # Imported here: most files have no objectives.
     from ...benchmark.slo import good_problems, rules
 
-    found = []
+    problems = []
     for name, value in wanted["slo"].items():
         try:
             rules({name: value})
         except ValueError as error:
-            found.append(Problem(f"{_PATH}.slo.{name}", value, *_halves(str(error))))
-    for said in good_problems(wanted["goodput"]):
-        name = said.split(":")[0].removeprefix("goodput.")
-        found.append(Problem(f"{_PATH}.goodput.{name}", wanted["goodput"].get(name), *_halves(said)))
-    return found
+            problems.append(Problem(f"{_PATH}.slo.{name}", value, *_halves(str(error))))
+    for line in good_problems(wanted["goodput"]):
+        name = line.split(":")[0].removeprefix("goodput.")
+        problems.append(Problem(f"{_PATH}.goodput.{name}", wanted["goodput"].get(name), *_halves(line)))
+    return problems
 
 
-def _halves(said: str) -> tuple[str, str]:
+def _halves(line: str) -> tuple[str, str]:
     """(reason, fix) of a line such as `slo.x: no such objective; write y`."""
-    reason, _mark, fix = said.split(": ", 1)[1].partition("; ")
+    reason, _mark, fix = line.split(": ", 1)[1].partition("; ")
     return f"{reason}.", f"{fix[:1].upper()}{fix[1:]}." if fix else "Write a number from 0 on."

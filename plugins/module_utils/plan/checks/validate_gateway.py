@@ -23,15 +23,15 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 
 def gateway_problems(user: Facts) -> list[Problem]:
-    """Options of llm_d_gateway that contradict each other, the platform or the release line."""
+    """Problems of options of llm_d_gateway that contradict each other, the platform or the release line."""
     checks = (_platform, _versions, _class, _connection, _pool, _pickers, _routes, _listeners, _issuer)
     rest = (_standalone, _route, _rule, proxy_drain_rule, _project, _images)
-    found = [problem for check in (*checks, *rest) for problem in check(user, user[BLOCK], provider_facts(user))]
-    return found or proxy_pod_problems(user)
+    problems = [problem for check in (*checks, *rest) for problem in check(user, user[BLOCK], provider_facts(user))]
+    return problems or proxy_pod_problems(user)
 
 
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Host names of routes that match no listener of our Gateway. Takes (path, service) pairs."""
+    """Problems of host names of routes that match no listener of the Gateway. Takes (path, service) pairs."""
     names = listened_hosts(user)
     fix = f"Write a host of {' or '.join(names)}, or give a listener of {BLOCK} this hostname."
     return [
@@ -43,7 +43,7 @@ def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> l
 
 
 def published_problems(user: Facts, services: t.Sequence[tuple[str, Facts]]) -> list[Problem]:
-    """An OpenShift Route of a host name that no model service has. Takes (path, service) pairs."""
+    """The problem of an OpenShift Route with a host name that no model service has. Takes (path, service) pairs."""
     settings = user[BLOCK]
     route, host = settings["openshift_route"], published_host(settings["openshift_route"], settings["listener"])
     named = [service["route"]["hostnames"] for _path, service in services]
@@ -55,22 +55,22 @@ def published_problems(user: Facts, services: t.Sequence[tuple[str, Facts]]) -> 
 
 
 def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
-    """Names of what is made for the Gateway that Kubernetes refuses, or that objects of model services have. names: {object name: its service}."""
+    """Problems of names of the Gateway's objects that Kubernetes rejects, or that objects of model services have. names: {object name: its service}."""
     settings = user[BLOCK]
     name = gateway_name(user, default_name(settings["provider"]))
     made = proxy_service({**settings, "name": name, "class_name": class_name(user)})
     if not settings["create"] or not made:
         return []
-    path, found = f"{BLOCK}.name", []
+    path, problems = f"{BLOCK}.name", []
     if not _SERVICE_NAME.match(made):
         why = f"the proxy's Service would be named '{made}': a Service has at most 63 lower-case letters, digits and '-', and begins with a letter."
-        found.append(Problem(path, name, why, "Write a shorter name that begins with a letter, and a class_name without dots where you write one."))
+        problems.append(Problem(path, name, why, "Write a shorter name that begins with a letter, and a class_name without dots where you write one."))
     parameters = name if settings["service_type"] != "LoadBalancer" else made
     clash = next((each for each in (made, parameters) if each in names), None)
     if clash and settings["namespace"] in (None, user["llm_d_namespace"]):
         why = f"objects of the gateway and of model service '{names[clash]}' would both be named '{clash}' in namespace {user['llm_d_namespace']}."
-        found.append(Problem(path, name, why, "Write another name, or give the gateway a namespace of its own."))
-    return found
+        problems.append(Problem(path, name, why, "Write another name, or give the gateway a namespace of its own."))
+    return problems
 
 
 _SERVICE_NAME = re.compile(r"(?=.{1,63}\Z)[a-z]([-a-z0-9]*[a-z0-9])?\Z")
@@ -96,25 +96,25 @@ def _platform(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
 
 
 def _versions(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    found = version(user)
+    chosen = version(user)
     path = f"{BLOCK}.version"
     if settings["version"] and not facts["version"]:
         yield Problem(path, settings["version"], f"provider {settings['provider']} has no version of its own.", "Take it out.")
-    elif found and facts["minimum"] and version_parts(found) < version_parts(facts["minimum"]):
+    elif chosen and facts["minimum"] and version_parts(chosen) < version_parts(facts["minimum"]):
         needed = facts["minimum"]
-        yield Problem(path, found, f"{settings['provider']} {found} is too old for InferencePools of several models.", f"Write {needed} or newer.")
-    if settings["provider"] == "kgateway" and found:
+        yield Problem(path, chosen, f"{settings['provider']} {chosen} is too old for InferencePools of several models.", f"Write {needed} or newer.")
+    if settings["provider"] == "kgateway" and chosen:
         envoy = settings["class_name"] == "kgateway"
-        if version_parts(found)[:2] >= (2, 3):
+        if version_parts(chosen)[:2] >= (2, 3):
             yield Problem(
-                path, found, "kgateway has no inference extension from 2.3 on.", "Write 'provider: agentgateway', whose class and routes are the same."
+                path, chosen, "kgateway has no inference extension from 2.3 on.", "Write 'provider: agentgateway', whose class and routes are the same."
             )
-        elif version_parts(found) == (2, 2, 0):
-            yield Problem(path, found, "kgateway 2.2.0 breaks inference routing.", "Write 2.2.1.")
-        elif envoy and version_parts(found) >= (2, 2):
-            yield Problem(path, found, "kgateway's Envoy class serves InferencePools only up to 2.1.", "Write 2.1.2, or take out class_name.")
-        elif not envoy and version_parts(found) < (2, 2):
-            yield Problem(path, found, "the agentgateway class of kgateway is of use only from 2.2.1 on.", "Write 2.2.1, or 'class_name: kgateway'.")
+        elif version_parts(chosen) == (2, 2, 0):
+            yield Problem(path, chosen, "kgateway 2.2.0 breaks inference routing.", "Write 2.2.1.")
+        elif envoy and version_parts(chosen) >= (2, 2):
+            yield Problem(path, chosen, "kgateway's Envoy class serves InferencePools only up to 2.1.", "Write 2.1.2, or take out class_name.")
+        elif not envoy and version_parts(chosen) < (2, 2):
+            yield Problem(path, chosen, "the agentgateway class of kgateway is of use only from 2.2.1 on.", "Write 2.2.1, or 'class_name: kgateway'.")
 
 
 def _class(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
@@ -132,27 +132,27 @@ def _class(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     if settings["provider"] != "none" and settings["service_type"] not in facts["service_types"]:
         kinds = " or ".join(facts["service_types"])
         fix = f"Write {kinds}" + (", and class_name gke-l7-rilb for a load balancer inside the network." if settings["provider"] == "gke" else ".")
-        yield Problem(f"{BLOCK}.service_type", settings["service_type"], f"provider {settings['provider']} cannot do that.", fix)
+        yield Problem(f"{BLOCK}.service_type", settings["service_type"], f"is not supported with provider {settings['provider']}.", fix)
     if settings["provider"] == "none" and settings["create"] and not settings["name"]:
         yield Problem(f"{BLOCK}.name", None, "is missing: provider none leads routes to a Gateway of yours.", "Write the name of your Gateway.")
 
 
 def _connection(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    asked = settings["connection"]
+    requested = settings["connection"]
     needed = {"pool": "InferencePool", "ext_proc": "Service"}
-    if asked and (needed[asked] not in facts["backends"] or not facts["gateway_api"]):
+    if requested and (needed[requested] not in facts["backends"] or not facts["gateway_api"]):
         usual = connection({**user, BLOCK: {**settings, "connection": None}})
-        yield Problem(f"{BLOCK}.connection", asked, f"provider {settings['provider']} cannot do that; it does '{usual}'.", "Take it out.")
-    if asked == "ext_proc" and settings["provider"] == "none":
+        yield Problem(f"{BLOCK}.connection", requested, f"is not supported with provider {settings['provider']}, which uses '{usual}'.", "Take it out.")
+    if requested == "ext_proc" and settings["provider"] == "none":
         yield Problem(
             f"{BLOCK}.connection",
-            asked,
-            "we do not know your gateway, so we cannot tell its proxy to ask the endpoint picker.",
+            requested,
+            "your gateway is unknown, so that its proxy cannot be configured to call the endpoint picker.",
             "Write 'connection: pool', or name the provider and write 'install: false' and 'create: false'.",
         )
     if settings["picker_tls"] is not None and settings["picker_tls"] != facts["secure_ext_proc"] and settings["provider"] not in ("istio", "openshift", "none"):
         word = "always" if facts["secure_ext_proc"] else "never"
-        yield Problem(f"{BLOCK}.picker_tls", settings["picker_tls"], f"{settings['provider']} {word} asks over TLS.", "Take it out.")
+        yield Problem(f"{BLOCK}.picker_tls", settings["picker_tls"], f"{settings['provider']} {word} calls the endpoint picker over TLS.", "Take it out.")
 
 
 def _pool(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
@@ -174,8 +174,8 @@ def _pickers(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     place = scheduler_namespace(user)
     if place == user["llm_d_namespace"] or connection(user) != "pool":
         return
-    fix = "Take it out, or have the proxy told where it is: provider envoy_gateway, standalone, or istio with 'connection: ext_proc'."
-    why = f"an InferencePool names the Service of its endpoint picker without a namespace, and {settings['provider']} looks for it beside the pool."
+    fix = "Take it out, or write a provider that takes the namespace: envoy_gateway, standalone, or istio with 'connection: ext_proc'."
+    why = f"an InferencePool names the Service of its endpoint picker without a namespace, and {settings['provider']} reads it in the namespace of the pool."
     yield Problem("llm_d_scheduler_namespace", place, why, fix)
 
 
@@ -191,7 +191,7 @@ def _routes(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
 
 
 def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    seen: dict[tuple[str, t.Any], str] = {}
+    taken: dict[tuple[str, t.Any], str] = {}
     ports: dict[int, tuple[str, str]] = {}
     for path, each in [(f"{BLOCK}.listener", settings["listener"])] + [(f"{BLOCK}.listeners[{n}]", one) for n, one in enumerate(settings["listeners"])]:
         if each["protocol"] == "HTTPS" and not each["tls_secret"] and not settings["certificate_issuer"]:
@@ -206,19 +206,19 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
         if each["protocol"] == "HTTP" and each["tls_secret"]:
             yield Problem(f"{path}.protocol", "HTTP", "would leave the certificate of tls_secret unused.", "Write HTTPS, or take tls_secret out.")
         for key in (("name", each["name"]), ("place", (each["port"], each["hostname"]))):
-            if key in seen:
+            if key in taken:
                 option = "name" if key[0] == "name" else "port"
                 yield Problem(
-                    f"{path}.{option}", each[option], f"{seen[key]} has it already.", "Give each listener a name, and a port or host name of its own."
+                    f"{path}.{option}", each[option], f"{taken[key]} has it already.", "Give each listener a name, and a port or host name of its own."
                 )
-            seen.setdefault(key, path)
+            taken.setdefault(key, path)
         if ports.setdefault(each["port"], (each["protocol"], path))[0] != each["protocol"]:
             why = f"{ports[each['port']][1]} speaks {ports[each['port']][0]} on port {each['port']}, and a port speaks one protocol."
             yield Problem(f"{path}.protocol", each["protocol"], why, f"Write {ports[each['port']][0]}, or another port.")
 
 
 def _issued(settings: Facts, path: str, listener: Facts) -> t.Iterator[Problem]:
-    """What cert-manager needs of a listener to issue its certificate."""
+    """Problems of a listener for which cert-manager cannot issue a certificate."""
     if not listener["hostname"]:
         yield Problem(f"{path}.hostname", None, "is missing: cert-manager issues a certificate for a host name.", "Write the host name that clients use.")
     elsewhere = listener["tls_secret_namespace"]
@@ -287,7 +287,7 @@ def _rule(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     if not rule:
         return
     if not facts["traffic"] or connection(user) != "ext_proc":
-        why = "is for envoy_gateway, and for istio and openshift with 'connection: ext_proc'; elsewhere nobody reads it."
+        why = "is for envoy_gateway, and for istio and openshift with 'connection: ext_proc'; other gateways ignore it."
         yield Problem(path, None, why, "Take it out.")
     if rule["session_cookie"] and rule["session_header"]:
         yield Problem(f"{path}.session_header", rule["session_header"], "a session is known by a cookie or by a header.", "Take out one of the two.")

@@ -53,56 +53,56 @@ OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
 
 def unstated_features(element: t.Any, path: str) -> list[Problem]:
-    """Features of the scheduler that are written without a value in any of their options, before these are completed: whether one is meant cannot be known."""
+    """Problems of features of the scheduler without a value in any option, before defaults are added: the file does not say whether the feature is on."""
     block = mapping(mapping(element).get("scheduler"))
-    found = []
+    problems = []
     for name, enough in (("disaggregation", "true"), ("flow_control", "enabled: true inside it")):
         options = mapping(block.get(name))
         if options and all(value is None or blank(value) for value in options.values()):
             reason = f"has no value in {', '.join(map(str, options))}."
-            found.append(Problem(f"{path}.scheduler.{name}", None, reason, f"Write {enough} for the defaults, or leave {name} out."))
-    return found
+            problems.append(Problem(f"{path}.scheduler.{name}", None, reason, f"Write {enough} for the defaults, or leave {name} out."))
+    return problems
 
 
 def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """The problems within one service."""
     tested = not (service["engine"]["image"] or user["llm_d_images"][service["engine"]["type"]])
-    found = _name_problems(service, path, name_suffix(user))
-    found += _model_problems(service, path) + alias_problems(service, path, user) + adapter_problems(service, path)
-    found += _server_problems(service, path, user, tested)
-    found += node_problems(service, path, name_suffix(user))
-    found += autoscaling_problems(service, path, user["llm_d_monitoring"]["interval"])
-    found += _label_problems(service, path) + header_problems(service, path, user)
-    found += warmup_problems(service, path, name_suffix(user))
+    problems = _name_problems(service, path, name_suffix(user))
+    problems += _model_problems(service, path) + alias_problems(service, path, user) + adapter_problems(service, path)
+    problems += _server_problems(service, path, user, tested)
+    problems += node_problems(service, path, name_suffix(user))
+    problems += autoscaling_problems(service, path, user["llm_d_monitoring"]["interval"])
+    problems += _label_problems(service, path) + header_problems(service, path, user)
+    problems += warmup_problems(service, path, name_suffix(user))
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
-        found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
-    found += environment_problems(service["scheduler"]["env"], f"{path}.scheduler.env")
-    found += cache_problems(service, path, user, service["configuration"].requires["vllm"])
-    found += weights_problems(service, path, _servers(service), tested)
+        problems.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
+    problems += environment_problems(service["scheduler"]["env"], f"{path}.scheduler.env")
+    problems += cache_problems(service, path, user, service["configuration"].requires["vllm"])
+    problems += weights_problems(service, path, _servers(service), tested)
     contradictions = argument_problems(service, path, user) + api_key_problems(service, path, user)
     # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
-    found += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in found})
-    return found + _prefill_problems(service, path, user, tested, {problem.path for problem in found})
+    problems += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in problems})
+    return problems + _prefill_problems(service, path, user, tested, {problem.path for problem in problems})
 
 
 def _server_problems(service: Facts, path: str, user: Facts, tested: bool) -> list[Problem]:
-    """Mistakes in the options of servers by themselves. tested: whether the engine is the tested image."""
-    found = engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
-    found += device_claim_problems(service, path)
-    return found + _accelerator_problems(service, path) + environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
+    """Mistakes in the options of servers. tested: whether the engine is the tested image."""
+    problems = engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
+    problems += device_claim_problems(service, path)
+    return problems + _accelerator_problems(service, path) + environment_problems(service["engine"]["env"], f"{path}.engine.env", followed_variables(service))
 
 
 def _prefill_problems(service: Facts, path: str, user: Facts, tested: bool, reported: set[str]) -> list[Problem]:
-    """Mistakes in what the file says of prefill servers alone, by the same rules. reported: paths of those in the rest of the service."""
+    """Mistakes in the options of prefill servers, by the same rules. reported: paths of the mistakes in the rest of the service."""
     if agreed := agreement_problems(service, path):
         return agreed
     view, place = of_prefill(service), f"{path}.prefill"
-    found = _server_problems(view, place, user, tested) + argument_problems(view, place, user) + api_key_problems(view, place, user)
-    if not found and not reported:
+    problems = _server_problems(view, place, user, tested) + argument_problems(view, place, user) + api_key_problems(view, place, user)
+    if not problems and not reported:
         requires = service["configuration"].requires
-        found = (needs_problems(view, place, user, requires) if requires["roles"] else []) or _unknown_arguments(view, place, user, set())
-    return stage_problems(service, path, found, reported)
+        problems = (needs_problems(view, place, user, requires) if requires["roles"] else []) or _unknown_arguments(view, place, user, set())
+    return stage_problems(service, path, problems, reported)
 
 
 def object_names(services: t.Iterable[str]) -> dict[str, str]:
@@ -111,26 +111,26 @@ def object_names(services: t.Iterable[str]) -> dict[str, str]:
 
 
 def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Services with colliding names or derived names. Takes (path, service) pairs."""
-    seen: dict[str, tuple[str, str]] = {}
-    return [problem for path, service in services for problem in _same_name(service["name"], path, seen)]
+    """Problems of services with the same names or derived names. Takes (path, service) pairs."""
+    owners: dict[str, tuple[str, str]] = {}
+    return [problem for path, service in services for problem in _same_name(service["name"], path, owners)]
 
 
 def front_problems(services: t.Sequence[tuple[str, Facts]]) -> list[Problem]:
-    """Services in front of servers with a name that Kubernetes refuses, or that another object has. Takes (path, service) pairs."""
-    found = []
+    """Problems of Services in front of servers with a name that Kubernetes rejects, or that another object has. Takes (path, service) pairs."""
+    problems = []
     taken = object_names(service["name"] for _path, service in services)
     for path, service in services:
         name, place = service["service"]["name"], f"{path}.service.name"
         if not name or name == service["name"]:
             continue
         if name[0].isdigit():
-            found.append(Problem(place, name, "begins with a digit, and a Service has to begin with a letter.", f"Write a name such as m-{name}."))
+            problems.append(Problem(place, name, "begins with a digit, and a Service has to begin with a letter.", f"Write a name such as m-{name}."))
         elif name in taken:
             why = f"objects of this service and of model service '{taken[name]}' would both be named '{name}'."
-            found.append(Problem(place, name, why, "Write another name, or take it out."))
+            problems.append(Problem(place, name, why, "Write another name, or take it out."))
         taken[name] = service["name"]
-    return found
+    return problems
 
 
 def _name_problems(service: Facts, path: str, ending: str) -> list[Problem]:
@@ -152,37 +152,35 @@ def _name_problems(service: Facts, path: str, ending: str) -> list[Problem]:
 
 def _model_problems(service: Facts, path: str) -> list[Problem]:
     model, simulated = service["model"], service["engine"]["type"] == "simulator"
-    found = []
+    problems = []
     if not simulated and not model["uri"]:
-        found.append(
+        problems.append(
             Problem(f"{path}.model.uri", None, "is missing, and the engine has no model to load.", "Write hf://ORGANISATION/MODEL, or one of the other forms.")
         )
     elif not served_name(model):
-        found.append(
+        problems.append(
             Problem(f"{path}.model.served_name", None, "is missing, so that clients have no name to ask for.", f"Write a name such as {service['name']}.")
         )
-    return found
+    return problems
 
 
 def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
     accelerator, brand = service["accelerator"], vendor(service)
-    resource, found = accelerator["resource"] or ACCELERATORS[brand]["resource"], []
+    resource, problems = accelerator["resource"] or ACCELERATORS[brand]["resource"], []
     for part, amounts in (service["resources"] or {}).items():
         wanted = amount((amounts or {}).get(resource))
         if resource in (amounts or {}) and brand != "none" and wanted != per_node(service):
             why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
             fix = f"Take it out, and write accelerator.per_replica: {wanted * accelerator['nodes']:f}." if wanted == int(wanted) > 0 else "Take it out."
-            found.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
+            problems.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
         for key, value in (amounts or {}).items():
             if "/" in key and key != resource and amount(value) % 1:
                 why, fix = "is of a device, and Kubernetes gives whole ones only.", f"Write a whole number, such as {int(amount(value)) + 1}."
-                found.append(Problem(f"{path}.resources.{part}.{key}", value, why, fix))
+                problems.append(Problem(f"{path}.resources.{part}.{key}", value, why, fix))
     if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
-        found.append(
-            Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")
-        )
+        problems.append(Problem(f"{path}.accelerator.product", accelerator["product"], f"is not in the node labels of vendor {brand}.", "Use node_selector."))
     if (accelerator["resource"] or "").startswith("nvidia.com/mig-") and accelerator["per_replica"] > 1:
-        found.append(
+        problems.append(
             Problem(
                 f"{path}.accelerator.per_replica",
                 accelerator["per_replica"],
@@ -191,20 +189,20 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
             )
         )
     if brand == "none" and (accelerator["resource"] or accelerator["per_replica"] > 1):
-        found.append(
+        problems.append(
             Problem(
                 f"{path}.accelerator.vendor",
                 brand,
-                "says that there is no accelerator, yet some are asked for.",
+                "says that there is no accelerator, but other options request some.",
                 "Write the vendor, or take out resource and per_replica.",
             )
         )
-    return found
+    return problems
 
 
 def _label_problems(service: Facts, path: str) -> list[Problem]:
-    """Labels by which pools and Services select: a server with the label of another service would be in two pools."""
-    found = []
+    """Problems of labels by which pools and Services select: a server with the label of another service would be in two pools."""
+    problems = []
     blocks = ((path, service), (f"{path}.prefill", service["prefill"]), (f"{path}.scheduler", service["scheduler"]))
     labels = [(f"{path}.labels", service["labels"]), *((f"{place}.pod.labels", mapping(mapping(block["pod"]).get("labels"))) for place, block in blocks)]
     for place, key, value in ((place, *item) for place, given in labels for item in given.items()):
@@ -214,8 +212,8 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
             reason = "belongs to the collection, which selects pods by it."
         else:
             continue
-        found.append(Problem(f"{place}.{key}", value, reason, "Write a label with a prefix of your own."))
-    return found
+        problems.append(Problem(f"{place}.{key}", value, reason, "Write a label with a prefix of your own."))
+    return problems
 
 
 def _servers(service: Facts) -> int:
@@ -226,40 +224,45 @@ def _servers(service: Facts) -> int:
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     built = service["configuration"]
-    found = [dataclasses.replace(problem, path=_scheduler_place(problem.path, path, service)) for problem in built.problems]
+    problems = [dataclasses.replace(problem, path=_scheduler_place(problem.path, path, service)) for problem in built.problems]
     elsewhere = scheduler_namespace(user) != user["llm_d_namespace"] and any(sidecar["on"] == "epp" for sidecar in built.requires["sidecars"])
     if elsewhere and service["engine"]["type"] != "simulator" and model_uri(service["model"]).scheme == "pvc":
         why = "the tokenizer beside the endpoint picker would mount the claim of the model, which is in the namespace of the servers."
         fix = "Take it out, or write another preset, such as preset: prefix_aware."
-        found.append(Problem("llm_d_scheduler_namespace", user["llm_d_scheduler_namespace"], why, fix))
-    if not found:
-        found = scheduler_needs(service, path, built) or needs_problems(service, path, user, built.requires)
+        problems.append(Problem("llm_d_scheduler_namespace", user["llm_d_scheduler_namespace"], why, fix))
+    if not problems:
+        problems = scheduler_needs(service, path, built) or needs_problems(service, path, user, built.requires)
     provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
     events = {each["name"]: each["port"] for each in built.requires["epp"]["ports"]}
     beside = {**PORTS, **{each["name"]: each.get("port") or TOKENIZER_HEALTH_PORT for each in built.requires["sidecars"] if each["on"] == "epp"}}
     beside |= STANDALONE_PORTS if user["llm_d_gateway"]["provider"] == "standalone" else {}
     grpc, within = service["scheduler"]["grpc_port"], "in the pod of the endpoint picker."
     if taken := [name for name, port in {**beside, **events}.items() if port == grpc]:
-        found.append(Problem(f"{path}.scheduler.grpc_port", grpc, f"is the port for its {taken[0]} {within}", "Write another port, or take it out for 9002."))
+        problems.append(
+            Problem(f"{path}.scheduler.grpc_port", grpc, f"is the port for its {taken[0]} {within}", "Write another port, or take it out for 9002.")
+        )
     for name in (name for name, port in beside.items() if port in events.values()):
         place = f"{path}.scheduler.scorers.precise_prefix.kv_events_port"
-        found.append(Problem(place, beside[name], f"is the port for its {name} {within}", "Write another port, or take it out for 5557."))
+        problems.append(Problem(place, beside[name], f"is the port for its {name} {within}", "Write another port, or take it out for 5557."))
     wanted = service["scheduler"]["failure_mode"]
     if provider and wanted and wanted not in provider["failure_modes"]:
         can = " or ".join(provider["failure_modes"])
-        found.append(
+        problems.append(
             Problem(
-                f"{path}.scheduler.failure_mode", wanted, f"'{wanted}' cannot be had with {user['llm_d_gateway']['provider']}.", f"Write {can}, or take it out."
+                f"{path}.scheduler.failure_mode",
+                wanted,
+                f"'{wanted}' is not supported with {user['llm_d_gateway']['provider']}.",
+                f"Write {can}, or take it out.",
             )
         )
-    return found
+    return problems
 
 
-def _unknown_arguments(service: Facts, path: str, user: Facts, told: set[str]) -> list[Problem]:
-    """Arguments that the version of the engine refuses, at paths of which nothing was told."""
+def _unknown_arguments(service: Facts, path: str, user: Facts, reported: set[str]) -> list[Problem]:
+    """Arguments that the version of the engine does not have, at paths without a reported problem."""
     required = with_caches(service, service["configuration"].requires["vllm"])
-    found = vllm_problems(service, path, user, required) + sglang_problems(service, path, user)
-    return [problem for problem in found if problem.path not in told]
+    problems = vllm_problems(service, path, user, required) + sglang_problems(service, path, user)
+    return [problem for problem in problems if problem.path not in reported]
 
 
 def _scheduler_place(inner: str, path: str, service: Facts) -> str:
@@ -270,10 +273,10 @@ def _scheduler_place(inner: str, path: str, service: Facts) -> str:
     return origin_of(inner, places).rstrip(".")
 
 
-def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[Problem]:
-    """`seen` maps every object name so far to (path, service name) of its owner."""
+def _same_name(name: str, path: str, owners: dict[str, tuple[str, str]]) -> list[Problem]:
+    """The problem of a name that collides with an earlier one. owners: {object name: (path, service name)}, to which those of this name are added."""
     for suffix in SUFFIXES:
-        owner = seen.get(name + suffix)
+        owner = owners.get(name + suffix)
         if owner is not None:
             what = (
                 f"'{name}' is the name of {owner[0]} too."
@@ -281,5 +284,5 @@ def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[P
                 else f"'{name}' and '{owner[1]}' ({owner[0]}) would share the object name '{name}{suffix}'."
             )
             return [Problem(f"{path}.name", name, what, "Give each model service a name of its own.")]
-    seen.update({name + suffix: (path, name) for suffix in SUFFIXES})
+    owners.update({name + suffix: (path, name) for suffix in SUFFIXES})
     return []

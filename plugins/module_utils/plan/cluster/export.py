@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A deployment as files for GitOps: one per object, a kustomization, waves of Argo CD, and what has to be there before. Pure."""
+"""A deployment as files for GitOps: one per object, with its wave for Argo CD, a kustomization, and a list of prerequisites. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .images import needed
 from .secrets import PULL_KEY, TOKEN_KEY, token_name
 
 KUSTOMIZATION, NEEDS = "kustomization.yaml", "NEEDS.md"
-# By it an export knows the files of an earlier one from those of others.
+# It marks the files that an export may overwrite or remove.
 BANNER = "# Written by playbooks/export.yml of llm_d.inference, which overwrites it, and removes it with its object."
 # https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
 WAVE = "argocd.argoproj.io/sync-wave"
-# Argo CD begins a wave when the objects of the one before are healthy. What pods refer to comes before them, in 0; what sends them requests or changes their
-# number comes after them, in 2. A claim may wait for its first pod, so it comes with the pods, in 1, as every other kind.
+# Argo CD begins a wave when the objects of the one before are healthy. Objects that pods refer to are in wave 0, before the pods; objects that send them
+# requests or change their number are in wave 2, after them. A claim may wait for its first pod, so it is with the pods in wave 1, as every other kind.
 _WAVES = {
     0: ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "GatewayClass", "ReferenceGrant", "ResourceClaimTemplate"),
     2: ("HTTPRoute", "HorizontalPodAutoscaler", "ScaledObject", "PodMonitor", "PrometheusRule", "PersesDashboard", "Route"),
@@ -30,14 +30,14 @@ _WAVE_OF = {kind: wave for wave, kinds in _WAVES.items() for kind in kinds}
 
 
 def exported(plan: Facts, objects: c.Sequence[Facts]) -> dict[str, str]:
-    """{file name: content}. objects: everything that site.yml applies for the plan, in its order. The same plan gives the same bytes."""
+    """{file name: content}. objects: all that site.yml applies for the plan, in its order. The same plan gives the same bytes."""
     files = {_name(item): f"---\n{BANNER}\n{to_yaml(_in_wave(item))}" for item in objects}
     listed = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": list(files)}
     return {**files, KUSTOMIZATION: f"---\n{BANNER}\n{to_yaml(listed)}", NEEDS: _needs(plan)}
 
 
 def _name(item: Facts) -> str:
-    """Kind, namespace and name, which are unique and need no quotes in a path."""
+    """The file name of an object: its kind, namespace and name, which are unique and need no quotes."""
     metadata = item["metadata"]
     return "-".join([item["kind"].lower(), *([metadata["namespace"]] if metadata.get("namespace") else []), metadata["name"]]) + ".yml"
 
@@ -50,12 +50,12 @@ def _in_wave(item: Facts) -> Facts:
 
 
 def _needs(plan: Facts) -> str:
-    """What the files do not hold: CRDs, charts, Secrets, whose values are in no file, and what the user's file names."""
-    found = needed(plan)
+    """The list of prerequisites, which are not in the files: CRDs, charts, Secrets and objects that the user's file names."""
+    downloads = needed(plan)
     lines = ["# What has to be there before these files are applied", ""]
     lines += ["`playbooks/prerequisites.yml` brings all of it but the objects that the user's file names, with their path in it. Without it:", ""]
-    lines += [f"- CRDs: {source}" for source in found["definitions"]]
-    lines += [f"- chart {chart['release']}: {chart['ref']}" + (f" {chart['version']}" if chart["version"] else "") for chart in found["charts"]]
+    lines += [f"- CRDs: {source}" for source in downloads["definitions"]]
+    lines += [f"- chart {chart['release']}: {chart['ref']}" + (f" {chart['version']}" if chart["version"] else "") for chart in downloads["charts"]]
     instance = {"llm_d_instance": plan["instance"]}
     keys = {token_name(instance): TOKEN_KEY, api_key_name(instance): OWN_KEY}
     for secret in plan["secrets"]["present"]:

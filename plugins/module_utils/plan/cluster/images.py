@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that a deployment downloads (images, charts, CRDs), for mirrors and air-gapped clusters. Pure."""
+"""All downloads of a deployment (images, charts, CRDs), for mirrors and air-gapped clusters. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..parts.references import source_of
 
 
 def needed(plan: Facts) -> Facts:
-    """{images: as pods name them, sources: the same as upstream names them, charts: [{release, ref, repo, version}], definitions: paths or URLs of CRDs}.
+    """{images: as pods name them, sources: as upstream names the same images, charts: [{release, ref, repo, version}], definitions: paths or URLs of CRDs}.
 
     Images are unique and sorted.
     """
@@ -36,7 +36,7 @@ def needed(plan: Facts) -> Facts:
 
 
 def _chart_images(values: t.Any) -> set[str]:
-    """Images in the values of a chart or in a spec, written as one string or in parts."""
+    """The images in the values of a chart or in a spec, whether each is one string or in parts."""
     if not isinstance(values, dict):
         return set()
     if {"repository", "tag"} <= set(values):
@@ -44,5 +44,5 @@ def _chart_images(values: t.Any) -> set[str]:
         return {f"{registry}{values['repository']}:{values['tag']}"}
     if {"repository", "image"} <= set(values):
         return set()  # a part of NVIDIA's chart, all of which plan["gpus"]["images"] lists
-    found = {value for key, value in values.items() if key == "image" and isinstance(value, str)}
-    return found.union(*(_chart_images(value) for value in values.values()))
+    images = {value for key, value in values.items() if key == "image" and isinstance(value, str)}
+    return images.union(*(_chart_images(value) for value in values.values()))

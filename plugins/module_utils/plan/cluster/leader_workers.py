@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LeaderWorkerSet controller of a cluster: whether it is needed and installed, its chart, and how to tell that its webhook works. Pure."""
+"""The LeaderWorkerSet controller of a cluster: whether it is needed and installed, its chart, and a trial object for its webhook. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ BLOCK = "llm_d_leader_worker_set"
 
 
 def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -> Facts | None:
-    """The controller, its CRD and its chart; None where no service needs it and `install` is not set.
+    """The controller, its CRD and its chart; None if no service needs it and `install` is not set.
 
-    services: those of the user's file, with any scope.
+    services: those of the user's file, whatever the scope.
     """
     settings = user[BLOCK]
     needed = _needed(services)
-    asked = settings["install"] if settings["install"] is not None else needed and user["llm_d_platform"] not in LEADER_WORKER_SET["platform_namespaces"]
-    if not needed and not asked:
+    requested = settings["install"] if settings["install"] is not None else needed and user["llm_d_platform"] not in LEADER_WORKER_SET["platform_namespaces"]
+    if not needed and not requested:
         return None
-    install = asked and user["llm_d_scope"] != "namespace"
+    install = requested and user["llm_d_scope"] != "namespace"
     namespaces = LEADER_WORKER_SET["platform_namespaces"]
-    usual = LEADER_WORKER_SET["namespace"]
-    namespace = usual if asked else namespaces.get(user["llm_d_platform"], usual)
+    default_namespace = LEADER_WORKER_SET["namespace"]
+    namespace = default_namespace if requested else namespaces.get(user["llm_d_platform"], default_namespace)
     return {
         "install": install,
         "version": _version(user),
@@ -55,11 +55,13 @@ def trial_permissions(planned: Facts | None) -> list[Facts]:
 
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:
     """A version that is too old."""
-    version, found = user[BLOCK]["version"], []
+    version, problems = user[BLOCK]["version"], []
     if version and version_parts(version) < version_parts(LEADER_WORKER_SET["minimum"]):
         fix = f"Write {LEADER_WORKER_SET['minimum']} or newer."
-        found.append(Problem(f"{BLOCK}.version", version, "does not say which generation of an object it has seen, so that nobody can wait for it.", fix))
-    return found
+        problems.append(
+            Problem(f"{BLOCK}.version", version, "does not report the observed generation of an object, so its readiness cannot be determined.", fix)
+        )
+    return problems
 
 
 def _needed(services: t.Sequence[Facts]) -> bool:
@@ -85,7 +87,7 @@ def _chart(user: Facts) -> Facts:
 
 
 def _trial(namespace: str, labels: Facts) -> Facts:
-    """An object without effect, to apply until it is accepted: the controller reports ready before its webhook answers."""
+    """An object without effect, which is applied until it is accepted: the controller reports that it is ready before its webhook answers."""
     pod = {"containers": [{"name": "none", "image": "none"}]}
     return {
         "apiVersion": LEADER_WORKER_SET["api_version"],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files for tools that copy the images of a deployment to a mirror: crane, skopeo, OpenShift's oc-mirror and its mirror objects. Pure."""
+"""Files for tools that copy the images of a deployment to a mirror (crane, skopeo, OpenShift's oc-mirror), and OpenShift's mirror objects. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def mirror_files(sources: list[str], registry: Mirror) -> dict[str, str]:
     sources = list(dict.fromkeys(_tagged(source) for source in sources))
     copies = [(source, mirrored(source, mirror)) for source in sources]
     copies = [(source, target) for source, target in copies if source != target]
-    # The tag of NVIDIA's driver ends in the system of the nodes, which nobody but the user knows: tools cannot copy <system>.
+    # The tag of NVIDIA's driver ends in the operating system of the nodes, which the plan does not know: tools cannot copy <system>.
     whole = [source for source in sources if "<" not in source]
     return {
         "images.txt": "".join(f"{source}\n" for source in sources),
@@ -37,7 +37,7 @@ def mirror_files(sources: list[str], registry: Mirror) -> dict[str, str]:
 
 
 def _tagged(source: str) -> str:
-    """The image without its digest where it has a tag: the tools take one of the two."""
+    """The image without its digest if it has a tag, since the tools take only one of the two."""
     name = source.partition("@")[0]
     return source if name == repository_of(source) else name
 
@@ -54,11 +54,11 @@ def _skopeo(sources: list[str]) -> str:
 
 
 def _openshift(copies: list[tuple[str, str]]) -> str:
-    """Objects that make the nodes of OpenShift pull from the mirror what pods name by upstream's references; llm_d_image_registry is not needed then."""
+    """Objects by which the nodes of OpenShift pull upstream's images from the mirror, so that llm_d_image_registry is not needed."""
     pairs = list(dict.fromkeys((repository_of(source), repository_of(target)) for source, target in copies))
-    found = [{"source": source, "mirrors": [target]} for source, target in pairs]
+    mirrors = [{"source": source, "mirrors": [target]} for source, target in pairs]
     objects = [
-        {"apiVersion": "config.openshift.io/v1", "kind": kind, "metadata": {"name": "llm-d"}, "spec": {key: found}}
+        {"apiVersion": "config.openshift.io/v1", "kind": kind, "metadata": {"name": "llm-d"}, "spec": {key: mirrors}}
         for kind, key in (("ImageDigestMirrorSet", "imageDigestMirrors"), ("ImageTagMirrorSet", "imageTagMirrors"))
     ]
     return "---\n".join(to_yaml(each) for each in objects)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects of others that the user's file names, and that have to exist before anything is changed. Pure."""
+"""Existing objects that the user's file names, which have to exist before anything is changed. Pure."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from ..servers.caches import classes_of_caches
 
 
 def named_objects(planned: Facts, user: Facts) -> list[Facts]:
-    """Each object: {kind, namespace: of the pod, name, object: in words, key: that is read, or empty for the whole, path: in the user's file, alone: whether
-    the value is nothing but a credential}."""
+    """Each object as {kind, namespace: of the pod, name, object: its title, key: the one that is read, empty for all, path: in the user's file, alone: whether
+    the value is only a credential}."""
     if planned["scope"] == "prerequisites":
         return []
     home, pickers = planned["namespace"], planned["scheduler_namespace"]
-    found = [
+    references = [
         _object("Secret", place, name, f"llm_d_image_pull_secrets[{index}]", ".dockerconfigjson")
         for place in dict.fromkeys((home, pickers))
         for index, name in enumerate(user["llm_d_image_pull_secrets"])
     ]
-    for index, (service, made) in enumerate(zip(user["llm_d_model_services"], planned["services"], strict=True)):
-        found += _of_service(service, made, f"llm_d_model_services[{index}]", home, pickers)
+    for index, (service, planned_service) in enumerate(zip(user["llm_d_model_services"], planned["services"], strict=True)):
+        references += _of_service(service, planned_service, f"llm_d_model_services[{index}]", home, pickers)
     if proxy := planned["gateway"]["proxy_pod"]:
-        found += [_object(namespace=_proxies(planned, user), **each) for each in added_references(proxy, PROXY)]
-    found += [_object(namespace=home, **each) for each in other_pod_references(other_pods(user, planned["services"], planned["gpus"]))]
+        references += [_object(namespace=_proxies(planned, user), **each) for each in added_references(proxy, PROXY)]
+    references += [_object(namespace=home, **each) for each in other_pod_references(other_pods(user, planned["services"], planned["gpus"]))]
     for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
         if listener["tls_secret"]:
-            found.append(_object("Secret", path="llm_d_gateway.listener.tls_secret", key="tls.crt", **listener["tls_secret"]))
+            references.append(_object("Secret", path="llm_d_gateway.listener.tls_secret", key="tls.crt", **listener["tls_secret"]))
     own = [("Secret", secret["metadata"]["namespace"], secret["metadata"]["name"]) for secret in planned["secrets"]["present"]]
-    return [each for each in found if (each["kind"], each["namespace"], each["name"]) not in own]
+    return [each for each in references if (each["kind"], each["namespace"], each["name"]) not in own]
 
 
 def _proxies(planned: Facts, user: Facts) -> str:
-    """The namespace of the proxies."""
+    """The namespace of the proxies of the Gateway."""
     facts = provider_facts(user)
     return str(facts["namespace"] if facts["proxy_namespace"] == "controller" else planned["gateway"]["namespace"])
 
 
-def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str) -> t.Iterator[Facts]:
-    """What the options of a service name, then what it adds to its pods."""
-    model, picker = service["model"], made["scheduler"]
+def _of_service(service: Facts, planned_service: Facts, path: str, home: str, pickers: str) -> t.Iterator[Facts]:
+    """The objects that the options of a service name, then those that its additions to pods name."""
+    model, picker = service["model"], planned_service["scheduler"]
     if model["token_secret"]:
-        # A tokenizer beside the endpoint picker loads the model's as well.
+        # A tokenizer beside the endpoint picker also reads this Secret.
         for place in dict.fromkeys((home, *([pickers] if _refers(picker, model["token_secret"]) else []))):
             yield _object("Secret", place, model["token_secret"], f"{path}.model.token_secret", model["token_key"], alone=True)
     if key := model["api_key"]:
@@ -77,7 +77,7 @@ def _of_service(service: Facts, made: Facts, path: str, home: str, pickers: str)
         ("scheduler", service["scheduler"], pickers),
     ):
         yield from (_object(namespace=place, **each) for each in environment_references(options.get("env", {}), f"{path}.{block}.env"))
-    for pod, block, place in (*((each, path, home) for each in made["servers"]), (picker, f"{path}.scheduler", pickers)):
+    for pod, block, place in (*((each, path, home) for each in planned_service["servers"]), (picker, f"{path}.scheduler", pickers)):
         yield from (_object(namespace=place, **each) for each in added_references(pod, block))
 
 
@@ -87,18 +87,18 @@ def _object(kind: str, namespace: str, name: str, path: str, key: str = "", alon
 
 
 def _refers(picker: Facts, secret: str) -> bool:
-    """Whether a sidecar of an endpoint picker has a value from a Secret."""
+    """Whether a sidecar of an endpoint picker has a variable from the Secret."""
     sources = [item.get("valueFrom", {}) for each in picker["template"]["spec"].get("initContainers", []) for item in each.get("env", [])]
     return secret in [source.get("secretKeyRef", {}).get("name") for source in sources]
 
 
 def storage_classes(planned: Facts, user: Facts) -> list[Facts]:
-    """Storage classes of the claims that we create: {class_name: None for the default one, path: in the user's file}."""
+    """Storage classes of the claims that we create: {class_name: None for the default class, path: in the user's file}."""
     services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
-    found = []
+    classes = []
     for index, service in enumerate(services):
         place = f"llm_d_model_services[{index}]"
-        asked = [(f"{place}.storage", service["storage"])] if service["storage"]["claim"] else []
-        asked += classes_of_caches(service, f"{place}.cache")
-        found += [{"class_name": settings["class_name"], "path": f"{path}.class_name"} for path, settings in asked]
-    return found
+        volumes = [(f"{place}.storage", service["storage"])] if service["storage"]["claim"] else []
+        volumes += classes_of_caches(service, f"{place}.cache")
+        classes += [{"class_name": settings["class_name"], "path": f"{path}.class_name"} for path, settings in volumes]
+    return classes

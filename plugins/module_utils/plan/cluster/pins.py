@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images by digest, as llm_d_image_digests has them (written by playbooks/pin_images.yml). Pure."""
+"""Images pinned by the digests of llm_d_image_digests, which playbooks/pin_images.yml writes. Pure."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _AGAIN = "Write the digests again: ansible-playbook -i INVENTORY playbooks/pin_i
 
 
 def pinned(plan: Facts, digests: t.Mapping[str, str], registry: Mirror) -> Facts:
-    """The plan with the digest after the tag of each image that has one: pods get that image even where the tag has moved.
+    """The plan with the digest appended to each image that has one, so that pods get that image even if its tag has moved.
 
-    digests: by the image as upstream names it.
+    digests: {image as upstream names it: its digest}.
     """
     return t.cast(Facts, _pinned(plan, {mirrored(source, registry): digest for source, digest in digests.items()}))
 
 
 def pin_problems(plan: Facts, digests: t.Mapping[str, str]) -> list[Problem]:
-    """Images of a pinned plan without a digest, where others have one. Not every plan uses all: with llm_d_scope it has a part of the objects only."""
+    """Images of a pinned plan that lack a digest. Digests of other images are no problem, since with llm_d_scope a plan has only a part of the objects."""
     return [Problem(DIGESTS, None, f"lacks {source}.", _AGAIN) for source in needed(plan)["sources"] if pinnable(source)] if digests else []
 
 
 def pinnable(source: str) -> bool:
-    """Whether an image has one digest, and none yet: the tag of NVIDIA's driver depends on the system of the nodes."""
+    """Whether an image can get a digest: it has none yet, and is not NVIDIA's driver, whose tag depends on the operating system of the nodes."""
     return "<" not in source and "@" not in source
 
 
@@ -41,7 +41,7 @@ def _pinned(node: t.Any, digests: t.Mapping[str, str]) -> t.Any:
         return [_pinned(item, digests) for item in node]
     if not isinstance(node, dict):
         return node
-    if {"repository", "tag"} <= node.keys():  # as charts take it, and join it again
+    if {"repository", "tag"} <= node.keys():  # the form of chart values
         whole = "/".join(str(node[part]) for part in ("registry", "repository") if part in node)
         digest = digests.get(f"{whole}:{node['tag']}")
         return {**node, "tag": f"{node['tag']}@{digest}"} if digest else node

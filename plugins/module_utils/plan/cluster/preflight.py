@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan needs of the cluster, for the checks of the package preflight. Pure."""
+"""Requirements of a plan on the cluster, for the checks of the package preflight. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .record import VARIABLE as PRUNE
 
 
 def needs(planned: Facts, user: Facts) -> Facts:
-    """The needs of a plan as preflight/report.py takes them."""
+    """The requirements of a plan, as preflight/report.py takes them."""
     gateway, pods = planned["gateway"], _pods(planned)
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
@@ -55,7 +55,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "collector": collector_service(user),
         "gateway": _gateway(gateway, user),
         "pods": pods,
-        "resources": [pod for pod in pods if pod["namespace"] == planned["namespace"]],  # that its quotas and limits count
+        "resources": [pod for pod in pods if pod["namespace"] == planned["namespace"]],  # those that quotas and limits of the namespace count
         "node_autoscaler": user["llm_d_preflight"]["node_autoscaler"],
         "named": named_objects(planned, user),
         "storage_classes": storage_classes(planned, user),
@@ -72,7 +72,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "helm": user["llm_d_helm"],
         "wait": user["llm_d_preflight"]["wait"],  # seconds
         "registries": _registries(planned, user),
-        # One with <system> is the driver's, whose tag depends on the nodes.
+        # An image with <system> is the driver, whose tag depends on the nodes.
         "images": {
             "names": [name for name in needed(planned)["images"] if "<" not in name],
             "severity": user["llm_d_preflight"]["images"],
@@ -83,7 +83,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
 
 
 def _objectives(planned: Facts, user: Facts) -> Facts | None:
-    """{brings: kinds that the CRDs to install serve in the newer group}; None for endpoint pickers that read the older group only."""
+    """{brings: kinds that the CRDs to install serve in the newer group}; None for endpoint pickers that read only the older group."""
     if not RELEASES[user["llm_d_release"]]["newer_group"]:
         return None
     sources = [address(source) for bundle in planned["prerequisites"]["crds"] for source in bundle["sources"]]
@@ -91,7 +91,7 @@ def _objectives(planned: Facts, user: Facts) -> Facts | None:
 
 
 def _gateway(gateway: Facts, user: Facts) -> Facts:
-    """Needs of the gateway, its class and its controller."""
+    """Requirements of the Gateway, its class and its controller."""
     facts = provider_facts(user)
     planned = (
         "provider",
@@ -127,9 +127,9 @@ def _gateway(gateway: Facts, user: Facts) -> Facts:
 
 
 def _rivals(gateway: Facts) -> list[Facts]:
-    """Providers that install the same controller as ours, with or without the controller that extends it: {provider, extension: {namespace, name} or None}.
+    """Other providers that install the same controller with another extension: {provider, extension: {namespace, name}, None without one}.
 
-    One Helm release has the values of one of them, so instances of both cannot share a cluster.
+    A Helm release has the values of only one provider, so instances with both cannot share a cluster.
     """
     if not gateway["install"] or not gateway["controller"]:
         return []
@@ -147,26 +147,32 @@ def _made(planned: Facts) -> list[str]:
 
 
 def _monitors(planned: Facts, user: Facts) -> list[Facts]:
-    """CRDs of Prometheus and Perses objects in the plan: {crd, what: they are for, option: of the user's file, operator, instead: what to write}."""
-    found = [(crd, what, f"{MONITORING}.{option}") for crd, what, option in monitoring_crds(planned["services"])]
+    """CRDs of Prometheus and Perses objects in the plan: {crd, what: their purpose, option: of the user's file, operator, instead: what to write}."""
+    rows = [(crd, purpose, f"{MONITORING}.{option}") for crd, purpose, option in monitoring_crds(planned["services"])]
     if planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"]:
-        found.append(("servicemonitors.monitoring.coreos.com", "GPUs are to be scraped", "llm_d_gpus.metrics"))
-    return [_monitor(*row) for row in found]
+        rows.append(("servicemonitors.monitoring.coreos.com", "GPUs are to be scraped", "llm_d_gpus.metrics"))
+    return [_monitor(*row) for row in rows]
 
 
-def _monitor(crd: str, what: str, option: str) -> Facts:
+def _monitor(crd: str, purpose: str, option: str) -> Facts:
     block, _dot, name = option.partition(".")
     instead = "take 'perses' out of dashboards" if name == "dashboards" else f"write '{name}: false'"
-    return {"crd": crd, "what": what, "option": option, "operator": "Perses" if name == "dashboards" else "Prometheus", "instead": f"{instead} under {block}"}
+    return {
+        "crd": crd,
+        "what": purpose,
+        "option": option,
+        "operator": "Perses" if name == "dashboards" else "Prometheus",
+        "instead": f"{instead} under {block}",
+    }
 
 
 def _charts(planned: Facts) -> list[Facts]:
-    """Every chart that may have to be installed: {name, ref, brings: the key of the facts that says whether it is installed}."""
+    """Each chart that may have to be installed: {name, ref, brings: the key of the facts that says whether it is installed}."""
     groups, gpus = planned["prerequisites"]["leader_worker_set"], planned["gpus"]
-    found = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
-    found += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
-    found += [(gpus["chart"], "gpu_operator")] if gpus["active"] and gpus["chart"] else []
-    return [{"name": chart["release_name"], "ref": chart["repo"] or chart["ref"], "brings": brings} for chart, brings in found]
+    charts = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
+    charts += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
+    charts += [(gpus["chart"], "gpu_operator")] if gpus["active"] and gpus["chart"] else []
+    return [{"name": chart["release_name"], "ref": chart["repo"] or chart["ref"], "brings": brings} for chart, brings in charts]
 
 
 def _registries(planned: Facts, user: Facts) -> list[str]:
@@ -175,16 +181,16 @@ def _registries(planned: Facts, user: Facts) -> list[str]:
 
 
 def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
-    """Needs of the GPU operator; None without an operator that is configured by a policy."""
+    """Requirements of the GPU operator; None without an operator that reports its state in an object."""
     if not gpus["active"] or not gpus["ready"]:
         return None
-    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
-    asked["named"] = bool(user["llm_d_gpus"]["version"])
-    return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **asked}
+    requirement = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
+    requirement["named"] = bool(user["llm_d_gpus"]["version"])
+    return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **requirement}
 
 
 def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
-    """Needs of the LeaderWorkerSet controller; None where it is not needed."""
+    """Requirements of the LeaderWorkerSet controller; None if it is not needed."""
     groups = planned["prerequisites"]["leader_worker_set"]
     if not groups:
         return None
@@ -195,16 +201,16 @@ def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
 
 
 def _autoscaling(planned: Facts) -> Facts:
-    """{API group that our autoscalers need: names of the services that use it}."""
-    found: dict[str, list[str]] = {}
+    """{API group that autoscalers need: names of the services that use it}."""
+    names: dict[str, list[str]] = {}
     for service in planned["services"]:
         for group in sorted({group for server in service["servers"] if server["autoscaling"] for group in server["autoscaling"]["asks"]}):
-            found.setdefault(group, []).append(service["name"])
-    return found
+            names.setdefault(group, []).append(service["name"])
+    return names
 
 
 def _labels(spec: Facts) -> Facts:
-    """Node labels that a pod needs: its node selector, and what its affinity asks for without an alternative, such as the product."""
+    """Node labels that a pod requires: its node selector, and labels that its affinity requires without an alternative, such as the product."""
     labels = dict(spec.get("nodeSelector") or {})
     node = mapping(get_path(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"))
     terms = node.get("nodeSelectorTerms") or []
@@ -213,12 +219,12 @@ def _labels(spec: Facts) -> Facts:
 
 
 def _pods(planned: Facts) -> list[Facts]:
-    """Every pod that we create: {name, service, server: whether it is a model server, namespace, replicas: pods, nodes: pods of a replica, option, labels,
-    tolerations, priority_class, containers}.
+    """Each workload that we create: {name, service, server: whether it is of model servers, namespace, replicas: number of pods, nodes: pods of a replica,
+    option, labels, tolerations, priority_class, containers}.
 
-    option: of the user's file, for its resources; containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
+    option: of the user's file, with its resources; containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
     """
-    found = []
+    pods = []
     for service in planned["services"]:
         parts = [(server, "resources") for server in service["servers"]]
         parts += [(service["scheduler"], "scheduler.resources"), (service["cache_server"], "cache.shared.resources"), (service["warmup_job"], "resources")]
@@ -227,8 +233,8 @@ def _pods(planned: Facts) -> list[Facts]:
                 continue
             spec = part["template"]["spec"]
             (main, *others), sidecars = spec["containers"], spec.get("initContainers") or []
-            beside = [(each, True) for each in others] + [(each, each.get("restartPolicy") == "Always") for each in sidecars]
-            found.append(
+            additional = [(each, True) for each in others] + [(each, each.get("restartPolicy") == "Always") for each in sidecars]
+            pods.append(
                 {
                     "name": part["name"],
                     "service": service["name"],
@@ -242,22 +248,22 @@ def _pods(planned: Facts) -> list[Facts]:
                     "priority_class": spec.get("priorityClassName"),
                     "containers": [
                         _container(part["name"], main.get("resources"), True),
-                        *(_container(f"{part['name']}/{each['name']}", each.get("resources"), sums) for each, sums in beside),
+                        *(_container(f"{part['name']}/{each['name']}", each.get("resources"), sums) for each, sums in additional),
                     ],
                 }
             )
-    return found
+    return pods
 
 
 def _devices(planned: Facts) -> list[Facts]:
-    """What the pods of servers claim: [{device_class: empty for a template of the user's, count: of all pods, 0 where it is not known}]."""
-    found = []
+    """Device claims of the pods of servers: [{device_class: empty for a template of the user, count: devices of all pods, 0 if not known}]."""
+    claims = []
     for server in (server for service in planned["services"] for server in service["servers"]):
         made = server["device_claim"]
         exactly = made["made"]["spec"]["spec"]["devices"]["requests"][0]["exactly"] if made else {"deviceClassName": "", "count": 0}
         if made or server["ours"]["spec"].get("resourceClaims"):
-            found.append({"device_class": exactly["deviceClassName"], "count": exactly["count"] * server["replicas"] * server["nodes"]})
-    return found
+            claims.append({"device_class": exactly["deviceClassName"], "count": exactly["count"] * server["replicas"] * server["nodes"]})
+    return claims
 
 
 def _container(name: str, resources: Facts | None, sums: bool) -> Facts:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the cluster needs before anything else is applied: namespaces, OpenShift projects, CRDs. Pure."""
+"""Objects that are applied before all others: namespaces, OpenShift projects, CRDs. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SOURCES = "llm_d_crd_sources"
 def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:
     """Namespaces, OpenShift projects and CRD bundles to apply first, in this order.
 
-    groups: the planned LeaderWorkerSet controller; None where none is needed.
+    groups: the planned LeaderWorkerSet controller; None if it is not needed.
     """
     homes = list(dict.fromkeys((user["llm_d_namespace"], scheduler_namespace(user))))
     requested = homes if user["llm_d_request_project"] else []
-    # Whoever requests a project becomes its administrator: the account that deploys has to request it.
+    # The account that requests a project becomes its administrator, so the account that deploys has to request it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
         none: Facts = {key: [] for key in ("namespaces", "crds", "rights")}
@@ -37,13 +37,13 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
     if gateway["install"] and gateway["crds"]["name"]:
         crds.append(_crd_bundle(user, gateway["crds"]["name"], gateway["version"], None, gateway["crds"]["probe"], gateway["crds"]["sources"]))
     if gateway["install"] and gateway["extension"]:
-        more = gateway["extension"]["crds"]
-        crds.append(_crd_bundle(user, more["name"], gateway["extension"]["version"], None, more["probe"], more["sources"]))
+        extension_crds = gateway["extension"]["crds"]
+        crds.append(_crd_bundle(user, extension_crds["name"], gateway["extension"]["version"], None, extension_crds["probe"], extension_crds["sources"]))
     charts = list(gateway["charts"])
     if groups and groups["install"]:
         crds.append(_crd_bundle(user, "leader-worker-set", groups["version"], None, groups["crd"], groups["sources"]))
         charts.append(groups["chart"])
-    # The namespace of a Gateway elsewhere is not ours to create.
+    # We do not create the namespace of a Gateway in another namespace.
     names = [*homes, *(chart["namespace"] for chart in charts)]
     return {
         "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
@@ -55,15 +55,15 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
 
 
 def _crd_bundle(user: Facts, name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:
-    """A bundle of CRDs. annotation: where its CRDs say their version, one of ours where None; probe: a CRD that shows whether it is installed."""
+    """A bundle of CRDs. annotation: the one with the version of a CRD, None for an annotation of ours; probe: a CRD that shows whether it is installed."""
     own = user[SOURCES][name.replace("-", "_")]
     return {"name": name, "version": version, "annotation": annotation, "probe": probe, "sources": default if own is None else own}
 
 
 def source_problems(user: Facts) -> list[Problem]:
-    """URLs of CRDs and charts over plain http that nobody asked for, and those of CRDs with credentials."""
+    """URLs of CRDs and charts over plain http that the user's file does not allow, and URLs of CRDs with credentials."""
     sources = [(f"{SOURCES}.{name}[{index}]", source) for name, given in user[SOURCES].items() for index, source in enumerate(given or [])]
-    found = [
+    problems = [
         Problem(
             f"llm_d_charts.{name}",
             source,
@@ -73,7 +73,7 @@ def source_problems(user: Facts) -> list[Problem]:
         for name, source in user["llm_d_charts"].items()
         if str(source).lower().startswith("http://") and not user["llm_d_insecure_charts"]
     ]
-    found += [
+    problems += [
         Problem(
             place,
             source,
@@ -83,7 +83,7 @@ def source_problems(user: Facts) -> list[Problem]:
         for place, source in sources
         if "@" in address(source).partition("://")[2].partition("/")[0]
     ]
-    return found + [
+    return problems + [
         Problem(
             place,
             source,
@@ -96,10 +96,10 @@ def source_problems(user: Facts) -> list[Problem]:
 
 
 def _permissions(crds: list[Facts]) -> list[Facts]:
-    """Permissions that the first task of a run checks."""
+    """Permissions that the first task of a run requires."""
     verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
-    found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
-    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("get", "list", "create", "patch", "delete")]
+    rows: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
+    return rows + [{"verb": verb, "resource": "namespaces"} for verb in ("get", "list", "create", "patch", "delete")]
 
 
 def platform_owns(user: Facts, bundle: str) -> bool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every permission that the roles need: for the access reviews of the preflight, and for the file of plan/cluster/rights_file.py. Pure."""
+"""All permissions that the roles need: for the access reviews of the preflight, and for the file of plan/cluster/rights_file.py. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..servers.device_claims import KIND as CLAIM
 
 _VERBS = ("get", "list", "create", "patch", "delete")
 
-# What the roles write in the namespace: (group, resource).
+# (group, resource) of objects that the roles write in the namespace.
 _WRITTEN = [
     ("", "configmaps"),
     ("", "services"),
@@ -26,8 +26,8 @@ _WRITTEN = [
     ("apps", "deployments"),
 ]
 _AUTOSCALERS = [("hpa", "autoscaling", "horizontalpodautoscalers"), ("keda", "keda.sh", "scaledobjects")]
-# What the roles only read in the namespace: pods and their logs, for the state of a rollout and the configuration that an endpoint picker has loaded.
-# Metrics of endpoint pickers and completions of model servers go through the API server's proxy.
+# (verb, group, resource) that the roles only read in the namespace: pods and their logs, for the state of a rollout and the configuration that an endpoint
+# picker has loaded. Metrics of endpoint pickers and completions of model servers go through the proxy of the API server.
 _READ = [
     ("get", "", "pods"),
     ("list", "", "pods"),
@@ -41,7 +41,7 @@ _READ = [
 
 
 def permissions(planned: Facts, user: Facts) -> list[Facts]:
-    """Every permission that the roles need, as attributes of an access review: {verb, group, resource, namespace, name?}."""
+    """All permissions that the roles need, as attributes of an access review: {verb, group, resource, namespace, name?}."""
     home, rest = planned["namespace"], planned["scope"] != "prerequisites"
     written = (
         _cluster_wide(planned)
@@ -49,33 +49,33 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         + _written_for_operators(planned["gpus"])
         + (_in_namespaces(planned) if rest else [(home, "", "configmaps")])
     )
-    found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
-    found += _read_for_charts(planned, user) + _read_for_operators(planned["gpus"])
+    rows = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
+    rows += _read_for_charts(planned, user) + _read_for_operators(planned["gpus"])
     if rest:
-        found += [(verb, group, resource, place) for place in dict.fromkeys((home, planned["scheduler_namespace"])) for verb, group, resource in _READ]
-        found += [
+        rows += [(verb, group, resource, place) for place in dict.fromkeys((home, planned["scheduler_namespace"])) for verb, group, resource in _READ]
+        rows += [
             ("create", "", "events", place) for place in dict.fromkeys(place for place, _group, _resource in _in_namespaces(planned)) if user["llm_d_events"]
         ]
-        found += [("get", "", "services/proxy", place) for place in _asked_prometheus(planned)]
-        found += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to tell the new pods of a group from the old ones
-        # KEDA creates one, and so may an external autoscaler.
-        found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
-        # The proxy does not forward their API key.
+        rows += [("get", "", "services/proxy", place) for place in _prometheus_namespaces(planned)]
+        rows += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to distinguish new pods of a group from old ones
+        # KEDA creates a HorizontalPodAutoscaler, and an external autoscaler may.
+        rows += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
+        # The proxy of the API server does not forward the API key of model servers.
         keyed = any(each["server"]["api_key_secret"] for each in planned["services"])
-        found += [(verb, "", "pods/portforward", home) for verb in ("get", "create") if keyed]
-        found += _granted_to_pickers(planned)
-    asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
-    return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]
+        rows += [(verb, "", "pods/portforward", home) for verb in ("get", "create") if keyed]
+        rows += _granted_to_pickers(planned)
+    reviews = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(rows)]
+    return [*planned["prerequisites"]["rights"], *reviews, *_on_secrets(planned)]
 
 
-def _asked_prometheus(planned: Facts) -> list[str]:
-    """The namespace of the Prometheus that the claims ask through the API server."""
-    asked = planned["prometheus"]
-    return [asked["namespace"]] if asked and "namespace" in asked else []
+def _prometheus_namespaces(planned: Facts) -> list[str]:
+    """[the namespace of the Prometheus that the claims query through the API server]; [] without one."""
+    prometheus = planned["prometheus"]
+    return [prometheus["namespace"]] if prometheus and "namespace" in prometheus else []
 
 
 def _several_nodes(planned: Facts) -> bool:
-    """Whether any servers span several nodes."""
+    """Whether servers span several nodes."""
     return any(server["nodes"] > 1 for service in planned["services"] for server in service["servers"])
 
 
@@ -85,97 +85,97 @@ def _scaled_by(planned: Facts) -> set[str]:
 
 
 def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
-    """The permissions of an endpoint picker: an account can grant only those that it has."""
+    """The permissions of endpoint pickers, since an account can grant only permissions that it has."""
     rules = [rule for service in planned["services"] for rule in service["scheduler"]["rules"]]
     home = planned["namespace"]
     return [(verb, group, resource, home) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
 
 
 def _on_secrets(planned: Facts) -> list[Facts]:
-    """Permissions for our own Secrets, by name, and to read those with API keys; no others can be read."""
-    found: list[Facts] = []
+    """Permissions for our own Secrets by name, and to read Secrets with API keys. They cover no other Secrets."""
+    rows: list[Facts] = []
     own = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
     own += [(service["warmup_job"]["name"], planned["namespace"]) for service in planned["services"] if service["warmup_job"]]
     for name, namespace in own:
         head = {"group": "", "resource": "secrets", "namespace": namespace}
-        found += [{"verb": verb, **head, "name": name} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
+        rows += [{"verb": verb, **head, "name": name} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
     keys = [key for key in _keys(planned) if (key["name"], key["namespace"]) not in own]
-    return found + [{"verb": "get", "group": "", "resource": "secrets", "namespace": key["namespace"], "name": key["name"]} for key in keys]
+    return rows + [{"verb": "get", "group": "", "resource": "secrets", "namespace": key["namespace"], "name": key["name"]} for key in keys]
 
 
 def _keys(planned: Facts) -> list[Facts]:
     """The Secrets with API keys, each once."""
-    found = [service["api_key_secret"] for service in planned["services"] if service["api_key_secret"]]
-    return [key for index, key in enumerate(found) if key not in found[:index]]
+    secrets = [service["api_key_secret"] for service in planned["services"] if service["api_key_secret"]]
+    return [key for index, key in enumerate(secrets) if key not in secrets[:index]]
 
 
 def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:
-    """What is written without a namespace."""
+    """(namespace, group, resource) of cluster-wide objects that are written; the namespace is empty."""
     return [("", "gateway.networking.k8s.io", "gatewayclasses")] if planned["gateway"]["create_class"] else []
 
 
 def _charts(planned: Facts, user: Facts) -> list[tuple[str, str]]:
     """(key, namespace) of each chart to install."""
-    found = [
+    charts = [
         (row["key"], chart["namespace"]) for row, chart in zip(provider_facts(user)["charts"], planned["gateway"]["charts"], strict=False)
-    ]  # none planned where not ours
+    ]  # no planned charts if we do not install the controller
     gpus, groups = planned["gpus"], planned["prerequisites"]["leader_worker_set"]
-    found += [("leader_worker_set", groups["chart"]["namespace"])] if groups and groups["chart"] else []
-    return found + ([("gpu_operator", gpus["chart"]["namespace"])] if gpus["active"] and gpus["chart"] else [])
+    charts += [("leader_worker_set", groups["chart"]["namespace"])] if groups and groups["chart"] else []
+    return charts + ([("gpu_operator", gpus["chart"]["namespace"])] if gpus["active"] and gpus["chart"] else [])
 
 
 def _written_by_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str]]:
-    """What Helm writes. Whether the account may grant the rules of a chart's Roles is only known at the installation."""
-    found = []
+    """(namespace, group, resource) of objects that Helm writes. Whether the account may grant the rules of the Roles of a chart shows only at installation."""
+    rows = []
     for key, namespace in _charts(planned, user):
         writes = CHART_WRITES[key]
-        found += [(namespace, group, resource) for group, resource in writes["namespaced"]] + [("", group, resource) for group, resource in writes["cluster"]]
-    return found
+        rows += [(namespace, group, resource) for group, resource in writes["namespaced"]] + [("", group, resource) for group, resource in writes["cluster"]]
+    return rows
 
 
 def _read_for_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str, str]]:
-    """Helm's own records, and what is read to find other users of a controller before it is removed."""
-    found = [(verb, "", "secrets", namespace) for _key, namespace in _charts(planned, user) for verb in ("get", "list", "create", "update", "delete")]
+    """Permissions for Helm's own records, and to find other users of a controller before it is removed."""
+    rows = [(verb, "", "secrets", namespace) for _key, namespace in _charts(planned, user) for verb in ("get", "list", "create", "update", "delete")]
     if planned["gateway"]["install"] or planned["gateway"]["create_class"]:
         of_gateways = [("gateway.networking.k8s.io", "gateways"), ("gateway.networking.k8s.io", "gatewayclasses")]
-        found += [("list", group, resource, "") for group, resource in (*of_gateways, ("", "namespaces"), ("", "pods"))]
-    return found
+        rows += [("list", group, resource, "") for group, resource in (*of_gateways, ("", "namespaces"), ("", "pods"))]
+    return rows
 
 
 def _written_for_operators(gpus: Facts) -> list[tuple[str, str, str]]:
-    """What is written to install a GPU operator by OLM and to configure it."""
+    """(namespace, group, resource) of objects that are written to install a GPU operator with OLM and to configure it."""
     if not gpus["active"]:
         return []
-    found = [(item["namespace"], "operators.coreos.com", resource) for item in gpus["subscriptions"] for resource in ("operatorgroups", "subscriptions")]
+    rows = [(item["namespace"], "operators.coreos.com", resource) for item in gpus["subscriptions"] for resource in ("operatorgroups", "subscriptions")]
     if gpus["device_plugin"] or gpus["mig_manager"]:
-        found.append((gpus["namespace"], "", "configmaps"))
+        rows.append((gpus["namespace"], "", "configmaps"))
     if gpus["install"] and gpus["node_feature_discovery"]:
-        found.append(("openshift-nfd", "nfd.openshift.io", "nodefeaturediscoveries"))
+        rows.append(("openshift-nfd", "nfd.openshift.io", "nodefeaturediscoveries"))
     if gpus["install"] and gpus["cluster_policy"]:
-        found.append(("", "nvidia.com", "clusterpolicies"))
+        rows.append(("", "nvidia.com", "clusterpolicies"))
     if gpus["install"] and gpus["operator"] == "amd":
-        found.append((gpus["namespace"], "amd.com", "deviceconfigs"))
+        rows.append((gpus["namespace"], "amd.com", "deviceconfigs"))
     if gpus["gaudi_policy"]:
-        found.append(("", "habanalabs.habana.ai", "clusterpolicies"))
-    return found + [(test["pod"]["metadata"]["namespace"], "", "pods") for test in gpus["checks"]["pods"]]
+        rows.append(("", "habanalabs.habana.ai", "clusterpolicies"))
+    return rows + [(test["pod"]["metadata"]["namespace"], "", "pods") for test in gpus["checks"]["pods"]]
 
 
 def _read_for_operators(gpus: Facts) -> list[tuple[str, str, str, str]]:
-    """What is read of an operator, and the nodes, which get the labels of their pool."""
+    """Permissions to read the objects of an operator, and for nodes, which get the labels of their pool."""
     if not gpus["active"]:
         return []
-    found = [(verb, "operators.coreos.com", "clusterserviceversions", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list")]
+    rows = [(verb, "operators.coreos.com", "clusterserviceversions", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list")]
     if gpus["approval"]:
-        found += [(verb, "operators.coreos.com", "installplans", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list", "patch")]
+        rows += [(verb, "operators.coreos.com", "installplans", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list", "patch")]
     if gpus["install"]:  # to find other users of an operator before it is removed
-        found.append(("list", "", "pods", ""))
-        found += [("list", "operators.coreos.com", "subscriptions", "")] if gpus["subscriptions"] else []
-        found += [("list", "nfd.openshift.io", "nodefeaturediscoveries", "")] if gpus["node_feature_discovery"] else []
-    return found + [(verb, "", "nodes", "") for verb in ("get", "list", "patch") if gpus["pools"]]
+        rows.append(("list", "", "pods", ""))
+        rows += [("list", "operators.coreos.com", "subscriptions", "")] if gpus["subscriptions"] else []
+        rows += [("list", "nfd.openshift.io", "nodefeaturediscoveries", "")] if gpus["node_feature_discovery"] else []
+    return rows + [(verb, "", "nodes", "") for verb in ("get", "list", "patch") if gpus["pools"]]
 
 
 def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
-    """What is written in namespaces, as (namespace, group, resource)."""
+    """(namespace, group, resource) of objects that are written in namespaces."""
     gateway, home = planned["gateway"], planned["namespace"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
@@ -211,8 +211,8 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
         kinds.append((gateway["namespace"], "route.openshift.io", "routes"))
     places = {"EnvoyExtensionPolicy": gateway["routes_namespace"], "BackendTrafficPolicy": gateway["routes_namespace"], "EnvoyFilter": gateway["namespace"]}
     for version, kind in facts["policies"]:
-        rooms = dict.fromkeys((home, pickers)) if kind == "DestinationRule" else [places.get(kind, home)]
-        kinds += [(room, api_group(version), _plural(kind)) for room in rooms]
+        namespaces = dict.fromkeys((home, pickers)) if kind == "DestinationRule" else [places.get(kind, home)]
+        kinds += [(room, api_group(version), _plural(kind)) for room in namespaces]
     return kinds
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of an instance in the cluster, by which what the user's file no longer asks for is found and pruned. Pure."""
+"""The record of an instance in the cluster, which a run uses to prune objects that the user's file no longer requests. Pure."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .secrets import pull_name
 
 VARIABLE = "llm_d_prune"
 SUFFIX = "-record"  # of the name of the record
-RESTORE_SUFFIX = "-compare"  # of the name of that ConfigMap
-# Every kind that a member may have with any configuration, in the order of creation. They are deleted in reverse order: what sends requests to the servers or
-# changes their number goes first, what pods refer to last. Secrets are recorded by their names: no account has to list them.
+RESTORE_SUFFIX = "-compare"  # of the name of the ConfigMap of restore_point()
+# All kinds of members with any configuration, in the order of creation. Members are deleted in reverse order: first objects that send requests to the servers
+# or change their number, last objects that pods refer to. Secrets are recorded by their names, so that no account has to list them.
 _SECRET, _CLASS = ("v1", "Secret"), (f"{GROUP}/v1", "GatewayClass")
 _KINDS: tuple[tuple[str, str], ...] = tuple(
     dict.fromkeys(
@@ -67,11 +67,11 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
 
 
 def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence[Facts]) -> Facts:
-    """The record and its rules, as the module cluster_record takes them. With scope prerequisites it has another name, and none of the other file's objects.
+    """The record and its rules, as the module cluster_record takes them. With scope prerequisites it has a name and objects of its own.
 
-    groups: the planned LeaderWorkerSet controller. It returns among others secrets: those that older versions made, and that the file does not ask for;
-    services: names of those whose objects may go, None for all; alone: whether what belongs to no service stays; home: of objects that are ours by it, empty
-    where they are another file's; claims: whether claims go that the file does not make, but for those `mounted`; given_up: claims that go with all of the
+    groups: the planned LeaderWorkerSet controller. The result has, among others, secrets: Secrets that the file no longer requests; services: names of those
+    whose objects may be pruned, None for all; alone: whether objects of no service stay; home: the namespace whose objects are ours, empty if they are of
+    another file; claims: whether claims that the file does not create are pruned, except those `mounted`; given_up: claims that are removed with the
     instance; operator: of GPUs, which its own role removes.
     """
     gateway, gpus = planned["gateway"], planned["gpus"]
@@ -87,15 +87,15 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
         "labels": planned["labels"],
         "home": "" if scope == "prerequisites" else home,
         "kinds": [list(kind) for kind in kinds],
-        # Those of before are in the record.
+        # Namespaces of earlier runs are in the record.
         "namespaces": list(dict.fromkeys((home, gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)))),
-        # Created ones, which may have no members.
+        # Namespaces that we create, which may have no members.
         "made": [] if scope == "prerequisites" else [each["name"] for each in planned["prerequisites"]["namespaces"] if each["name"] not in apart],
         "secrets": [[item["metadata"]["namespace"], item["metadata"]["name"]] for item in planned["secrets"]["prune"]],
         "service_label": SERVICE_LABEL,
         "services": None if user[VARIABLE]["services"] else [service["name"] for service in user["llm_d_model_services"]],
         "claims": user[VARIABLE]["claims"],
-        "mounted": sorted({found.claim for service in user["llm_d_model_services"] if (found := model_uri(service["model"])).claim}),
+        "mounted": sorted({uri.claim for service in user["llm_d_model_services"] if (uri := model_uri(service["model"])).claim}),
         "given_up": _given_up(planned["services"]),
         "operator": {
             "name": gpus["operator"],
@@ -103,9 +103,9 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
             "pools": [pool["name"] for pool in gpus["pools"]],
         },
         "releases": [[chart["namespace"], chart["release_name"]] for chart in charts],
-        # Of image registries, also in the namespaces of controllers.
+        # The image pull Secret, also in the namespaces of controllers.
         "pull_secret": pull_name(user),
-        # Namespaces of controllers, whoever installs them.
+        # Namespaces of controllers, also of those that others install.
         "needed": [*(each["namespace"] for each in gateway["controllers"]), *([LEADER_WORKER_SET["namespace"]] if groups else [])],
         "crds": [bundle["name"] for bundle in planned["prerequisites"]["crds"] if bundle["sources"]],
         "controllers": controllers,
@@ -114,22 +114,22 @@ def record(planned: Facts, user: Facts, groups: Facts | None, charts: t.Sequence
 
 
 def _controllers() -> list[Facts]:
-    """The controllers that we can install, once for each of their Helm releases, in the order of installation.
+    """The controllers that we can install, one element for each Helm release, in the order of installation.
 
-    {release_name, namespace, hook_objects; name: the controllerName of its classes, or the API group that it serves; class_name: of our Gateway; classes: those
-    that it creates itself, with the controllerName of each; mesh: labels, each of which says that it serves the pods of a namespace; mesh_pods:
-    selectors of labels of pods that it serves; kinds: what it serves}.
+    {release_name, namespace, hook_objects; name: the controllerName of its classes, or its API group; class_name: of our Gateway; classes: {class that it
+    creates itself: its controllerName}; mesh: labels, each of which marks a namespace whose pods it serves; mesh_pods: label selectors of pods that it
+    serves; kinds: those that it serves}.
     """
     served = [{key: LEADER_WORKER_SET[key] for key in ("api_version", "kind")}]
     groups = {"name": LEADER_WORKER_SET["group"], "class_name": None, "classes": {}, "mesh": {}, "mesh_pods": [], "kinds": served, "hook_objects": []}
-    found = [{**groups, "release_name": LEADER_WORKER_SET["release_name"], "namespace": LEADER_WORKER_SET["namespace"]}]
+    controllers = [{**groups, "release_name": LEADER_WORKER_SET["release_name"], "namespace": LEADER_WORKER_SET["namespace"]}]
     for row in [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]:
         serves = {"name": row["controller_name"], "class_name": row["class_name"], "classes": row["default_classes"], "kinds": []}
         serves |= {key: row[key] for key in ("mesh", "mesh_pods")}
         for chart in row["charts"]:
             place = chart_namespace(row, chart)
-            found.append({**serves, "release_name": chart["release_name"], "namespace": place, "hook_objects": hook_objects(chart, place)})
-    return list({(row["namespace"], row["release_name"]): row for row in found}.values())
+            controllers.append({**serves, "release_name": chart["release_name"], "namespace": place, "hook_objects": hook_objects(chart, place)})
+    return list({(row["namespace"], row["release_name"]): row for row in controllers}.values())
 
 
 def _given_up(services: t.Iterable[Facts]) -> list[str]:
@@ -139,7 +139,7 @@ def _given_up(services: t.Iterable[Facts]) -> list[str]:
 
 
 def marked(item: Facts, record: Facts) -> Facts:
-    """The metadata of a definition or of its head, with the label of members where it is one."""
+    """The metadata of a definition or of its head, with the label of members if it is a member."""
     metadata: Facts = item["metadata"]
     if item["kind"] == "Secret" and metadata["namespace"] in rooms(record):
         return metadata  # in several records
@@ -149,14 +149,14 @@ def marked(item: Facts, record: Facts) -> Facts:
 
 
 def restore_point(service: str, namespace: str, labels: dict[str, str]) -> Facts:
-    """The ConfigMap in which a comparison of a service keeps what it has to restore, without its data. It is in the cluster: no other cluster, instance or
-    service can be restored from it, and a run of site.yml deletes it. labels: of the instance, so that a run for this service alone does not."""
+    """The ConfigMap in which a comparison of a service stores the state to restore, without its data. It is in the cluster, so that no other cluster, instance
+    or service can be restored from it, and a run of site.yml deletes it. labels: of the instance, so that a run for this service alone does not delete it."""
     metadata = {"name": f"{service}{RESTORE_SUFFIX}", "namespace": namespace, "labels": {**labels, RESTORES: service}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def scheduler_objects(service: Facts, user: Facts, picker: str) -> list[Facts]:
-    """References to all objects that another scheduler configuration of this service may change, create or prune. picker: name of the endpoint picker."""
+    """References to all objects that another scheduler configuration of the service may change, create or prune. picker: the name of the endpoint picker."""
     name = service["name"]
     kinds = [("v1", "ConfigMap", picker), ("v1", "Service", picker), ("v1", "Service", events_service(service))]
     kinds += [("v1", "Service", f"{name}-prefill"), *(("apps/v1", "Deployment", each) for each in (picker, f"{name}-decode", f"{name}-prefill"))]
@@ -173,24 +173,24 @@ def scheduler_objects(service: Facts, user: Facts, picker: str) -> list[Facts]:
 
 
 def owned(definitions: t.Iterable[Facts], labels: dict[str, str]) -> list[Facts]:
-    """References to the namespaced definitions that bear the labels of an instance."""
+    """References to the namespaced definitions that have the labels of an instance."""
     return [reference(item) for item in definitions if item["metadata"].get("namespace") and has_labels(item, labels)]
 
 
 def wanted(definitions: t.Iterable[Facts]) -> list[list[str]]:
-    """[group, kind, namespace, name] of each member: in large plans, no more than that is handed to a module. A Secret in the namespace of a controller is in
-    several records, and says so of none."""
+    """[group, kind, namespace, name] of each member, since large plans are not passed to a module as a whole. A Secret in the namespace of a controller is a
+    member of several records, and has the label of none."""
     return [list(identity(item)) for item in definitions if item["kind"] == "Secret" or MEMBER in (item["metadata"].get("labels") or {})]
 
 
 def with_services(plan: Facts, *names: str) -> Facts:
-    """The plan of some of its services alone: the others are neither applied nor pruned."""
+    """The plan with only these services: the others are neither applied nor pruned."""
     services = [service for service in plan["services"] if service["name"] in names]
     return {
         **plan,
         "services": services,
         "adapters": [entry for entry in plan["adapters"] if entry["name"] in names],
-        "restore_points": [],  # a comparison of one of them goes on
+        "restore_points": [],  # a comparison of another service may be running
         "warmups": [warmup for warmup in plan["warmups"] if warmup["name"] in names],
         "record": {**plan["record"], "services": list(names), "alone": True, "given_up": _given_up(services)},
     }

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The permissions of a deployment as a file to apply: the account, Roles with what it needs, and their bindings. Pure."""
+"""The permissions of a deployment as a file to apply: the account, Roles with its permissions, and their bindings. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typing as t
 from ...common.objects import Facts
 from ...common.yaml_text import to_yaml
 from ...schema.fields import Field, Problem, complete
-from .looks import looks
+from .looks import optional_permissions
 
 PREFIX = "list_rights_"
 _RBAC = "rbac.authorization.k8s.io"
@@ -30,15 +30,15 @@ _FLAGS = {"true": True, "false": False}
 
 
 def chosen(given: c.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
-    """(the options with their defaults, what is wrong with them). given: by the names that users write, maybe as strings; an empty one is none."""
+    """(the options with their defaults, mistakes in them). given: {name as users write it: value, possibly a string; an empty one is not set}."""
     own = {str(name).removeprefix(PREFIX): value for name, value in given.items() if value not in ("", None)}
     own = {name: _FLAGS.get(value.lower(), value) if isinstance(value, str) and _is_flag(name) else value for name, value in own.items()}
-    options, found = complete(own, Field("dict", "", options=OPTIONS), "")
-    found = [Problem(f"{PREFIX}{problem.path}", problem.value, problem.reason, problem.fix) for problem in found]
+    options, problems = complete(own, Field("dict", "", options=OPTIONS), "")
+    problems = [Problem(f"{PREFIX}{problem.path}", problem.value, problem.reason, problem.fix) for problem in problems]
     existing = [name for name in ("user", "group") if own.get(name)]
-    against = [name for name in (*existing[1:], "account", "account_namespace", "token") if existing and own.get(name)]
+    conflicts = [name for name in (*existing[1:], "account", "account_namespace", "token") if existing and own.get(name)]
     why = f"is of a ServiceAccount, and {PREFIX}{existing[0]} names somebody else." if existing else ""
-    return options, found + [Problem(f"{PREFIX}{name}", own[name], why, f"Leave it out, or {PREFIX}{existing[0]}.") for name in against]
+    return options, problems + [Problem(f"{PREFIX}{name}", own[name], why, f"Leave it out, or {PREFIX}{existing[0]}.") for name in conflicts]
 
 
 def _is_flag(name: str) -> bool:
@@ -46,26 +46,26 @@ def _is_flag(name: str) -> bool:
 
 
 def rights_file(planned: Facts, options: Facts) -> Facts:
-    """{name, content, lines: what to do with it}. options: as `chosen` returns them."""
+    """{name, content, lines: instructions}. options: as `chosen` returns them."""
     made = objects(planned, options)
     return {"name": f"rights-{planned['scope']}.yml", "content": _text(planned, made), "lines": _lines(planned, made, options)}
 
 
 def objects(planned: Facts, options: Facts) -> list[Facts]:
     """The objects of the file, in the order in which they are applied."""
-    asked = [*planned["preflight"]["rights"], *planned["removal"]["rights"], *looks(planned)]
-    who = _subject(planned, options)
-    made = _account(who, options) if who["kind"] == "ServiceAccount" else []
-    found = roles(planned, asked)
-    return [*made, *found, *(_binding(planned, role, who) for role in found)]
+    permissions = [*planned["preflight"]["rights"], *planned["removal"]["rights"], *optional_permissions(planned)]
+    subject = _subject(planned, options)
+    account_objects = _account(subject, options) if subject["kind"] == "ServiceAccount" else []
+    role_objects = roles(planned, permissions)
+    return [*account_objects, *role_objects, *(_binding(planned, role, subject) for role in role_objects)]
 
 
-def roles(planned: Facts, asked: c.Sequence[Facts]) -> list[Facts]:
-    """A Role for each namespace of some permissions, and a ClusterRole for those without one."""
+def roles(planned: Facts, permissions: c.Sequence[Facts]) -> list[Facts]:
+    """A Role for each namespace of the permissions, and a ClusterRole for those without one."""
     places: dict[str, list[Facts]] = {}
-    for permission in asked:
+    for permission in permissions:
         places.setdefault(permission.get("namespace") or "", []).append(permission)
-    return [_role(planned, place, found) for place, found in places.items()]
+    return [_role(planned, place, of_place) for place, of_place in places.items()]
 
 
 def account_name(planned: Facts) -> str:
@@ -73,20 +73,20 @@ def account_name(planned: Facts) -> str:
     return f"{planned['instance']}-{'administrator' if planned['scope'] == 'prerequisites' else 'deployer'}"
 
 
-def _role(planned: Facts, namespace: str, asked: c.Sequence[Facts]) -> Facts:
-    # Elsewhere other deployments have Roles as well, those of the same name in other namespaces too.
+def _role(planned: Facts, namespace: str, permissions: c.Sequence[Facts]) -> Facts:
+    # In other namespaces other deployments have Roles too, even such with the same name.
     name = account_name(planned) if namespace == planned["namespace"] else f"{planned['namespace']}:{account_name(planned)}"
     verbs: dict[tuple[str, str, str], list[str]] = {}
-    for permission in asked:
+    for permission in permissions:
         held = verbs.setdefault((permission.get("group", ""), permission.get("name", ""), permission["resource"]), [])
         if permission["verb"] not in held:
             held.append(permission["verb"])
     resources: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (group, named, resource), said in verbs.items():
-        resources.setdefault((group, named, tuple(said)), []).append(resource)
+    for (group, named, resource), rule_verbs in verbs.items():
+        resources.setdefault((group, named, tuple(rule_verbs)), []).append(resource)
     groups: dict[tuple[tuple[str, ...], str, tuple[str, ...]], list[str]] = {}
-    for (group, named, held_verbs), found in resources.items():
-        groups.setdefault((tuple(found), named, held_verbs), []).append(group)
+    for (group, named, held_verbs), rule_resources in resources.items():
+        groups.setdefault((tuple(rule_resources), named, held_verbs), []).append(group)
     kind, metadata = ("Role", {"name": name, "namespace": namespace}) if namespace else ("ClusterRole", {"name": name})
     return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": [_rule(where, *what) for what, where in groups.items()]}
 
@@ -98,15 +98,15 @@ def _rule(groups: list[str], resources: tuple[str, ...], name: str, verbs: tuple
 
 def _binding(planned: Facts, role: Facts, subject: Facts) -> Facts:
     reference = {"apiGroup": _RBAC, "kind": role["kind"], "name": role["metadata"]["name"]}
-    usual = {"kind": "ServiceAccount", "name": account_name(planned), "namespace": planned["namespace"]}
-    # One for each, so that who gets the permissions as well takes them from nobody.
-    whose = "" if subject == usual else f":{subject['kind'].lower()}:{subject.get('namespace', '')}:{subject['name']}".replace("::", ":")
-    metadata = {**role["metadata"], "name": role["metadata"]["name"] + re.sub(r"[/%]", "-", whose)}
+    default = {"kind": "ServiceAccount", "name": account_name(planned), "namespace": planned["namespace"]}
+    # Each subject has a binding of its own, so that a file for one subject does not replace the binding of another.
+    suffix = "" if subject == default else f":{subject['kind'].lower()}:{subject.get('namespace', '')}:{subject['name']}".replace("::", ":")
+    metadata = {**role["metadata"], "name": role["metadata"]["name"] + re.sub(r"[/%]", "-", suffix)}
     return {"apiVersion": f"{_RBAC}/v1", "kind": f"{role['kind']}Binding", "metadata": metadata, "roleRef": reference, "subjects": [subject]}
 
 
 def _subject(planned: Facts, options: Facts) -> Facts:
-    """Whom the Roles are bound to."""
+    """The subject to which the Roles are bound."""
     for kind in ("user", "group"):
         if options[kind]:
             return {"kind": kind.capitalize(), "apiGroup": _RBAC, "name": options[kind]}
@@ -115,11 +115,11 @@ def _subject(planned: Facts, options: Facts) -> Facts:
 
 
 def _account(subject: Facts, options: Facts) -> list[Facts]:
-    """The ServiceAccount, and the Secret with its token, as far as they are asked for."""
+    """The ServiceAccount and the Secret with its token, as far as the options request them."""
     metadata = {"name": subject["name"], "namespace": subject["namespace"]}
     token = {**metadata, "name": token_name(subject["name"]), "annotations": {"kubernetes.io/service-account.name": subject["name"]}}
-    found = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}] if options["create_account"] else []
-    return found + ([{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token", "metadata": token}] if options["token"] else [])
+    manifests = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}] if options["create_account"] else []
+    return manifests + ([{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token", "metadata": token}] if options["token"] else [])
 
 
 def token_name(account: str) -> str:
@@ -135,12 +135,12 @@ def _text(planned: Facts, made: list[Facts]) -> str:
 
 def _lines(planned: Facts, made: list[Facts], options: Facts) -> list[str]:
     places = sorted({item["metadata"]["namespace"] for item in made if "namespace" in item["metadata"]})
-    who = _subject(planned, options)
-    place = f"{who['namespace']}/" if "namespace" in who else ""
-    found = [f"for: {who['kind']} {place}{who['name']}", f"namespaces that must exist (kubectl create namespace NAME): {', '.join(places)}"]
-    if who["kind"] != "ServiceAccount":
-        return found
+    subject = _subject(planned, options)
+    place = f"{subject['namespace']}/" if "namespace" in subject else ""
+    lines = [f"for: {subject['kind']} {place}{subject['name']}", f"namespaces that must exist (kubectl create namespace NAME): {', '.join(places)}"]
+    if subject["kind"] != "ServiceAccount":
+        return lines
     if options["token"]:
-        secret = f"kubectl get secret {token_name(who['name'])} --namespace {who['namespace']}"
-        return [*found, f"its token: {secret} --output 'go-template={{{{.data.token | base64decode}}}}'"]
-    return [*found, f"a token that expires: kubectl create token {who['name']} --namespace {who['namespace']}"]
+        secret = f"kubectl get secret {token_name(subject['name'])} --namespace {subject['namespace']}"
+        return [*lines, f"its token: {secret} --output 'go-template={{{{.data.token | base64decode}}}}'"]
+    return [*lines, f"a token that expires: kubectl create token {subject['name']} --namespace {subject['namespace']}"]

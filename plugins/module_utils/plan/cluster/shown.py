@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The objects of a plan as text for people: what we make, and apart from it what the user's file adds to pods. Pure."""
+"""The objects of a plan as text: our objects, and separately the additions of the user's file to pods. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Plan = t.TypeVar("Plan")
 
 
 def without_additions(plan: Plan) -> Plan:
-    """The plan with the pod templates as they are before the user's additions, also within objects that it has whole."""
+    """The plan with the pod templates without the user's additions, also in objects that the plan contains as a whole."""
     return t.cast(Plan, _replaced(plan, [pair for pair in _pairs(plan) if pair[0] != pair[1]]))
 
 
 def _pairs(part: t.Any) -> c.Iterator[tuple[t.Any, t.Any]]:
-    """(template, ours) of everything that the user can add to."""
+    """(template, ours) of each part that the user can add to."""
     if isinstance(part, dict):
         if {"ours", "template"} <= part.keys():
             yield part["template"], part["ours"]
@@ -34,18 +34,18 @@ def _pairs(part: t.Any) -> c.Iterator[tuple[t.Any, t.Any]]:
 
 
 def _replaced(part: t.Any, pairs: c.Sequence[tuple[t.Any, t.Any]]) -> t.Any:
-    """A part of the plan with the first of each pair replaced by the second."""
-    if part and (found := next((pair for pair in pairs if pair[0] == part), None)):
-        return found[1]
+    """A part of the plan, in which the first of each pair is replaced by the second."""
+    if part and (match := next((pair for pair in pairs if pair[0] == part), None)):
+        return match[1]
     if isinstance(part, dict):
         return {key: _replaced(value, pairs) for key, value in part.items()}
     return [_replaced(value, pairs) for value in part] if isinstance(part, list) else part
 
 
 def shown(objects: c.Sequence[Facts], ours: c.Sequence[Facts], only: c.Collection[str] = ()) -> list[str]:
-    """Lines: each of our objects in YAML, then what is added to it as a unified diff. No values of environment variables are in it.
+    """Lines with each of our objects in YAML, then the additions to it as a unified diff. Values of environment variables are redacted.
 
-    objects, ours: with and without the additions, in the same order; only: kinds and names to show, all where there are none.
+    objects, ours: with and without the additions, in the same order; only: kinds and names to show; empty for all.
     """
     lines = []
     for one, own in zip(objects, ours, strict=True):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LoRA adapters of model services: arguments of servers that load them at their start, or what loads them at run time. Pure."""
+"""LoRA adapters of model services: arguments of servers that load them at startup, and the options of vllm_adapters for those loaded at run time. Pure."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ...schema.fields import Problem
 from .weights import served_name
 
 _FLAG, _OFF = "lora-modules", "no-enable-lora"
-# vLLM with several processes that answer refuses to load adapters at run time: only one of them would know.
+# vLLM with several API server processes refuses to load adapters at run time: only one of the processes would have them.
 _PROCESSES = ("data-parallel-size", "dp", "api-server-count", "asc")
 
 
 def adapter_arguments(service: Facts) -> list[str]:
-    """The arguments for adapters; those that are loaded at run time are not among them, so that a change of them replaces no pod."""
+    """The arguments for adapters. They do not name adapters that are loaded at run time, so a change of these replaces no pod."""
     model, own = service["model"], flags_of(service["engine"]["args"])
     if not (model["adapters"] or model["adapters_at_runtime"]):
         return []
-    found = [flag for flag in ADAPTERS[service["engine"]["type"]]["args"] if flag.lstrip("-") not in own]
+    flags = [flag for flag in ADAPTERS[service["engine"]["type"]]["args"] if flag.lstrip("-") not in own]
     if model["adapters_at_runtime"]:
-        return found
-    return [*found, f"--{_FLAG}", *(json.dumps({"name": each["name"], "path": each["source"]}) for each in model["adapters"])]
+        return flags
+    return [*flags, f"--{_FLAG}", *(json.dumps({"name": each["name"], "path": each["source"]}) for each in model["adapters"])]
 
 
 def adapter_environment(service: Facts) -> list[Facts]:
@@ -40,9 +40,9 @@ def adapter_environment(service: Facts) -> list[Facts]:
 
 
 def runtime_adapters(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: str) -> list[Facts]:
-    """The services with adapters at run time and servers, as the module vllm_adapters takes them.
+    """The services that load adapters at run time and have servers, as the module vllm_adapters takes them.
 
-    services: completed ones of the user's file; planned: the same services as planned, in the same order.
+    services: those of the user's file, completed; planned: the same services as planned, in the same order.
     """
     return [
         {
@@ -62,7 +62,7 @@ def engine_targets(server: Facts, namespace: str) -> Facts:
 
 
 def adapter_problems(service: Facts, path: str) -> list[Problem]:
-    """Adapters that the servers cannot have, or that nobody could ask for."""
+    """Adapters that the servers cannot load, or that no request could name."""
     model, engine, place = service["model"], service["engine"], f"{path}.model.adapters"
     if not (model["adapters"] or model["adapters_at_runtime"]):
         return []
@@ -71,22 +71,28 @@ def adapter_problems(service: Facts, path: str) -> list[Problem]:
         option = "adapters" if model["adapters"] else "adapters_at_runtime"
         why = f"is not set up for {title}."
         return [Problem(f"{path}.model.{option}", model[option], why, f"Write {known}, or the arguments of {title} under engine.args.")]
-    found, theirs, where = [], flags_of(engine["args"]), f"{path}.engine.args"
-    if _FLAG in theirs:
-        found.append(Problem(place_of(engine["args"], _FLAG, where), theirs[_FLAG], "is what model.adapters says.", "Take it out, and write them there."))
-    if _OFF in theirs:
-        found.append(Problem(place_of(engine["args"], _OFF, where), f"--{_OFF}", "leaves servers that load no adapters.", "Take it out, or take out adapters."))
+    problems, user_flags, args_path = [], flags_of(engine["args"]), f"{path}.engine.args"
+    if _FLAG in user_flags:
+        problems.append(
+            Problem(place_of(engine["args"], _FLAG, args_path), user_flags[_FLAG], "is what model.adapters says.", "Take it out, and write them there.")
+        )
+    if _OFF in user_flags:
+        problems.append(
+            Problem(place_of(engine["args"], _OFF, args_path), f"--{_OFF}", "leaves servers that load no adapters.", "Take it out, or take out adapters.")
+        )
     taken = {str(served_name(model)): "the served name", **dict.fromkeys(model["aliases"], "an alias")}
     for index, adapter in enumerate(model["adapters"]):
-        if what := taken.get(adapter["name"]):
-            found.append(Problem(f"{place}[{index}].name", adapter["name"], f"is {what} already.", "Write another name."))
+        if holder := taken.get(adapter["name"]):
+            problems.append(Problem(f"{place}[{index}].name", adapter["name"], f"is {holder} already.", "Write another name."))
         taken[adapter["name"]] = "another adapter"
     if model["adapters_at_runtime"]:
         why, fix = (
             "has several processes answer, and vLLM cannot load adapters into all of them while they run.",
             "Take it out, or take out adapters_at_runtime.",
         )
-        found += [Problem(place_of(engine["args"], flag, where), theirs[flag], why, fix) for flag in _PROCESSES if theirs.get(flag) not in (None, "1")]
+        problems += [
+            Problem(place_of(engine["args"], flag, args_path), user_flags[flag], why, fix) for flag in _PROCESSES if user_flags.get(flag) not in (None, "1")
+        ]
         if service["accelerator"]["data"] > 1:
-            found.append(Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, fix))
-    return found
+            problems.append(Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, fix))
+    return problems

@@ -18,7 +18,7 @@ API_VERSIONS = tuple(f"{group}/v1alpha2" for group in (NEWER_GROUP, OLDER_GROUP)
 def rewrites(service: Facts, release: Facts) -> Facts | None:
     """{api_version, rules} of the InferenceModelRewrite of a service; None where it has no aliases.
 
-    The router reads the newer group, as soon as the cluster serves it: where the CRDs of the line bring it.
+    The router reads the newer group as soon as the cluster serves it, which the CRDs of the release line decide.
     """
     aliases = service["model"]["aliases"]
     if not aliases:
@@ -40,15 +40,15 @@ def _targets(models: str | dict[str, int]) -> dict[str, int]:
     return {models: 1} if isinstance(models, str) else models
 
 
-def asked_names(service: Facts) -> list[str]:
-    """The aliases of a service and the models behind them, but for its served name; each has to answer."""
+def alias_names(service: Facts) -> list[str]:
+    """The aliases of a service and the models that they stand for, without its served name. Each of these names has to answer."""
     aliases = service["model"]["aliases"]
     names = dict.fromkeys([*aliases, *(name for models in aliases.values() for name in _targets(models))])
     return [name for name in names if name != served_name(service["model"])]
 
 
 def alias_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """Aliases that nobody would read, or that lead nowhere."""
+    """Aliases that no endpoint picker would read, or that have no valid target."""
     aliases, place = service["model"]["aliases"], f"{path}.model.aliases"
     if not aliases:
         return []
@@ -56,13 +56,13 @@ def alias_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     if not GATEWAY_PROVIDERS[provider]["gateway_api"] and RELEASES[user["llm_d_release"]]["endpoint_selector"]:
         why = f"are rewritten for the requests of an InferencePool, and provider {provider} has none with {user['llm_d_release']}."
         return [Problem(place, aliases, why, "Take them out, or write another provider.")]
-    found = []
+    problems = []
     for alias, models in aliases.items():
         if not any(_targets(models).values()):
-            found.append(Problem(f"{place}.{alias}", models, "gives no model any requests.", f"Write a model, such as {served_name(service['model'])}."))
+            problems.append(Problem(f"{place}.{alias}", models, "gives no model any requests.", f"Write a model, such as {served_name(service['model'])}."))
         if alias == served_name(service["model"]):
             why = "is the served name itself, which the verdict, warm-up and measurements ask for: they are about one model."
-            found.append(Problem(f"{place}.{alias}", models, why, "Write another served_name, and this name for clients as an alias."))
+            problems.append(Problem(f"{place}.{alias}", models, why, "Write another served_name, and this name for clients as an alias."))
         elif alias in _targets(models):
-            found.append(Problem(f"{place}.{alias}", models, "is an alias of itself.", "Write the served name of a model."))
-    return found
+            problems.append(Problem(f"{place}.{alias}", models, "is an alias of itself.", "Write the served name of a model."))
+    return problems

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API key that model servers want with each request: the Secret that holds it, and what in the user's file would give them another one. Pure."""
+"""The API key that model servers require of each request: the Secret that holds it, and settings of the user's file that would set another one. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def api_key_name(user: Facts) -> str:
 
 
 def api_key_reference(service: Facts, user: Facts) -> Facts:
-    """The option api_key of a model for our own Secret; {} where the service names one itself, or there is no key."""
+    """{api_key: the reference to our own Secret}, to add to the options of a model; {} where the service names a Secret itself, or there is no key."""
     if not user["llm_d_api_key"] or service["model"]["api_key"]:
         return {}
     return {"api_key": {"secret": api_key_name(user), "key": OWN_KEY}}
@@ -33,18 +33,18 @@ def api_key_secret(service: Facts, namespace: str) -> Facts | None:
 
 
 def servers_ask(service: Facts) -> bool:
-    """Whether its servers ask for the key, rather than the gateway before them."""
+    """Whether its servers check the key themselves. Otherwise only the gateway before them can."""
     return bool(service["model"]["api_key"] and _variable(service))
 
 
 def api_key_environment(service: Facts, variable: str = "") -> list[Facts]:
-    """The variable with the key of the servers, from the Secret: of this name, else that by which the engine reads it."""
+    """The environment variable that holds the key, from the Secret. variable: its name; empty for the one that the engine reads."""
     key = service["model"]["api_key"]
     return [{"name": variable or _variable(service), "valueFrom": {"secretKeyRef": {"name": key["secret"], "key": key["key"]}}}] if servers_ask(service) else []
 
 
 def api_key_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """Keys in arguments and variables, which no check of ours has."""
+    """API keys in arguments and environment variables of the engine. Validation, warm-ups and measurements do not have these keys."""
     engine = service["engine"]
     flag, variable = KEYS.get(engine["type"], ("", ""))
     where = [place_of(engine["args"], name, f"{path}.engine.args") for name in flags_of(engine["args"]) if flag and name.replace("_", "-") == flag]
@@ -57,15 +57,18 @@ def api_key_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 
 
 def api_key_warnings(service: Facts, document: Facts) -> list[str]:
-    """What users should know who wrote a key: servers that answer without it, and what asks servers and has none. document: the EndpointPickerConfig."""
-    found = []
+    """Warnings about a configured key: servers that answer without it, and plugins that request from servers and do not have it.
+
+    document: the EndpointPickerConfig.
+    """
+    warnings = []
     if service["model"]["api_key"] and not servers_ask(service):
         title = ENGINES[service["engine"]["type"]].title
-        found.append(f"its servers answer without the API key, since {title} reads none from its environment: have the gateway ask for it")
-    asks = [entry["type"] for entry in document["plugins"] if entry["type"] == "models-data-source"]
-    if asks and servers_ask(service):
-        found.append(f"the endpoint picker's {asks[0]} has no API key, so servers refuse its requests")
-    return [f"{service['name']}: {text}." for text in found]
+        warnings.append(f"its servers answer without the API key, since {title} reads none from its environment: have the gateway ask for it")
+    askers = [entry["type"] for entry in document["plugins"] if entry["type"] == "models-data-source"]
+    if askers and servers_ask(service):
+        warnings.append(f"the endpoint picker's {askers[0]} has no API key, so servers refuse its requests")
+    return [f"{service['name']}: {text}." for text in warnings]
 
 
 def _variable(service: Facts) -> str:

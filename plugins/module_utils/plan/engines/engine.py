@@ -21,8 +21,8 @@ from ...schema.fields import Problem
 from ..parts.references import image
 from .weights import model_uri, served_name
 
-# Tokens in a KV-cache block of a simulator, and of vLLM where the endpoint picker has to know the size: the usual one of GPUs. On CPUs vLLM has
-# multiples of 32 only.
+# Tokens in a KV-cache block of a simulator, and of vLLM where the endpoint picker has to know the size: the usual size on GPUs. On CPUs vLLM accepts
+# only multiples of 32.
 _BLOCK, _BLOCK_ON_CPU = 16, 32
 
 
@@ -36,7 +36,7 @@ def vendor(service: Facts) -> str:
 
 
 def engine_image(service: Facts, user: Facts) -> str:
-    """The image of the model servers: the user's, else the one for their accelerators that goes with the release line."""
+    """The image of the model servers: the user's, otherwise the one of the release line for their accelerators."""
     engine = service["engine"]
     tested = ENGINE_DEFAULTS[engine["type"]]
     default = paired(tested["images"].get(vendor(service), tested["image"]), engine["type"], user["llm_d_release"], tested["image"])
@@ -44,13 +44,13 @@ def engine_image(service: Facts, user: Facts) -> str:
 
 
 def other_pair(service: Facts, user: Facts, release: Facts, gateway: Facts) -> str:
-    """How vLLM and the inference extension of a service differ from those that upstream tested its release line with; empty where they do not."""
-    ours = gateway["pool"] and user["llm_d_crd_sources"]["inference_extension"] is None
-    return others(user["llm_d_release"], vllm_version(service, user), release["crds_version"] if ours else None)
+    """How the vLLM and the inference extension of a service differ from those that upstream tested its release line with; empty if they do not."""
+    from_upstream = gateway["pool"] and user["llm_d_crd_sources"]["inference_extension"] is None
+    return others(user["llm_d_release"], vllm_version(service, user), release["crds_version"] if from_upstream else None)
 
 
 def vllm_version(service: Facts, user: Facts) -> str | None:
-    """The version of vLLM that serves: the option, else what the tag of the image says; None where neither does, and for other engines."""
+    """The version of vLLM: the option, otherwise the one in the tag of the image; None if neither states it, and for other engines."""
     engine = service["engine"]
     if engine["type"] != "vllm":
         return None
@@ -58,7 +58,7 @@ def vllm_version(service: Facts, user: Facts) -> str | None:
 
 
 def spelled_out(service: Facts, user: Facts) -> list[str]:
-    """engine.args as the engine reads them, so that all that looks for an option finds it however it is written."""
+    """engine.args with options in their full spelling, so that an option is found however it is written."""
     engine = service["engine"]
     if engine["type"] == "vllm":
         return vllm.spelled_out(engine["args"], vllm_version(service, user))
@@ -72,47 +72,47 @@ def spelled_out(service: Facts, user: Facts) -> list[str]:
 
 
 def block_size(service: Facts) -> int | None:
-    """Tokens in a KV-cache block; None where vLLM decides."""
+    """Tokens in a KV-cache block; None if the engine decides."""
     engine = service["engine"]
     return t.cast("int | None", engine["block_size"] or (_BLOCK if engine["type"] == "simulator" else None))
 
 
 def usual_block_size(service: Facts) -> int:
-    """Tokens in a KV-cache block where somebody else has to know the number and the user has not set it."""
+    """Tokens in a KV-cache block, with a default for components that have to know the number."""
     return block_size(service) or (_BLOCK_ON_CPU if vendor(service) == "none" else _BLOCK)
 
 
 def max_model_len(service: Facts) -> int | None:
-    """Tokens of the longest prompt with its answer, as the file has them; None where the engine takes what the model has."""
-    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
-    said = next((theirs[flag] for flag in ENGINE_DEFAULTS[engine["type"]]["flags"].get("max_model_len", ()) if theirs.get(flag)), None)
-    return t.cast("int | None", engine["max_model_len"]) or (vllm.number_of(said) if said else None)
+    """Tokens of the longest prompt with its answer, as set in the file; None if the engine uses the limit of the model."""
+    engine, user_flags = service["engine"], flags_of(service["engine"]["args"])
+    argument = next((user_flags[flag] for flag in ENGINE_DEFAULTS[engine["type"]]["flags"].get("max_model_len", ()) if user_flags.get(flag)), None)
+    return t.cast("int | None", engine["max_model_len"]) or (vllm.number_of(argument) if argument else None)
 
 
 def ranks(service: Facts) -> int:
-    """How many data-parallel ranks of a server listen on a port of their own, one after the other; 1 where all are behind one port."""
+    """The number of data-parallel ranks of a server that listen on consecutive ports of their own; 1 if all are behind one port."""
     engine = service["engine"]
-    theirs = flags_of(engine["args"])
+    user_flags = flags_of(engine["args"])
     if engine["type"] == "simulator":
-        given = theirs.get("data-parallel-size")
+        given = user_flags.get("data-parallel-size")
     else:  # https://github.com/vllm-project/vllm/pull/40841; without the flag vLLM itself chooses the rank behind its one port
-        given = next((theirs[flag] for flag in _RANKS if theirs.get(flag)), None) if _RANKS_LISTEN & theirs.keys() else None
+        given = next((user_flags[flag] for flag in _RANKS if user_flags.get(flag)), None) if _RANKS_LISTEN & user_flags.keys() else None
     return int(given) if given and given.isdecimal() and len(given) < 5 else 1
 
 
 def dividing(service: Facts) -> dict[str, str | None]:
-    """The flags of the user, with their values, by which the accelerators of a server of one node are divided."""
-    engine, theirs = service["engine"]["type"], flags_of(service["engine"]["args"])
-    options = ("tensor", "pipeline") if SHARED.get(engine) in theirs else ("tensor", "pipeline", "data")
+    """{flag: value} of the user's flags that divide the accelerators of a server of one node."""
+    engine, user_flags = service["engine"]["type"], flags_of(service["engine"]["args"])
+    options = ("tensor", "pipeline") if SHARED.get(engine) in user_flags else ("tensor", "pipeline", "data")
     words = [word for option in options for word in ENGINE_DEFAULTS[engine]["flags"].get(option, ())]
-    return {word: theirs[word] for word in (*words, *CONTEXT.get(engine, ())) if word in theirs}
+    return {word: user_flags[word] for word in (*words, *CONTEXT.get(engine, ())) if word in user_flags}
 
 
 def arguments(engine: Facts, values: Facts) -> list[str]:
     """The flags for the values that are set. values: by option, in the order of OPTIONS in releases/deployed.py."""
     flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
-    found = [_flag(flags[option], value, values) for option, value in values.items() if value is not None and option in flags]
-    return [flag for flag in found if flag] + _level(engine, "--")
+    rendered = [_flag(flags[option], value, values) for option, value in values.items() if value is not None and option in flags]
+    return [flag for flag in rendered if flag] + _level(engine, "--")
 
 
 def _flag(names: tuple[str, ...], value: t.Any, values: Facts) -> str:
@@ -123,18 +123,18 @@ def _flag(names: tuple[str, ...], value: t.Any, values: Facts) -> str:
 
 
 def _level(engine: Facts, start: str) -> list[str]:
-    """The log level as `name=value`, if it is set and the engine's name for it begins so."""
+    """[`name=value`] of the log level, if it is set. start: "--" if the engine takes it as a flag, empty for a variable; [] if the engine takes the other."""
     name, words = ENGINE_DEFAULTS[engine["type"]]["level"]
     return [f"{name}={words[LEVELS.index(engine['log_level'])]}"] if engine["log_level"] and name.startswith("--") == (start == "--") else []
 
 
 def environment(engine: Facts, values: Facts) -> list[Facts]:
-    """The environment variables of the engine: those that it always has, its log level, its configuration file."""
+    """The environment variables of the engine: its fixed ones, its log level, its configuration file."""
     facts = ENGINE_DEFAULTS[engine["type"]]
-    found = dict(facts["env"]) | dict(item.split("=", 1) for item in _level(engine, ""))
+    variables = dict(facts["env"]) | dict(item.split("=", 1) for item in _level(engine, ""))
     if facts["file"]:
-        found |= {FILE_VARIABLE: _file(facts, values), NAME_VARIABLE: values["served_name"]}
-    return [{"name": name, "value": value} for name, value in found.items()]
+        variables |= {FILE_VARIABLE: _file(facts, values), NAME_VARIABLE: values["served_name"]}
+    return [{"name": name, "value": value} for name, value in variables.items()]
 
 
 def _file(facts: Facts, values: Facts) -> str:
@@ -148,30 +148,30 @@ def _file(facts: Facts, values: Facts) -> str:
 
 
 def engine_problems(service: Facts, path: str, tested: bool) -> list[Problem]:
-    """Options that the engine does not have, and options that engine.args or engine.env set again. tested: whether the image is ours."""
+    """Options that the engine does not have, and options that engine.args or engine.env set again. tested: whether the image is the tested one."""
     return [*_simulator(service, path), *_unknown(service, path), *_vendor(service, path, tested), *_name(service, path), *_twice(service, path)]
 
 
 def engine_warnings(service: Facts, roles: t.Collection[str]) -> list[str]:
-    """What users should know of the servers that they chose. roles: those of the scheduler, none where it does not tell servers apart."""
+    """Warnings about the servers that the user chose. roles: those of the scheduler; empty if it does not distinguish servers."""
     name = service["engine"]["type"]
     facts = ENGINE_DEFAULTS[name]
-    said = [facts["warning"]] if facts["warning"] else []
+    warnings = [facts["warning"]] if facts["warning"] else []
     if service["warmup"] and not facts["cached_tokens"]:
-        said.append(f"{ENGINES[name].title} does not say how many tokens of a prompt were cached, so nobody sees whether the warm-up took hold")
+        warnings.append(f"{ENGINES[name].title} does not say how many tokens of a prompt were cached, so the effect of the warm-up cannot be checked")
     scaled = service["autoscaling"] or (service["prefill"] or {}).get("autoscaling")
     if service["model"]["adapters_at_runtime"] and scaled and not (service["warmup"] or {}).get("schedule"):
-        said.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
+        warnings.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
     if "prefill" not in roles and any(value is not None for value in service["prefill"].values()):
         settings = service["scheduler"]
         own = any(settings[option] for option in ("scorers", "filters", "picker", "disaggregation", "plugins", "profiles", "document"))
         which = "your scheduler" if own and not settings["preset"] else f"scheduler preset {settings['preset'] or 'default'}"
-        said.append(f"prefill is not used, since {which} has no prefill servers (preset: disaggregated has)")
-    return [f"{service['name']}: {text}." for text in said]
+        warnings.append(f"prefill is not used, since {which} has no prefill servers (preset: disaggregated has)")
+    return [f"{service['name']}: {text}." for text in warnings]
 
 
 def runtime_warnings(service: Facts, user: Facts) -> list[str]:
-    """What users should know whose platform does not make the runtime of its GPUs the default. NVIDIA's operator needs no runtime class since 25.10 (CDI)."""
+    """A warning if the platform does not make the container runtime of its GPUs the default. NVIDIA's operator needs no runtime class since 25.10 (CDI)."""
     name = PLATFORMS[user["llm_d_platform"]].get("runtime_class")
     if not name or vendor(service) != "nvidia" or user["llm_d_gpus"]["operator"] != "none" or "runtimeClassName" in (service["pod"] or {}):
         return []
@@ -200,21 +200,21 @@ def _simulator(service: Facts, path: str) -> list[Problem]:
 
 
 def _unknown(service: Facts, path: str) -> list[Problem]:
-    """Options of engine that this engine does not have, or that are of no use here."""
+    """Options under engine that this engine does not have, or that have no effect here."""
     engine = service["engine"]
     name = engine["type"]
-    found = []
+    problems = []
     for option, place in OPTIONS.items():
         part, _dot, word = place.partition(".")
         if part == "engine" and engine[word] is not None and not has(name, option):
-            found.append(
+            problems.append(
                 Problem(f"{path}.{place}", engine[word], f"is no option of {ENGINES[name].title}.", f"Take it out, or write type: {with_option(option)}.")
             )
     value = engine["gpu_memory_utilization"]
     if value is not None and name != "simulator" and not ACCELERATORS[vendor(service)]["resource"]:
         why = "is of no use: there is no accelerator whose memory it could divide."
-        found.append(Problem(f"{path}.engine.gpu_memory_utilization", value, why, "Take it out."))
-    return found
+        problems.append(Problem(f"{path}.engine.gpu_memory_utilization", value, why, "Take it out."))
+    return problems
 
 
 def _vendor(service: Facts, path: str, tested: bool) -> list[Problem]:
@@ -228,7 +228,7 @@ def _vendor(service: Facts, path: str, tested: bool) -> list[Problem]:
 
 
 def _name(service: Facts, path: str) -> list[Problem]:
-    """Names of models that an engine without an option for them cannot answer to."""
+    """Served names that the engine cannot use, since it has no option for the name."""
     model, name = service["model"], service["engine"]["type"]
     served = served_name(model)
     if not served or not model["uri"] or has(name, "served_name"):
@@ -242,41 +242,41 @@ def _name(service: Facts, path: str) -> list[Problem]:
 
 
 def _twice(service: Facts, path: str) -> list[Problem]:
-    """Options that an argument or a variable of the user sets too: only one of the two would take effect."""
+    """Options that an argument or an environment variable of the user sets again: only one of the two would take effect."""
     engine = service["engine"]
     facts = ENGINE_DEFAULTS[engine["type"]]
     level = facts["level"][0]
     flags = {option: facts["flags"].get(option, ()) for option in TUNING if engine[option] is not None}
     if engine["log_level"]:
         flags["log_level"] = (level.lstrip("-"),)
-    found = []
+    problems = []
     for index, argument in enumerate(engine["args"]):
         for option, names in flags.items():
             if argument.startswith("-") and next(iter(flags_of([argument])), "") in names:
-                found.append(_said(f"{path}.engine.args[{index}]", argument, option, engine[option]))
+                problems.append(_set_twice(f"{path}.engine.args[{index}]", argument, option, engine[option]))
     if engine["log_level"] and level in engine["env"]:
-        found.append(_said(f"{path}.engine.env.{level}", None, "log_level", engine["log_level"]))
+        problems.append(_set_twice(f"{path}.engine.env.{level}", None, "log_level", engine["log_level"]))
     if engine["type"] == "tgi":
-        found += _by_variables(service, path)
+        problems += _by_variables(service, path)
     if facts["file"] and FILE_VARIABLE in engine["env"]:
         why = "has the options of this file for the engine, which would not take effect."
-        found.append(Problem(f"{path}.engine.env.{FILE_VARIABLE}", None, why, "Take it out, and write the options under engine."))
-    return found
+        problems.append(Problem(f"{path}.engine.env.{FILE_VARIABLE}", None, why, "Take it out, and write the options under engine."))
+    return problems
 
 
 def _by_variables(service: Facts, path: str) -> list[Problem]:
-    """Variables by which TGI would have other options than the plan: it takes each argument from a variable of its name, too."""
-    found, env = [], service["engine"]["env"]
+    """Environment variables that contradict an option: TGI also reads each argument from a variable of the same name."""
+    problems, env = [], service["engine"]["env"]
     for option, names in ENGINE_DEFAULTS["tgi"]["flags"].items():
         variable = names[0].upper().replace("-", "_")
         part, _dot, word = OPTIONS[option].partition(".")
         set_to = service[part][word]
         if variable in env and set_to is not None and env[variable] != str(set_to):
             why = f"is --{names[0]} for {ENGINES['tgi'].title}, and says something else than {OPTIONS[option]}, which is {set_to}."
-            found.append(Problem(f"{path}.engine.env.{variable}", None, why, f"Take it out, and write it under {OPTIONS[option]}."))
-    return found
+            problems.append(Problem(f"{path}.engine.env.{variable}", None, why, f"Take it out, and write it under {OPTIONS[option]}."))
+    return problems
 
 
-def _said(place: str, value: t.Any, option: str, set_to: t.Any) -> Problem:
+def _set_twice(place: str, value: t.Any, option: str, set_to: t.Any) -> Problem:
     shown = str(set_to).lower() if isinstance(set_to, bool) else set_to
     return Problem(place, value, f"is what engine.{option} says, which is {shown} here.", f"Take it out, or take out engine.{option}.")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Model servers that span several nodes: groups of a leader, which answers requests, and workers, as a LeaderWorkerSet. Pure."""
+"""Model servers that span several nodes: a LeaderWorkerSet, whose groups have one leader, which answers requests, and workers. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...schema.fields import Problem
 from .engine import vendor
 
 RAY_PORT, RPC_PORT = 6379, 13345
-START_RANK = "--data-parallel-start-rank"  # of a worker, which only its shell knows
+START_RANK = "--data-parallel-start-rank"  # of a worker; its shell computes it
 # A worker's StatefulSet is named <name>-decode-<group>; its revision label adds a hash of ten characters, and labels have at most 63.
 LONGEST_NAME = 63 - len("-decode-999-0123456789")
 _DEPLOYMENT: Facts = {"api_version": "apps/v1", "kind": "Deployment"}
@@ -27,7 +27,7 @@ PARALLEL_FLAGS = (
     *("data-parallel-hybrid-lb", "dph", "data-parallel-external-lb", "dpe", "enable-expert-parallel", "ep", "distributed-executor-backend"),
     *("headless", "nnodes", "node-rank", "master-addr", "master-port", "model"),
 )
-# Of these, what says how the accelerators of one node are used.
+# Those that also divide the accelerators of one node.
 _FLAGS_OF_A_NODE = {"tensor-parallel-size", "tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp", "enable-expert-parallel", "ep"}
 
 
@@ -37,14 +37,14 @@ def per_node(service: Facts) -> int:
 
 
 def meeting_port(service: Facts) -> int | None:
-    """The port at which the leader of a group waits for its workers; None where there are none, or they do not meet."""
+    """The port on which the leader of a group waits for its workers; None without workers, and for simulators, whose pods do not connect."""
     if service["accelerator"]["nodes"] == 1 or service["engine"]["type"] == "simulator":
         return None
     return RPC_PORT if service["accelerator"]["across_nodes"] == "expert" else RAY_PORT
 
 
 def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts, Facts | None]:
-    """(the kind of the workload: a Deployment or a LeaderWorkerSet, what its pods have besides, what the workers of groups have; None for a Deployment).
+    """(facts of the workload, which is a Deployment or a LeaderWorkerSet; additional fields of its pods; fields of the workers, None for a Deployment).
 
     pod: selector, labels, args and env of a server on one node.
     """
@@ -54,8 +54,8 @@ def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts, Facts | None]
         return {**_DEPLOYMENT, "nodes": nodes}, {"command": list(command) if command else None}, None
     leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, pod["args"])
     names = {item["name"] for item in pod["env"]}
-    ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
-    env = {"env": pod["env"] + [item for item in ours if item["name"] not in names]}
+    defaults = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
+    env = {"env": pod["env"] + [item for item in defaults if item["name"] not in names]}
     # The pool and the Services select servers by this label: only leaders answer requests.
     not_serving = {SERVING_LABEL: "false"}
     silent: Facts = {"container_ports": [], "probes": {}, "init_containers": []}
@@ -64,47 +64,49 @@ def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts, Facts | None]
 
 
 def node_problems(service: Facts, path: str, ending: str = "") -> list[Problem]:
-    """Mistakes in the options of servers that span several nodes. ending: of the name, that the element does not write."""
+    """Mistakes in the options of servers that span several nodes. ending: the suffix that the plan adds to the name of the service."""
     settings, place = service["accelerator"], f"{path}.accelerator"
     nodes, count, way = settings["nodes"], settings["per_replica"], settings["across_nodes"]
     bare, simulated = vendor(service) == "none", service["engine"]["type"] == "simulator"
-    found = _part_problems(service, path)
+    problems = _part_problems(service, path)
     if nodes == 1:
-        return found + ([Problem(f"{place}.across_nodes", way, "is for servers of several nodes.", "Take it out, or write nodes: 2 or more.")] if way else [])
+        return problems + (
+            [Problem(f"{place}.across_nodes", way, "is for servers of several nodes.", "Take it out, or write nodes: 2 or more.")] if way else []
+        )
     if service["engine"]["type"] not in WHOLE:
         why = f"is for vLLM: groups of several nodes are not set up for {ENGINES[service['engine']['type']].title}."
-        return [*found, Problem(f"{place}.nodes", nodes, why, "Write nodes: 1, or 'type: vllm'.")]
+        return [*problems, Problem(f"{place}.nodes", nodes, why, "Write nodes: 1, or 'type: vllm'.")]
     if bare and not simulated:
-        return [*found, Problem(f"{place}.nodes", nodes, "there are no accelerators that could lie on several nodes.", "Take it out.")]
+        return [*problems, Problem(f"{place}.nodes", nodes, "there are no accelerators that could lie on several nodes.", "Take it out.")]
     if way and simulated:
-        found.append(Problem(f"{place}.across_nodes", way, "is of no use: the simulator has no model that could lie on several nodes.", "Take it out."))
+        problems.append(Problem(f"{place}.across_nodes", way, "is of no use: the simulator has no model that could lie on several nodes.", "Take it out."))
     if count % nodes and not bare:
         fix = f"Write a multiple of {nodes}, such as {-(-count // nodes) * nodes}."
-        found.append(Problem(f"{place}.per_replica", count, f"cannot be laid on {nodes} nodes in equal parts.", fix))
+        problems.append(Problem(f"{place}.per_replica", count, f"cannot be laid on {nodes} nodes in equal parts.", fix))
     if len(service["name"]) > LONGEST_NAME:
         longest = LONGEST_NAME - len(ending)
         fix = f"Write a name of at most {longest} characters, such as {service['name'][:longest].rstrip('-')}."
-        found.append(Problem(f"{path}.name", service["name"], "is too long for servers of several nodes, whose pods are numbered.", fix))
-    return found
+        problems.append(Problem(f"{path}.name", service["name"], "is too long for servers of several nodes, whose pods are numbered.", fix))
+    return problems
 
 
 def _part_problems(service: Facts, path: str) -> list[Problem]:
-    """Mistakes in how the accelerators of one node are used: stages, engines, experts."""
+    """Mistakes in the parallelism within one node: pipeline, data, expert."""
     settings, place = service["accelerator"], f"{path}.accelerator"
-    said = [name for name, usual in (("pipeline", 1), ("data", 1), ("expert", 0)) if settings[name] > usual]
-    if not said:
+    options = [name for name, usual in (("pipeline", 1), ("data", 1), ("expert", 0)) if settings[name] > usual]
+    if not options:
         return []
-    value, place = settings[said[0]], f"{place}.{said[0]}"
+    value, place = settings[options[0]], f"{place}.{options[0]}"
     if vendor(service) == "none" or service["engine"]["type"] == "simulator":
         return [Problem(place, value, "is of no use: there are no accelerators to divide.", "Take it out.")]
-    if unknown := [name for name in said if not has(service["engine"]["type"], name)]:
+    if unknown := [name for name in options if not has(service["engine"]["type"], name)]:
         title, others = ENGINES[service["engine"]["type"]].title, with_option(unknown[0])
         return [Problem(f"{path}.accelerator.{unknown[0]}", settings[unknown[0]], f"is no option of {title}.", f"Take it out, or write type: {others}.")]
     if settings["nodes"] > 1:
         why = "is for servers of one node; across_nodes says how those of several use their accelerators."
-        return [Problem(place, value, why, f"Take it out, and write across_nodes: {'pipeline' if said[0] == 'pipeline' else 'expert'}.")]
+        return [Problem(place, value, why, f"Take it out, and write across_nodes: {'pipeline' if options[0] == 'pipeline' else 'expert'}.")]
     if written := sorted(flags_of(service["engine"]["args"]).keys() & _FLAGS_OF_A_NODE):
-        return [Problem(place, value, f"is also said by --{written[0]} in engine.args.", "Write one of them.")]
+        return [Problem(place, value, f"is also set by --{written[0]} in engine.args.", "Write one of them.")]
     count, parts = settings["per_replica"], settings["pipeline"] * settings["data"]
     if count % parts:
         fix = f"Write numbers whose product divides {count}, or per_replica: {-(-count // parts) * parts}."
@@ -115,7 +117,7 @@ def _part_problems(service: Facts, path: str) -> list[Problem]:
 
 
 def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Problem]:
-    """Schedulers that need KV events, or prefill and decode servers: both work with servers of one pod only."""
+    """Schedulers that need KV events, or prefill and decode servers: both work only with servers of one pod."""
     if service["accelerator"]["nodes"] == 1 or not (required["roles"] or any(required["vllm"].values())):
         return []
     why = "asks the servers for KV events or for transfers between prefill and decode, which those of several nodes do not give."
@@ -123,7 +125,7 @@ def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Probl
 
 
 def _simulator(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
-    """(leader, worker) of a simulated group: each pod runs a simulator, and only the leader's gets requests."""
+    """(leader, worker) of a simulated group: each pod runs a simulator, and only the leader gets requests."""
     alike = {"command": None, "args": args}
     return alike, alike
 
@@ -157,11 +159,11 @@ _WAYS = {"simulator": _simulator, "pipeline": _pipeline, "expert": _expert}
 
 
 def _shell(script: str) -> list[str]:
-    """The command for a script; $@ are the arguments of the container."""
+    """The command that runs a script; $@ are the arguments of the container."""
     return ["/bin/bash", "-c", script, "vllm"]
 
 
-def _positional(args: list[str], *ours: str) -> list[str]:
-    """The arguments for `vllm serve`: the model, `ours`, then the others without the tensor parallelism of one node."""
+def _positional(args: list[str], *derived: str) -> list[str]:
+    """The arguments for `vllm serve`: the model, `derived`, then the others without the tensor parallelism of one node."""
     model, *rest = args
-    return [model, *ours, *(argument for argument in rest if not argument.startswith("--tensor-parallel-size="))]
+    return [model, *derived, *(argument for argument in rest if not argument.startswith("--tensor-parallel-size="))]

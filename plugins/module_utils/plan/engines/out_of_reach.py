@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments with which a model server runs, and nobody reaches it or sees its load. Pure."""
+"""Arguments with which a model server runs, but cannot be reached, or does not report its load. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .multi_node import PARALLEL_FLAGS
 _ANYWHERE = ("", "0.0.0.0", "::", "[::]", "$(POD_IP)")
 _HOST = "the server listens there only, and probes, Services and the endpoint picker reach a pod by its own address.", "Take it out, or write 0.0.0.0."
 _TLS = "the server speaks TLS, and probes, the endpoint picker and routes speak plain HTTP inside the cluster.", "Take it out; clients meet TLS at the Gateway."
-_FILE = "what stands in that file is seen by nobody else, such as another port or model.", "Take it out, and write its options here, each as --OPTION=VALUE."
+_FILE = "the plan does not know the options in that file, such as another port or model.", "Take it out, and write its options here, each as --OPTION=VALUE."
 _GRPC = "the server speaks gRPC, and everything that asks it speaks HTTP.", "Take it out."
 _OTHERS = "the server waits for others of its group, and nobody starts them.", "Take it out; accelerator.nodes makes groups."
 _MUTE = "the server neither reads nor writes text.", "Take it out."
@@ -62,7 +62,7 @@ OUT_OF_REACH: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-# Values with which nothing is lost.
+# Values that keep the server reachable.
 _HARMLESS = {
     **dict.fromkeys(("host", "hostname"), _ANYWHERE),
     "nnodes": ("1",),
@@ -74,24 +74,24 @@ _HARMLESS = {
 
 
 def reach_problems(service: Facts, path: str) -> list[Problem]:
-    """The arguments of the user that are in OUT_OF_REACH, and the variable from which TGI reads where it listens."""
+    """Arguments of the user that are in OUT_OF_REACH, and the variable from which TGI reads its address."""
     arguments, where, engine = service["engine"]["args"], f"{path}.engine.args", service["engine"]["type"]
-    theirs = {"data-parallel-size": str(service["accelerator"]["data"]), **flags_of(arguments)}
-    found = []
-    for flag, value in theirs.items():
+    flags = {"data-parallel-size": str(service["accelerator"]["data"]), **flags_of(arguments)}
+    problems = []
+    for flag, value in flags.items():
         why = OUT_OF_REACH[engine].get(flag)
-        told = service["accelerator"]["nodes"] > 1 and flag in PARALLEL_FLAGS  # groups have these from the plan
-        if why and not told and not _is_harmless(engine, flag, value, theirs):
-            found.append(Problem(place_of(arguments, flag, where), value, f"--{flag}: {why[0]}", why[1]))
+        reported = service["accelerator"]["nodes"] > 1 and flag in PARALLEL_FLAGS  # by validate_arguments.py: the plan sets them for groups
+        if why and not reported and not _is_harmless(engine, flag, value, flags):
+            problems.append(Problem(place_of(arguments, flag, where), value, f"--{flag}: {why[0]}", why[1]))
     if engine == "tgi" and service["engine"]["env"].get("HOSTNAME", "0.0.0.0") not in _ANYWHERE:
-        found.append(Problem(f"{path}.engine.env.HOSTNAME", None, f"is --hostname for it: {_HOST[0]}", _HOST[1]))
-    return found
+        problems.append(Problem(f"{path}.engine.env.HOSTNAME", None, f"is --hostname for it: {_HOST[0]}", _HOST[1]))
+    return problems
 
 
-def _is_harmless(engine: str, flag: str, value: str | None, theirs: dict[str, str | None]) -> bool:
-    """theirs: all flags, with the number of data-parallel ranks."""
+def _is_harmless(engine: str, flag: str, value: str | None, flags: dict[str, str | None]) -> bool:
+    """Whether the flag has no effect with this value. flags: all flags, with the number of data-parallel ranks."""
     if flag == "data-parallel-size-local":
-        return value == theirs["data-parallel-size"]
+        return value == flags["data-parallel-size"]
     if flag == "api-server-count":
         return value != "0"
     return value in _HARMLESS.get(flag, ()) or (flag == "host" and engine == "vllm" and value == "None") or str(value).lower() == "false"

@@ -19,22 +19,23 @@ from .weights import CACHE_PATH, HUB_PATH, credentials, loader, model_uri, serve
 
 
 def served_arguments(service: Facts, required: Facts) -> list[str]:
-    """The command line: derived arguments, the model first, those that the scheduler requires, then engine.args, which win where a flag is in both.
+    """The command line: derived arguments, the model first, then those that the scheduler requires, then engine.args, which win if a flag is in both.
 
     required: what the scheduler configuration requires of model servers: {args, env, ports}.
     """
     engine, own = service["engine"], service["engine"]["args"]
-    theirs = flags_of(own)
-    ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service), *required.get("args", [])]}
+    user_flags = flags_of(own)
+    derived = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service), *required.get("args", [])]}
     flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
-    # Whoever divides the accelerators by arguments says how many are left for tensor parallelism.
+    # If the user's arguments divide the accelerators, they also set the tensor parallelism.
     if dividing(service):
-        ours = {flag: argument for flag, argument in ours.items() if flag.lstrip("-") not in flags.get("tensor", ())}
-    return [*(argument for flag, argument in ours.items() if not flag.startswith("-") or flag.lstrip("-") not in theirs), *adapter_arguments(service), *own]
+        derived = {flag: argument for flag, argument in derived.items() if flag.lstrip("-") not in flags.get("tensor", ())}
+    kept = [argument for flag, argument in derived.items() if not flag.startswith("-") or flag.lstrip("-") not in user_flags]
+    return [*kept, *adapter_arguments(service), *own]
 
 
 def as_written(service: Facts, arguments: list[str]) -> list[str]:
-    """A command line, at whose end engine.args are, with these as the user's file writes them; but for those that something else took the place of."""
+    """The command line with engine.args, which are at its end, as the user's file spells them, except for arguments that were replaced since."""
     own = service["engine"]["args"]
     if not arguments:
         return []
@@ -44,13 +45,13 @@ def as_written(service: Facts, arguments: list[str]) -> list[str]:
 
 
 def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
-    """The environment variables: derived, those that the scheduler requires, then engine.env. Each name once; the last one wins."""
+    """The environment variables: derived ones, those that the scheduler requires, then engine.env. Each name is there once; the last one wins."""
     env: list[Facts] = [
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
         for name, path in (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"), ("POD_IP", "status.podIP"))
     ]
     if service["engine"]["type"] != "simulator":
-        # Home and caches are on the writable volume: the container runs with a user id that the image does not know.
+        # Home and caches are on the writable volume, since the container runs with a user id that the image does not know.
         env += [
             {"name": name, "value": value}
             for name, value in (
@@ -70,15 +71,15 @@ def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
 
 
 def _values(service: Facts) -> Facts:
-    """What each option of releases/deployed.py is for this service; None where the engine decides."""
+    """{option of releases/deployed.py: its value for this service; None if the engine decides}."""
     engine, accelerator, model = service["engine"], service["accelerator"], service["model"]
     simulated = engine["type"] == "simulator"
     in_one = accelerator["per_replica"] // (accelerator["pipeline"] * accelerator["data"])
-    # Engines use one accelerator unless they are told otherwise.
+    # Engines use one accelerator by default.
     parts = {"tensor": in_one, "pipeline": accelerator["pipeline"], "data": accelerator["data"]}
     values = {
         "model": served_name(model) if simulated else model_uri(model).location,
-        # Name and port are what clients, endpoint picker and Services go by. The others have a value only if the user's file sets it.
+        # Clients, endpoint picker and Services rely on name and port. The others have a value only if the user's file sets it.
         "served_name": served_name(model),
         "port": engine["port"],
         "max_model_len": engine["max_model_len"] or ENGINE_DEFAULTS[engine["type"]]["max_model_len"],
@@ -92,6 +93,6 @@ def _values(service: Facts) -> Facts:
 
 def _arguments(service: Facts) -> list[str]:
     engine = service["engine"]
-    found = engine_arguments(engine, _values(service)) + loader(service["model"]) + list(ENGINE_DEFAULTS[engine["type"]]["always"])
+    arguments = engine_arguments(engine, _values(service)) + loader(service["model"]) + list(ENGINE_DEFAULTS[engine["type"]]["always"])
     settings = (engine["simulator"] or {}) if engine["type"] == "simulator" else {}
-    return found + [f"--{key.replace('_', '-')}={value}" for key, value in settings.items() if value is not None]
+    return arguments + [f"--{key.replace('_', '-')}={value}" for key, value in settings.items() if value is not None]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sidecars that a scheduler configuration requires for the endpoint picker or for model servers. Pure.
+"""Sidecars that a scheduler configuration requires beside the endpoint picker or model servers. Pure.
 
 All are native sidecars (init containers that keep running): they start before the main container and end after it.
 """
@@ -50,10 +50,10 @@ def picker_sidecars(service: Facts, user: Facts, release: Facts, wanted: t.Seque
 
 
 def routing_proxy(service: Facts, user: Facts, release: Facts, sidecar: Facts) -> Facts:
-    """The routing sidecar of a decode server: it listens on the pool's port, sends the prompt to a prefill server first, then to its own server."""
+    """The routing sidecar of a decode server: it listens on the port of the pool, and sends a prompt to a prefill server first, then to its own server."""
     return {
         **_native(sidecar["name"], image(user, "routing_sidecar", release["sidecar_image"]), user),
-        # Older ones have no such flag, and always send.
+        # Older routing sidecars do not have this flag and always send spans.
         "args": [*sidecar["args"], *([picker_flag(user)] if collector(user) and not release["tracing"]["always"] else [])],
         "env": [_field("POD_NAME", "metadata.name"), _field("POD_IP", "status.podIP"), *picker_environment(user, release, f"{service['name']}-sidecar")],
         "ports": [{"name": PORT_NAME, "containerPort": sidecar["port"]}],
@@ -63,7 +63,7 @@ def routing_proxy(service: Facts, user: Facts, release: Facts, sidecar: Facts) -
 
 
 def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shared: Facts) -> Facts:
-    """The tokenizer that the endpoint picker asks for token ids over a Unix socket in a shared volume."""
+    """The tokenizer, from which the endpoint picker gets token ids over a Unix socket in a shared volume."""
     own = service["engine"]["type"] == "simulator"
     container = {
         **_native(
@@ -77,7 +77,7 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
     if own:
         container["args"] = [f"--socket={sidecar['socket']}", f"--health=:{TOKENIZER_HEALTH_PORT}"]
         return container
-    # llm-d's tokenizer loads the model's tokenizer from the hub, or from a folder.
+    # The tokenizer of llm-d loads that of the model from the hub, or from a folder.
     folders = [{"name": name, "value": TOKENIZERS_PATH} for name in ("HOME", "HF_HOME", "TOKENIZERS_DIR")]
     cache = {"name": CACHE_VOLUME, "mountPath": TOKENIZERS_PATH}
     return {
@@ -89,7 +89,7 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
 
 
 def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
-    """vLLM without accelerator and weights: it only turns requests into tokens."""
+    """vLLM without accelerator and weights, which only converts requests to tokens."""
     vllm = ENGINE_DEFAULTS["vllm"]
     return {
         **_native(sidecar["name"], image(user, "tokenizer", paired(vllm["images"]["none"], "vllm", user["llm_d_release"], vllm["image"])), user),
@@ -119,13 +119,13 @@ def _field(name: str, path: str) -> Facts:
 
 
 def _resources(service: Facts, usual: Facts) -> Facts:
-    """Resources of a tokenizer: the user's, else the usual ones."""
+    """Resources of a tokenizer: the user's, otherwise `usual`."""
     own = service["scheduler"]["tokenizer_resources"]
     return {part: amounts for part, amounts in (own or usual).items() if amounts}
 
 
 def _models(service: Facts) -> list[Facts]:
-    """The mount of a `pvc://` model, which has the tokenizer's files beside the weights."""
+    """The mount of a `pvc://` model, whose volume holds the files of the tokenizer beside the weights."""
     return [dict(MODELS_MOUNT)] if model_uri(service["model"]).scheme == "pvc" else []
 
 

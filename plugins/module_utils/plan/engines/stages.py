@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options that prefill servers have of their own, and what both stages of a service with disaggregation have to agree on. Pure."""
+"""Options of prefill servers, and settings that must be equal in both stages of a service with disaggregation. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...common.flags import flags_of, place_of
 from ...common.objects import Facts, mapping
 from ...schema.fields import Problem
 
-# What decode servers compare before they read the KV cache of a prefill server, or what clients and the endpoint picker expect of either.
+# Settings that decode servers compare before they read the KV cache of a prefill server, or that clients and the endpoint picker expect of both.
 # https://docs.vllm.ai/en/stable/features/nixl_connector_compatibility/
 AGREED_FLAGS = (
     *("attention-backend", "block-size", "dtype", "kv-cache-dtype", "kv-transfer-config", "max-model-len", "model", "port", "quantization"),
@@ -24,7 +24,7 @@ _AGREE = "is of both stages: decode servers read the KV cache of prefill servers
 
 
 def of_prefill(service: Facts) -> Facts:
-    """The service as its prefill servers have it: options of their own over those of all. Arguments of their own come last, where they win."""
+    """The service with the options of its prefill servers in place of those of all servers. Arguments under prefill come last, where they win."""
     own = service["prefill"]
     below, above = service["engine"], own["engine"] or {"args": [], "env": {}, "simulator": None}
     engine = {**below, **_stated(above), "args": below["args"] + above["args"], "env": {**below["env"], **above["env"]}}
@@ -36,13 +36,13 @@ def of_prefill(service: Facts) -> Facts:
 
 
 def tensor_parallelism(service: Facts) -> int:
-    """Accelerators among which a model is divided in a server."""
+    """The number of accelerators among which a server divides the model."""
     accelerator = service["accelerator"]
     return int(accelerator["per_replica"] // (accelerator["pipeline"] * accelerator["data"]))
 
 
 def stage_warnings(service: Facts) -> list[str]:
-    """What users should know whose prefill servers are of another size. Source: as of AGREED_FLAGS."""
+    """A warning if prefill and decode servers differ in tensor parallelism. Source: as of AGREED_FLAGS."""
     sizes = [tensor_parallelism(each) for each in (of_prefill(service), service)]
     if sizes[0] == sizes[1] or service["engine"]["type"] == "simulator":
         return []
@@ -53,22 +53,25 @@ def stage_warnings(service: Facts) -> list[str]:
 
 
 def agreement_problems(service: Facts, path: str) -> list[Problem]:
-    """Arguments and variables of prefill servers that both stages have to agree on."""
+    """Arguments and variables under prefill that must be equal in both stages."""
     engine, place = mapping(service["prefill"]["engine"]), f"{path}.prefill.engine"
     arguments, env = engine.get("args", []), engine.get("env", {})
     flags = [flag for flag in flags_of(arguments) if flag in AGREED_FLAGS]
-    found = [Problem(place_of(arguments, flag, f"{place}.args"), None, _AGREE, "Write it under engine.args, or an option of engine.") for flag in flags]
-    return found + [Problem(f"{place}.env.{name}", None, _AGREE, "Write it under engine.env.") for name in AGREED_VARIABLES if name in env]
+    problems = [Problem(place_of(arguments, flag, f"{place}.args"), None, _AGREE, "Write it under engine.args, or an option of engine.") for flag in flags]
+    return problems + [Problem(f"{place}.env.{name}", None, _AGREE, "Write it under engine.env.") for name in AGREED_VARIABLES if name in env]
 
 
-def stage_problems(service: Facts, path: str, found: t.Iterable[Problem], reported: t.Collection[str]) -> list[Problem]:
-    """Problems of the service as prefill servers have it, each where it is written. found: with paths below `path`.prefill; reported: paths of others."""
-    located = [dataclasses.replace(problem, path=_place(service, path, problem.path)) for problem in found]
+def stage_problems(service: Facts, path: str, problems: t.Iterable[Problem], reported: t.Collection[str]) -> list[Problem]:
+    """Problems of the prefill servers, each with the path where its option is written, without those whose path is in `reported`.
+
+    problems: those of the service of of_prefill(), with paths below `path`.prefill; reported: paths of problems that are reported already.
+    """
+    located = [dataclasses.replace(problem, path=_place(service, path, problem.path)) for problem in problems]
     return [problem for problem in located if problem.path not in reported]
 
 
 def _place(service: Facts, path: str, place: str) -> str:
-    """The path of an option of prefill servers: in their block if that has it, else in that of all servers."""
+    """The path of an option of prefill servers: under prefill if it is set there, otherwise in the options of all servers."""
     inner = place.removeprefix(f"{path}.prefill.")
     argument = re.match(r"engine\.args\[(\d+)\]", inner)
     if argument:
@@ -80,7 +83,7 @@ def _place(service: Facts, path: str, place: str) -> str:
 
 
 def _has(block: Facts, inner: str) -> bool:
-    """Whether the block of prefill servers has the option at the path."""
+    """Whether the option at the path is set under prefill."""
     first, _dot, rest = inner.partition(".")
     if rest.startswith("env."):
         return rest.removeprefix("env.") in mapping(mapping(block[first])["env"] if block[first] else {})

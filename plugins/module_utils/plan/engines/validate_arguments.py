@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments of the user that contradict an option of the file, whatever the scheduler. Pure."""
+"""Arguments of the user that contradict an option of the file, independent of the scheduler. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ OWN_FLAGS = {
     "metrics-port": "",
     "secure-serving": "",
     **dict.fromkeys(("endpoint-selector", "endpoint-target-ports"), ""),
-    **dict.fromkeys(("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme"), ""),  # without them it looks where servers are
+    **dict.fromkeys(
+        ("model-server-metrics-port", "model-server-metrics-path", "model-server-metrics-scheme"), ""
+    ),  # by default it uses the address of each server
     "v": "scheduler.verbosity",
 }
 LEADERS = "ha-enable-leader-election"
@@ -39,7 +41,7 @@ FALSE = ("0", "f", "F", "false", "False", "FALSE")  # as Go reads it: https://pk
 
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """Arguments of the model server and of the endpoint picker that contradict an option, whatever the scheduler."""
+    """Arguments of the model server and of the endpoint picker that contradict an option, independent of the scheduler."""
     return [
         *_engine_arguments(service, path),
         *_parallel(service, path),
@@ -50,13 +52,13 @@ def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 
 
 def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
-    """(path, value) of everything in the user's file that turns off the prefix cache."""
-    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
-    found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
+    """(path, value) of each setting of the user's file that disables the prefix cache."""
+    engine, user_flags = service["engine"], flags_of(service["engine"]["args"])
+    settings: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
     for flag in ("no-enable-prefix-caching", "disable-prefix-caching", "disable-radix-cache", "enable-prefix-caching", "enable-kvcache"):
-        if flag in theirs and (flag.startswith(("no-", "disable-")) or str(theirs[flag]).lower() == "false"):
-            found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
-    return found
+        if flag in user_flags and (flag.startswith(("no-", "disable-")) or str(user_flags[flag]).lower() == "false"):
+            settings.append((place_of(engine["args"], flag, f"{path}.engine.args"), user_flags[flag]))
+    return settings
 
 
 def _engine_arguments(service: Facts, path: str) -> list[Problem]:
@@ -70,42 +72,44 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
         "revision": model["revision"],
     }
     flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
-    theirs = flags_of(engine["args"])
-    found = []
-    if engine["type"] == "vllm" and "model" in theirs and service["accelerator"]["nodes"] == 1:
+    user_flags = flags_of(engine["args"])
+    problems = []
+    if engine["type"] == "vllm" and "model" in user_flags and service["accelerator"]["nodes"] == 1:
         why = "the model is the first argument of `vllm serve` already, and versions differ in which of two they take."
-        found.append(Problem(place_of(engine["args"], "model", f"{path}.engine.args"), theirs["model"], why, "Take it out, and write model.uri."))
+        problems.append(Problem(place_of(engine["args"], "model", f"{path}.engine.args"), user_flags["model"], why, "Take it out, and write model.uri."))
     elif engine["type"] not in WHOLE:
-        again = [name for name in flags["model"] if name in theirs]
-        found += [Problem(place_of(engine["args"], name, f"{path}.engine.args"), theirs[name], "is what model.uri says.", "Take it out.") for name in again]
+        again = [name for name in flags["model"] if name in user_flags]
+        problems += [
+            Problem(place_of(engine["args"], name, f"{path}.engine.args"), user_flags[name], "is what model.uri says.", "Take it out.") for name in again
+        ]
     for word, value in values.items():
         for flag in flags.get(word, ()) if value is not None else ():
-            said = theirs.get(flag)
-            number = number_of(said) if said is not None and isinstance(value, int) else None
-            if said is None or value in (said, number):
+            argument = user_flags.get(flag)
+            number = number_of(argument) if argument is not None and isinstance(value, int) else None
+            if argument is None or value in (argument, number):
                 continue
-            why = f"--{flag}={said} contradicts {OPTIONS[word]}, which is {value}: the endpoint picker, the Services and the model servers all go by that."
-            legal = said if isinstance(value, str) else number
+            why = f"--{flag}={argument} contradicts {OPTIONS[word]}, which is {value}: the endpoint picker, the Services and the model servers all go by that."
+            legal = argument if isinstance(value, str) else number
             fix = f"Take it out and write {OPTIONS[word]}: {legal}." if legal is not None else f"Take it out, or take out {OPTIONS[word]}."
-            found.append(Problem(place_of(engine["args"], flag, f"{path}.engine.args"), f"--{flag}={said}", why, fix))
-    return found
+            problems.append(Problem(place_of(engine["args"], flag, f"{path}.engine.args"), f"--{flag}={argument}", why, fix))
+    return problems
 
 
 def _parallel(service: Facts, path: str) -> list[Problem]:
-    """Parallelism flags whose product is not the number of accelerators of one replica."""
+    """Parallelism flags whose product is not the number of accelerators of a replica."""
     if service["engine"]["type"] == "simulator" or vendor(service) == "none":
         return []
     arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
-    theirs = flags_of(arguments)
+    user_flags = flags_of(arguments)
     if service["accelerator"]["nodes"] > 1:
         fix = "Take it out; see accelerator.per_replica, accelerator.nodes and accelerator.across_nodes."
         return [
-            Problem(place_of(arguments, flag, f"{path}.engine.args"), theirs[flag], f"--{flag} follows from the rest of the plan for several nodes.", fix)
+            Problem(place_of(arguments, flag, f"{path}.engine.args"), user_flags[flag], f"--{flag} follows from the rest of the plan for several nodes.", fix)
             for flag in PARALLEL_FLAGS
-            if flag in theirs
+            if flag in user_flags
         ]
     shared = SHARED.get(service["engine"]["type"], "")
-    if shared in theirs and service["accelerator"]["data"] > 1:
+    if shared in user_flags and service["accelerator"]["data"] > 1:
         why = f"is divided from the accelerators of tensor parallelism, which engines with --{shared} share."
         return [Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, "Take it out, and write --dp-size in engine.args.")]
     given = {word: str(value) for word, value in dividing(service).items() if value is not None}
@@ -122,13 +126,13 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
             place_of(arguments, next(iter(given)), f"{path}.engine.args"),
             shown,
             f"{shown} needs {total} accelerators, and one replica has {wanted} (accelerator.per_replica).",
-            f"Write accelerator.per_replica: {total}, or take the argument out: the engine is told to use all of them by tensor parallelism.",
+            f"Write accelerator.per_replica: {total}, or take the argument out: by default the engine uses all of them for tensor parallelism.",
         )
     ]
 
 
 def _ports(service: Facts, path: str) -> list[Problem]:
-    """More ranks with a port each than a pool has ports."""
+    """More ranks with a port of their own than an InferencePool can have ports."""
     count = ranks(service)
     if count <= POOL_PORTS:
         return []
@@ -138,33 +142,33 @@ def _ports(service: Facts, path: str) -> list[Problem]:
 
 def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
     arguments = service["scheduler"]["args"]
-    theirs, where = flags_of(arguments), f"{path}.scheduler.args"
-    found = [
+    user_flags, where = flags_of(arguments), f"{path}.scheduler.args"
+    problems = [
         Problem(
             place_of(arguments, flag, where),
-            theirs[flag],
+            user_flags[flag],
             f"--{flag} follows from the rest of the plan.",
             f"Take it out; write {option} instead." if option else "Take it out.",
         )
         for flag, option in OWN_FLAGS.items()
-        if flag in theirs
+        if flag in user_flags
     ]
-    if LEADERS in theirs and theirs[LEADERS] not in FALSE:
-        found.append(
+    if LEADERS in user_flags and user_flags[LEADERS] not in FALSE:
+        problems.append(
             Problem(
                 place_of(arguments, LEADERS, where),
-                theirs[LEADERS],
-                "with leader election only the leader is ready: the new endpoint picker of a rollout would wait for ever for the old one to go.",
+                user_flags[LEADERS],
+                "with leader election only the leader is ready: the new endpoint picker of a rollout would wait forever for the old one to go.",
                 "Take it out: with scheduler.replicas above 1 all of them answer.",
             )
         )
-    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] not in FALSE:
-        found.append(
+    if user["llm_d_monitoring"]["scrape"] and TOKENS in user_flags and user_flags[TOKENS] not in FALSE:
+        problems.append(
             Problem(
                 place_of(arguments, TOKENS, where),
-                theirs[TOKENS],
+                user_flags[TOKENS],
                 "an endpoint picker that checks tokens needs permissions for the whole cluster, and so does what scrapes it: we grant neither.",
                 "Take it out, or write 'scrape: false' under llm_d_monitoring and set up tokens, permissions and scraping yourself.",
             )
         )
-    return found
+    return problems

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments that the version of vLLM in the image does not accept, the user's own and those that options bring. Pure."""
+"""Arguments that the version of vLLM in the image does not accept: the user's, and those that the plan derives from options. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .engine import engine_image, vendor, vllm_version
 from .multi_node import START_RANK, to_workload
 from .server_arguments import served_arguments
 
-# The option that brings an argument, where it is not the one of engine with the same name.
+# {argument: the option from which the plan derives it}, where that is not the option of engine with the same name.
 _BROUGHT_BY = {
     "served-model-name": "model.served_name",
     "revision": "model.revision",
@@ -32,12 +32,12 @@ _BROUGHT_BY = {
     "kv-offloading-backend": "cache.cpu_size",
     "kv-cache-memory-bytes": "cache.device_size",
 }
-# Their platforms are plugins of vLLM, which add choices of their own, such as for --quantization.
+# Vendors whose platforms are plugins of vLLM. These add choices of their own, such as for --quantization.
 _PLUGINS = ("intel_gaudi", "google")
 
 
 def version_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """A version for an engine that is not vLLM, or one that is not the image's."""
+    """A version for an engine other than vLLM, or one that contradicts the image."""
     engine, image = service["engine"], engine_image(service, user)
     if not engine["version"]:
         return []
@@ -51,7 +51,7 @@ def version_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 
 
 def vllm_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
-    """Arguments of the model servers, of any role and node, that their version of vLLM refuses.
+    """Arguments of the model servers, of each role and node, that their version of vLLM rejects.
 
     required: what the scheduler configuration requires of model servers: {args, env, ports}.
     """
@@ -62,7 +62,7 @@ def vllm_problems(service: Facts, path: str, user: Facts, required: Facts) -> li
 
 
 def _events(service: Facts, path: str, user: Facts, required: Facts, version: str) -> list[Problem]:
-    """KV events that the release line of the endpoint picker does not read: it starts, and finds no prefix."""
+    """KV events that the release line of the endpoint picker cannot decode: it would run, and match no prefix."""
     line = user["llm_d_release"]
     if RELEASES[line]["events_as_maps"] or not events_are_maps(version) or not any(argument.startswith("--kv-events-config") for argument in required["args"]):
         return []
@@ -76,11 +76,11 @@ def _events(service: Facts, path: str, user: Facts, required: Facts, version: st
 
 
 def _arguments(service: Facts, path: str, required: Facts, version: str) -> list[Problem]:
-    """Arguments that the version does not know, or not with this value."""
+    """Arguments that the version does not know, or does not accept with this value."""
     own = len(service["engine"]["args"])
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     for arguments in command_lines(service, required):
-        # The user's own are at the end.
+        # The user's arguments are at the end.
         first_own = len(arguments) - own
         for misfit in misfits(arguments, version, choices=vendor(service) not in _PLUGINS):
             if misfit.index >= first_own:
@@ -88,12 +88,12 @@ def _arguments(service: Facts, path: str, required: Facts, version: str) -> list
                 problem = Problem(place, misfit.flag or None, misfit.reason, misfit.fix)
             else:
                 problem = _derived(service, path, misfit)
-            found.setdefault(f"{problem.path} {misfit.flag}", problem)
-    return list(found.values())
+            problems.setdefault(f"{problem.path} {misfit.flag}", problem)
+    return list(problems.values())
 
 
 def command_lines(service: Facts, required: Facts) -> list[list[str]]:
-    """What each kind of pod of a service gives to `vllm serve` after the model."""
+    """The arguments after the model that each kind of pod of a service passes to `vllm serve`."""
     pod = {"args": served_arguments(service, required), "env": [], "labels": {}, "selector": {}}
     _kind, leader, worker = to_workload(service, pod)
     lines = [leader.get("args", pod["args"])[1:]]

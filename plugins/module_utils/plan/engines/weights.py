@@ -21,19 +21,19 @@ CLAIM_SUFFIX = "-weights"
 BUCKET_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _BUCKETS = ("s3", "gs")
 _OF_A_CLAIM = ("class_name", "delete_claim")
-# Variables by which Hugging Face's library loads nothing, and those with the folder of what it has.
+# Variables that keep Hugging Face's library from downloading, and those that set the folder of its downloads.
 # https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _ELSEWHERE = {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}
 
 
 class ModelUri(t.NamedTuple):
-    """What `model.uri` says; all of it is empty without one."""
+    """The parts of `model.uri`; all are empty without one."""
 
     scheme: str  # hf, pvc, s3, gs or file
-    name: str  # of the model
-    location: str  # as engines take it: a name on the hub, a folder, or the address in a bucket
-    claim: str  # with the model, for pvc
+    name: str  # name of the model
+    location: str  # the argument of engines: a name on the hub, a folder, or the address in a bucket
+    claim: str  # the PersistentVolumeClaim that holds the model, for pvc
 
 
 def model_uri(model: Facts) -> ModelUri:
@@ -45,19 +45,19 @@ def model_uri(model: Facts) -> ModelUri:
 
 
 def served_name(model: Facts) -> str | None:
-    """The model name in requests: the configured one, else from the URI; None without both."""
+    """The model name in requests: the configured one, otherwise the one of the URI; None without both."""
     return model["served_name"] or model_uri(model).name or None
 
 
 def loader(model: Facts) -> list[str]:
-    """Arguments of vLLM for weights in a bucket: the only loader that reads buckets, without a copy on a disk."""
+    """Arguments of vLLM for weights in a bucket. This loader is the only one that reads buckets; it streams, without a copy on disk."""
     return ["--load-format=runai_streamer"] if model_uri(model).scheme in _BUCKETS else []
 
 
 def credentials(model: Facts) -> list[Facts]:
     """Environment variables with the credentials of a model repository or a bucket."""
-    found = [("HF_TOKEN", model["token_secret"], model["token_key"])] + [(key, model["bucket_secret"], key) for key in BUCKET_KEYS]
-    return [{"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}} for name, secret, key in found if secret]
+    variables = [("HF_TOKEN", model["token_secret"], model["token_key"])] + [(key, model["bucket_secret"], key) for key in BUCKET_KEYS]
+    return [{"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}} for name, secret, key in variables if secret]
 
 
 def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
@@ -66,19 +66,19 @@ def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
         return [], []
     storage = service["storage"]
     size = None if storage["claim"] else storage["size"]
-    found: list[Facts] = [
+    pod_volumes: list[Facts] = [
         {"name": "model-cache", "emptyDir": {"sizeLimit": size} if size else {}},
         {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
     ]
     mounts: list[Facts] = [{"name": "model-cache", "mountPath": CACHE_PATH}, {"name": "shared-memory", "mountPath": "/dev/shm"}]
     if model_uri(service["model"]).scheme == "pvc":
-        found.append(models_volume(service["model"]))
+        pod_volumes.append(models_volume(service["model"]))
         mounts.append(dict(MODELS_MOUNT))
     elif storage["claim"]:
-        # Only downloads: compiled kernels are of no use on a node with another accelerator.
-        found.append({"name": "weights", "persistentVolumeClaim": {"claimName": claim_name(service)}})
+        # Only downloads are on it: compiled kernels are of no use on a node with another accelerator.
+        pod_volumes.append({"name": "weights", "persistentVolumeClaim": {"claimName": claim_name(service)}})
         mounts.append({"name": "weights", "mountPath": HUB_PATH})
-    return found, mounts
+    return pod_volumes, mounts
 
 
 def models_volume(model: Facts) -> Facts:
@@ -92,13 +92,13 @@ def claim_name(service: Facts) -> str:
 
 
 def access_mode(service: Facts) -> str | None:
-    """The access mode of a model's claim; None without a claim, and for an existing one without access_mode."""
+    """The access mode of the claim of a model; None without a claim, and for an existing claim without access_mode."""
     storage = service["storage"]
     return storage["access_mode"] or ("ReadWriteOnce" if storage["claim"] else None)
 
 
 def claim(service: Facts) -> Facts | None:
-    """{name, spec, delete: whether it is deleted with the servers} of the claim that we create; None without one."""
+    """{name, spec, delete: whether it is deleted with the servers} of the claim that we create; None if we create none."""
     storage = service["storage"]
     if not storage["claim"]:
         return None
@@ -109,7 +109,7 @@ def claim(service: Facts) -> Facts | None:
 
 
 def weights_problems(service: Facts, path: str, servers: int, tested: bool) -> list[Problem]:
-    """Mistakes in the source of the weights and in their volume. servers: number of pods that mount it; tested: whether the engine is the tested image."""
+    """Mistakes in the source of the weights and in their volume. servers: number of pods that mount it; tested: whether the image is the tested one."""
     return [*_source(service, path, tested), *_place(service, path, servers)]
 
 
@@ -156,7 +156,7 @@ def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:
     if mode and not storage["claim"] and kind != "pvc":
         yield Problem(f"{place}.access_mode", mode, "is of use only for a model from pvc://, or with 'claim: true'.", "Take it out.")
     elif mode == "ReadOnlyMany" and storage["claim"]:
-        yield Problem(f"{place}.access_mode", mode, "would let nobody download the weights.", "Write ReadWriteMany, or ReadWriteOnce for one server.")
+        yield Problem(f"{place}.access_mode", mode, "would not let a server download the weights.", "Write ReadWriteMany, or ReadWriteOnce for one server.")
     elif mode and mode.startswith("ReadWriteOnce") and servers > 1:
         fix = "Use a claim with ReadOnlyMany or ReadWriteMany, an hf:// model, or one replica."
         if storage["claim"]:

@@ -51,8 +51,8 @@ def configuration(service: Facts, release: str) -> Built:
     and scheduler.args.
     """
     settings, engine = service["scheduler"], service["engine"]
-    said = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
-    experimental = [] if said else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
+    flag_settled = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
+    experimental = [] if flag_settled else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
@@ -66,10 +66,10 @@ def configuration(service: Facts, release: str) -> Built:
         "epp_args": settings["args"] and settings["args"] + experimental,
     }
 
-    def servers(asked: Facts) -> Facts:
+    def servers(required: Facts) -> Facts:
         """The final command line of the servers: derived, required, and the user's own."""
-        env = {item["name"]: item.get("value") for item in [*asked["env"], *variables(engine["env"])]}
-        return {"server_args": served_arguments(service, asked), "server_env": env}
+        env = {item["name"]: item.get("value") for item in [*required["env"], *variables(engine["env"])]}
+        return {"server_args": served_arguments(service, required), "server_env": env}
 
     return build(_deciding(settings), release, context, servers)
 
@@ -80,19 +80,19 @@ def _deciding(settings: Facts) -> Facts:
 
 
 def events_service(service: Facts) -> str:
-    """Name of the Service to which model servers send KV events, where they connect to the endpoint picker."""
+    """Name of the Service for KV events of model servers that connect to the endpoint picker."""
     return f"{service['name']}-events"
 
 
 def pods_service(service: Facts) -> str:
-    """Name of the Service without an address of its own, which stands for the pods of the endpoint picker."""
+    """Name of the headless Service of the endpoint picker's pods."""
     return f"{service['name']}{PODS_SUFFIX}"
 
 
 def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
     """The InferencePool: pods, ports and failure mode. proxied: whether a routing sidecar listens in place of the server.
 
-    Ranks with a port each are for gateways that go to any address of a pod; others go to those of a Service.
+    Each rank has a port for gateways that connect to any port of a pod; others connect to those of a Service.
     """
     port = service["engine"]["port"]
     several = gateway["connection"] == "pool" and gateway["pool_version"] == "v1" and not proxied
@@ -150,7 +150,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "namespace": namespace,
         "replicas": settings["replicas"],
         "selector": selector,
-        # Of the Role and its binding, which are where the servers are.
+        # Of the Role and its binding, in the namespace of the servers.
         "role_labels": {**labels, **selector},
         **{kept: pod[kept] for kept in ("service_account", "labels", "image", "args", "drain_seconds")},
         "event_ports": list(required["ports"]),
@@ -173,7 +173,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         ],
         "notes": [
             *built.notes,
-            *_each_by_itself(built.document, release["name"], settings["replicas"]),
+            *_counting_notes(built.document, release["name"], settings["replicas"]),
             *engine_warnings(service, built.requires["roles"]),
             *runtime_warnings(service, user),
             *(stage_warnings(service) if built.requires["roles"] else []),
@@ -184,14 +184,14 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     }
 
 
-def _each_by_itself(document: Facts, release: str, replicas: int) -> list[str]:
-    """What each of several endpoint pickers, all of which are active, counts of its own requests only."""
+def _counting_notes(document: Facts, release: str, replicas: int) -> list[str]:
+    """A warning of plugins that count in-flight requests, for several endpoint pickers: all are active, and each counts only its own requests."""
     plugins = parse_config(document, release).plugins
     counting = sorted({item.type for item in plugins if item.plugin is not None and _IN_FLIGHT & set(reads(item.plugin, release, item.parameters))})
     if replicas < 2 or not counting:
         return []
     return [
-        f"scheduler.replicas is {replicas}: each of them counts only what it has in flight itself, so that to {', '.join(counting)} a saturated server looks "
+        f"scheduler.replicas is {replicas}: each of them counts only its own in-flight requests, so that to {', '.join(counting)} a saturated server looks "
         f"{replicas} times less loaded. Write 1."
     ]
 
@@ -200,7 +200,7 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
     """The command line of the endpoint picker. A boolean needs its '=': Go's flag package ignores a separate `false`."""
     own = service["scheduler"]["args"]
     ours = [
-        *_whom(service, user, gateway),
+        *_server_flags(service, user, gateway),
         f"--config-file={CONFIG_DIR}/{CONFIG_KEY}",
         f"--grpc-port={service['scheduler']['grpc_port']}",
         f"--grpc-health-port={PORTS['health']}",
@@ -212,12 +212,12 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
         f"--v={service['scheduler']['verbosity']}",
         *required,
     ]
-    theirs = flags_of(own)
-    return [*(argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs), *own]
+    own_flags = flags_of(own)
+    return [*(argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in own_flags), *own]
 
 
-def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
-    """The servers to choose from: those of an InferencePool, or those with the pool's labels where there is no pool."""
+def _server_flags(service: Facts, user: Facts, gateway: Facts) -> list[str]:
+    """The flags that select the servers: those of an InferencePool, or those with the pool's labels where there is no pool."""
     if not gateway["pool"]:
         labels = label_selector(pool_selector(service))
         return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]

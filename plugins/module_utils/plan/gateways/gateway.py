@@ -31,7 +31,7 @@ def gateway(user: Facts, labels: Facts) -> Facts:
     place = settings["namespace"] or home
     secure = facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"]
     wanted = facts["gateway_api"] and settings["create"] and provider != "none"
-    found = {
+    planned = {
         "provider": provider,
         "gateway_api": facts["gateway_api"],
         "pool": facts["gateway_api"] or not RELEASES[user["llm_d_release"]]["endpoint_selector"],
@@ -58,7 +58,7 @@ def gateway(user: Facts, labels: Facts) -> Facts:
         "pool_status": facts["pool_status"],
         "failure_modes": failure_modes(user),
         "secure_ext_proc": secure,
-        "picker_suffix": PICKER_SUFFIXES["beside" if connection(user) == "sidecar" else "tls" if secure else "plain"],
+        "picker_suffix": PICKER_SUFFIXES["sidecar" if connection(user) == "sidecar" else "tls" if secure else "plain"],
         "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
         "route_timeouts": facts["route_timeouts"],
         "weights": facts["weights"],
@@ -74,17 +74,17 @@ def gateway(user: Facts, labels: Facts) -> Facts:
         "tracing": gateway_tracing(user, facts, wanted),
         "traffic": settings["traffic"] if facts["traffic"] and connection(user) == "ext_proc" else None,
     }
-    found["listeners"] = [_listener(each, settings["certificate_issuer"], found) for each in [settings["listener"], *settings["listeners"]]]
-    found["listener"] = found["listeners"][0]
-    found["allowed_routes"] = _allowed_routes(found)
-    found["proxies"] = _proxies(user, found, facts)
-    found["parameters_image"] = _parameters_image(user, found)
-    patches = bool(found["proxy_pod"] and found["proxy_pod"]["template"] != found["proxy_pod"]["ours"])
-    found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]), patches)
+    planned["listeners"] = [_listener(each, settings["certificate_issuer"], planned) for each in [settings["listener"], *settings["listeners"]]]
+    planned["listener"] = planned["listeners"][0]
+    planned["allowed_routes"] = _allowed_routes(planned)
+    planned["proxies"] = _proxies(user, planned, facts)
+    planned["parameters_image"] = _parameters_image(user, planned)
+    patches = bool(planned["proxy_pod"] and planned["proxy_pod"]["template"] != planned["proxy_pod"]["ours"])
+    planned["parameters"] = _parameters(planned, provider, bool(user["llm_d_image_pull_secrets"]), patches)
     rest = user["llm_d_scope"] != "prerequisites"
-    found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
-    found["grants"] = [{**grant, "labels": labels_in(grant["namespace"], home, labels)} for grant in _grants(user, found)] if rest else []
-    return found
+    planned["openshift_route"] = _openshift_route(settings["openshift_route"], planned) if rest else None
+    planned["grants"] = [{**grant, "labels": labels_in(grant["namespace"], home, labels)} for grant in _grants(user, planned)] if rest else []
+    return planned
 
 
 def _extension(user: Facts, row: Facts) -> Facts:
@@ -98,20 +98,20 @@ def default_name(provider: str) -> str:
 
 
 def routes_suffix(user: Facts) -> str:
-    """What the names of routes end in: different where those of Gateways are, so that an old Gateway keeps its routes until they are pruned."""
+    """The suffix of the names of routes: different where the names of Gateways are, so that an old Gateway keeps its routes until they are pruned."""
     return "" if user["llm_d_gateway"]["name"] else default_name(user["llm_d_gateway"]["provider"]).removeprefix(DEFAULT_NAME)
 
 
 def version(user: Facts) -> str | None:
     """The version of the provider's controller: the configured one, else the tested one."""
-    found = user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
-    return str(found) if found else None
+    chosen = user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
+    return str(chosen) if chosen else None
 
 
 def class_name(user: Facts) -> str | None:
     """The GatewayClass: the configured one, else the provider's default."""
-    found = user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
-    return str(found) if found else None
+    chosen = user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
+    return str(chosen) if chosen else None
 
 
 def connection(user: Facts) -> str:
@@ -124,7 +124,7 @@ def connection(user: Facts) -> str:
 
 
 def listened_hosts(user: Facts) -> list[str]:
-    """The host names of the listeners, each once; '*' for any, and of a Gateway that somebody else creates."""
+    """The host names of the listeners, each once; '*' for any, and for a Gateway that the plan does not create."""
     settings = user["llm_d_gateway"]
     if not settings["create"] or settings["provider"] in ("none", "standalone"):
         return ["*"]
@@ -145,7 +145,7 @@ def failure_modes(user: Facts) -> list[str]:
 
 
 def _annotations(issuer: Facts | None) -> dict[str, str]:
-    """Annotations of the Gateway: by which cert-manager makes a Certificate for each HTTPS listener."""
+    """Annotations of the Gateway, for which cert-manager creates a Certificate for each HTTPS listener."""
     return {f"{CERT_MANAGER}/{'cluster-issuer' if issuer['kind'] == 'ClusterIssuer' else 'issuer'}": issuer["name"]} if issuer else {}
 
 
@@ -156,7 +156,7 @@ def _listener(given: Facts, issuer: Facts | None, planned: Facts) -> Facts:
 
 
 def _allowed_routes(planned: Facts) -> Facts:
-    """allowedRoutes of the listeners: only the namespace of our routes."""
+    """allowedRoutes of the listeners: only the namespace of the plan's routes."""
     if planned["routes_namespace"] == planned["namespace"]:
         return {"namespaces": {"from": "Same"}}
     selector = {"matchLabels": {"kubernetes.io/metadata.name": planned["routes_namespace"]}}
@@ -164,7 +164,7 @@ def _allowed_routes(planned: Facts) -> Facts:
 
 
 def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
-    """References to the Deployments that a controller creates for the Gateway, where our permissions suffice to read them."""
+    """References to the Deployments that a controller creates for the Gateway, where the permissions of the scope include reading them."""
     labels = facts["owning_labels"]
     if not labels or not planned["create"] or (user["llm_d_scope"] == "namespace" and facts["proxy_namespace"] == "controller"):
         return []
@@ -176,16 +176,16 @@ def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
 
 
 def _parameters(planned: Facts, provider: str, pull: bool, patches: bool) -> Facts | None:
-    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials; patches:
-    whether the user adds something to its pods."""
+    """The Gateway's infrastructure.parametersRef; None where the defaults are enough. pull: whether the proxy's image needs credentials; patches: whether
+    the user adds something to its pods."""
     if not planned["create"]:
         return None
     if planned["controller_name"] == "gateway.envoyproxy.io/gatewayclass-controller":
         return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
-    asked = pull or patches or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
-    if asked and planned["controller_name"] == "agentgateway.dev/agentgateway":
+    custom = pull or patches or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
+    if custom and planned["controller_name"] == "agentgateway.dev/agentgateway":
         return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
-    if asked and provider == "kgateway":
+    if custom and provider == "kgateway":
         return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
     if (patches or planned["service_type"] != "LoadBalancer") and provider in ("istio", "openshift"):
         return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
@@ -236,7 +236,7 @@ def _openshift_route(given: Facts, planned: Facts) -> Facts | None:
 
 def _grants(user: Facts, planned: Facts) -> list[Facts]:
     """ReferenceGrants: {name, namespace, from: [{group, kind, namespace}], to: [{group, kind, name?}]}."""
-    found = []
+    grants = []
     home, routes = user["llm_d_namespace"], planned["routes_namespace"]
     if planned["gateway_api"] and routes != home:
         sources = [{"group": GROUP, "kind": "HTTPRoute", "namespace": routes}]
@@ -244,15 +244,15 @@ def _grants(user: Facts, planned: Facts) -> list[Facts]:
             sources.append({"group": "gateway.envoyproxy.io", "kind": "EnvoyExtensionPolicy", "namespace": routes})
         pool = {"group": planned["pool_group"], "kind": "InferencePool"}
         targets = ([pool] if planned["backend"] == "InferencePool" else []) + [{"group": "", "kind": "Service"}]
-        found.append({"name": f"{planned['name']}-routes", "namespace": home, "from": sources, "to": targets})
+        grants.append({"name": f"{planned['name']}-routes", "namespace": home, "from": sources, "to": targets})
     pickers = scheduler_namespace(user)
     if planned["provider"] == "envoy_gateway" and pickers not in (routes, home):
         source = {"group": "gateway.envoyproxy.io", "kind": "EnvoyExtensionPolicy", "namespace": routes}
-        found.append({"name": f"{planned['name']}-{home}", "namespace": pickers, "from": [source], "to": [{"group": "", "kind": "Service"}]})
+        grants.append({"name": f"{planned['name']}-{home}", "namespace": pickers, "from": [source], "to": [{"group": "", "kind": "Service"}]})
     for listener in planned["listeners"] if planned["create"] else []:
         secret = listener["tls_secret"]
         if secret and secret["namespace"] != planned["namespace"]:
             source = {"group": GROUP, "kind": "Gateway", "namespace": planned["namespace"]}
             target = {"group": "", "kind": "Secret", "name": secret["name"]}
-            found.append({"name": f"{planned['name']}-{listener['name']}", "namespace": secret["namespace"], "from": [source], "to": [target]})
-    return found
+            grants.append({"name": f"{planned['name']}-{listener['name']}", "namespace": secret["namespace"], "from": [source], "to": [target]})
+    return grants

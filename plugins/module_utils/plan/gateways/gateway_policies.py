@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Policies of a gateway provider for one service, by which its proxy asks the endpoint picker and follows its choice. Pure."""
+"""Policies of a gateway provider for one service, by which its proxy calls the endpoint picker and follows its choice. Pure."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def service_policies(service: Facts, user: Facts, gateway: Facts, failure_mode: 
     rules, kind = [], GATEWAY_PROVIDERS[gateway["provider"]]["traffic"]
     if kind == "destination_rule":
         rules = _tls_rule(service, user, gateway, labels) + _service_rule(service, user, gateway, labels)
-    by_hand = gateway["connection"] == "ext_proc" and gateway["provider"] in ("istio", "openshift")
+    filtered = gateway["connection"] == "ext_proc" and gateway["provider"] in ("istio", "openshift")
     return {
         "rules": rules,
-        "filter": _filter(service, user, gateway, failure_mode, labels) if by_hand else None,
+        "filter": _filter(service, user, gateway, failure_mode, labels) if filtered else None,
         "traffic": _backend_traffic(gateway) if kind == "backend_traffic_policy" else None,
         "gke": _gke(service, gateway) if gateway["provider"] == "gke" else None,
     }
@@ -66,20 +66,20 @@ def _tls_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> lis
 
 
 def _service_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> list[Facts]:
-    asked = gateway["traffic"]
-    if not asked:
+    traffic = gateway["traffic"]
+    if not traffic:
         return []
-    balancer: Facts = {"simple": asked["load_balancing"]}
-    if asked["session_cookie"]:
-        balancer = {"consistentHash": {"httpCookie": {"name": asked["session_cookie"], "ttl": "0s"}}}
-    elif asked["session_header"]:
-        balancer = {"consistentHash": {"httpHeaderName": asked["session_header"]}}
+    balancer: Facts = {"simple": traffic["load_balancing"]}
+    if traffic["session_cookie"]:
+        balancer = {"consistentHash": {"httpCookie": {"name": traffic["session_cookie"], "ttl": "0s"}}}
+    elif traffic["session_header"]:
+        balancer = {"consistentHash": {"httpHeaderName": traffic["session_header"]}}
     policy: Facts = {"loadBalancer": balancer}
     pool: Facts = {}
-    if asked["max_connections"]:
-        pool["tcp"] = {"maxConnections": asked["max_connections"]}
-    if asked["max_requests"]:
-        pool["http"] = {"http2MaxRequests": asked["max_requests"]}
+    if traffic["max_connections"]:
+        pool["tcp"] = {"maxConnections": traffic["max_connections"]}
+    if traffic["max_requests"]:
+        pool["http"] = {"http2MaxRequests": traffic["max_requests"]}
     if pool:
         policy["connectionPool"] = pool
     home = user["llm_d_namespace"]
@@ -87,18 +87,18 @@ def _service_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) ->
 
 
 def _backend_traffic(gateway: Facts) -> Facts:
-    """{loadBalancer, circuitBreaker} of a BackendTrafficPolicy: the choice of the endpoint picker, and else the policy of the file; and {picker}, the
-    settings of the connection to the endpoint picker, which holds a stream for each in-flight request.
+    """{loadBalancer, circuitBreaker} of a BackendTrafficPolicy: the choice of the endpoint picker, else the policy of the file; and {picker}, the settings
+    of the connection to the endpoint picker, which has a stream for each in-flight request.
 
-    Envoy refuses what is beyond a limit of a cluster, and its own of 1024 is below what a few servers hold at a time.
+    Envoy rejects requests beyond the limits of a cluster. Its default of 1024 is less than the in-flight requests of a few servers.
     """
-    asked = gateway["traffic"] or {}
-    balancer: Facts = {"type": _ENVOY_GATEWAY_BALANCERS[asked.get("load_balancing") or "LEAST_REQUEST"]}
-    if asked.get("session_cookie"):
-        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Cookie", "cookie": {"name": asked["session_cookie"]}}}
-    elif asked.get("session_header"):
-        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Headers", "headers": [{"name": asked["session_header"]}]}}
-    requests = asked.get("max_requests") or MANY
+    traffic = gateway["traffic"] or {}
+    balancer: Facts = {"type": _ENVOY_GATEWAY_BALANCERS[traffic.get("load_balancing") or "LEAST_REQUEST"]}
+    if traffic.get("session_cookie"):
+        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Cookie", "cookie": {"name": traffic["session_cookie"]}}}
+    elif traffic.get("session_header"):
+        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Headers", "headers": [{"name": traffic["session_header"]}]}}
+    requests = traffic.get("max_requests") or MANY
 
     def limits(connections: int, parallel: int) -> Facts:
         return {"maxConnections": connections, "maxParallelRequests": parallel, "maxPendingRequests": parallel}
@@ -106,20 +106,20 @@ def _backend_traffic(gateway: Facts) -> Facts:
     return {
         "picker": {"circuitBreaker": limits(MANY, MANY)},
         "loadBalancer": {**balancer, "endpointOverride": {"extractFrom": [{"header": gateway["ext_proc"]["destination_header"]}]}},
-        "circuitBreaker": limits(asked.get("max_connections") or MANY, requests),
+        "circuitBreaker": limits(traffic.get("max_connections") or MANY, requests),
     }
 
 
 def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labels: Facts) -> Facts:
-    """An EnvoyFilter of three patches: the ext_proc filter, its activation on our route only, and a load-balancing policy that follows the choice.
+    """An EnvoyFilter of three patches: the ext_proc filter, its activation on the service's route only, and a load-balancing policy that follows the choice.
 
     The filter is disabled until a route enables it: one gateway serves several endpoint pickers. The choice is read from the endpoint picker's
-    metadata, which clients cannot write, and is limited to the addresses of the Service, so that this is no open proxy.
+    metadata, which clients cannot write, and is limited to the addresses of the Service, so that the gateway is no open proxy.
     """
     home, name = user["llm_d_namespace"], f"{service['name']}-epp"
     filter_name = f"llm-d.ext-proc.{home}.{service['name']}"
-    rule = gateway["traffic"] or {}
-    fallback = "SESSION" if rule.get("session_cookie") or rule.get("session_header") else rule.get("load_balancing") or "LEAST_REQUEST"
+    traffic = gateway["traffic"] or {}
+    fallback = "SESSION" if traffic.get("session_cookie") or traffic.get("session_header") else traffic.get("load_balancing") or "LEAST_REQUEST"
     return {
         "name": name if gateway["namespace"] == home else f"{home}-{name}",
         "namespace": gateway["namespace"],
@@ -134,7 +134,7 @@ def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labe
         "per_route": {filter_name: {"@type": f"{_EXT_PROC}.ExtProcPerRoute", "overrides": {}}},
         "service": f"{front(service)['name']}.{home}.{DOMAIN}",
         "port": front(service)["port"],
-        "load_balancing": obeying(gateway["ext_proc"]["destination_header"], fallback),
+        "load_balancing": override_host(gateway["ext_proc"]["destination_header"], fallback),
     }
 
 
@@ -149,7 +149,7 @@ def processor(picker: str, port: int, gateway: Facts, failure_mode: str) -> Fact
 
 
 def exchange(ext_proc: Facts) -> Facts:
-    """What of that configuration says which parts of requests and responses the endpoint picker sees, and where its choice goes. ext_proc: of the plan."""
+    """The part of that configuration for the parts of requests and responses that the endpoint picker receives, and for its choice. ext_proc: of the plan."""
     body = ext_proc["body_mode"]
     return {
         "message_timeout": ext_proc["message_timeout"],
@@ -165,7 +165,7 @@ def exchange(ext_proc: Facts) -> Facts:
     }
 
 
-def obeying(key: str, fallback: str) -> Facts:
+def override_host(key: str, fallback: str) -> Facts:
     """A load-balancing policy that selects the server named in the metadata if the cluster has it, else by the fallback policy."""
     name, message = _FALLBACKS[fallback]
     return {

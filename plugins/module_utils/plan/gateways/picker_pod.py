@@ -37,7 +37,7 @@ GOVERNED = {
 
 
 def picker_pod_problems(settings: Facts, path: str, ours: Facts) -> list[Problem]:
-    """What the user adds to endpoint pickers and is decided by other options, or is incomplete. path: of the scheduler block in the user's file."""
+    """Additions of the user to endpoint pickers that other options decide, or that are incomplete. path: of the scheduler block in the user's file."""
     return overlay_problems(ours, overlays_of(settings, path, CONTAINER), CONTAINER, GOVERNED)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pods of the gateway's proxy, which its controller makes: the patch that it is given for them, ours with what the user adds. Pure."""
+"""The pods of the gateway's proxy, which its controller creates: the patch of their template, with the additions of the user. Pure."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ GOVERNED = {
 
 
 def proxy_pod(user: Facts, create: bool) -> Facts | None:
-    """Our patch of the pod template as `planned_pod` returns it, with text: {ours, template} for a provider that reads YAML; None where the provider takes
-    none, or the Gateway is not ours."""
+    """The patch of the pod template as `planned_pod` returns it, with text: {ours, template} as YAML; None where the provider takes no patch, or the plan does
+    not create the Gateway."""
     container = provider_facts(user)["proxy_container"]
     if not container or not create:
         return None
-    found = planned_pod(_ours(user, container), overlays_of(user[BLOCK], "", container), patch=True)
-    patches = {name: found[name] for name in ("ours", "template")}
-    return {**found, "text": {name: to_yaml({"spec": {"template": patch}}) if patch else "" for name, patch in patches.items()}}
+    planned = planned_pod(_ours(user, container), overlays_of(user[BLOCK], "", container), patch=True)
+    patches = {name: planned[name] for name in ("ours", "template")}
+    return {**planned, "text": {name: to_yaml({"spec": {"template": patch}}) if patch else "" for name, patch in patches.items()}}
 
 
 def proxy_pod_problems(user: Facts) -> list[Problem]:
-    """What the user adds to the proxy's pods and may not."""
+    """Additions of the user to the proxy's pods that are not allowed."""
     settings, container = user[BLOCK], provider_facts(user)["proxy_container"]
     added = [name for name in BLOCKS if settings[name]]
     if container and settings["create"]:
@@ -49,13 +49,13 @@ def proxy_pod_problems(user: Facts) -> list[Problem]:
     elif not settings["create"] or settings["provider"] == "none":
         why, fix = "is of no use: somebody else creates the Gateway.", "Take it out."
     else:
-        why, fix = f"cannot be had with {settings['provider']}, whose controller takes no patch for its proxies.", "Take it out, or write another provider."
+        why, fix = f"is not supported with {settings['provider']}, whose controller takes no patch for its proxies.", "Take it out, or write another provider."
     return [Problem(f"{BLOCK}.{name}", REDACTED, why, fix) for name in added]
 
 
 def _ours(user: Facts, container: str) -> Facts:
     pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
-    # Envoy Gateway's own probe: one answer later than 1 s, and the proxy is not ready for 5 s.
+    # With Envoy Gateway's own probe, one response later than 1 s makes the proxy unready for 5 s.
     containers = [{"name": container, "readinessProbe": dict(PROXY_READINESS)}] if container == "envoy" else []
     spec = {**({"imagePullSecrets": pull} if pull else {}), **({"containers": containers} if containers else {})}
     return {"spec": spec} if spec else {}

@@ -15,13 +15,13 @@ from ..parts.charts import provider_facts
 from ..parts.names import name_suffix, service_name
 from .gateway import common_host, connection, listened_hosts, routes_suffix
 
-# A request with this header and the name of the service whose route is shared stays with that service.
+# A request with this header, and the name of the service whose route is shared, goes to that service.
 PIN = "x-llm-d-service"
 # Envoy writes a random UUID into it before it chooses a route, also over one that a client from outside has sent.
 REQUEST_ID = "x-request-id"
-# Headers of a match of an HTTPRoute, and backends of a rule.
+# The limit of headers of a match of an HTTPRoute, and of backends of a rule.
 MOST = 16
-# Hexadecimal digits of it that are looked at: shares are exact to one in 4,096.
+# Hexadecimal digits of the request ID that are compared: shares are exact to one in 4,096.
 _DIGITS = 3
 _ANY, _NONE = ".+", "none"
 Headers = list[dict[str, str]]
@@ -34,7 +34,7 @@ def sharing(services: t.Sequence[Facts]) -> dict[str, Facts]:
 
 
 def by_name(service: Facts, user: Facts, names: t.Sequence[str]) -> Facts:
-    """A service whose weights have the names of services, as `names` has them, where the file leaves out their suffix."""
+    """A service with the suffix at the names in its weights, where the file omits it. names: of all services, with the suffix."""
     weights = {service_name(written, user, names): weight for written, weight in service["route"]["weights"].items()}
     return {**service, "route": {**service["route"], "weights": weights}}
 
@@ -52,7 +52,7 @@ def part_name(owner: str, name: str) -> str:
 def rules(service: Facts, headers: Headers, way: str | None, backends: t.Mapping[str, Facts]) -> list[Facts]:
     """The rules of a service's own route: {headers, backends}, each with one match: the API refuses to replace a prefix that several matches could have.
 
-    headers: those that every request of the route has; way: `weights` of the provider; backends: by name of a service, without a weight.
+    headers: of every request of the route; way: `weights` of the provider; backends: by name of a service, without a weight.
     """
     own, weights = backends[service["name"]], service["route"]["weights"]
     if not weights:
@@ -61,12 +61,12 @@ def rules(service: Facts, headers: Headers, way: str | None, backends: t.Mapping
     if way == "backends":
         shared = [{**backends[name], "weight": weight} for name, weight in weights.items()]
         return [{"headers": headers, "backends": shared}, {"headers": pinned, "backends": [{**own, "weight": None}]}]
-    # With two headers it comes before the rules of the others, which have one, whichever controller sorts them.
+    # With two headers it precedes the rules of the others, which have one, with any controller.
     return [{"headers": each, "backends": [{**own, "weight": None}]} for each in (headers, [*pinned, _id(_ANY)])]
 
 
 def part(owner: str, weights: t.Mapping[str, int], name: str) -> dict[str, str]:
-    """The header by which a service gets its part of the requests of the owner's route; the owner gets what is left."""
+    """The header by which a service gets its part of the requests of the owner's route; the owner gets the rest."""
     others = [each for each in weights if each != owner]
     total, whole = sum(weights.values()), 16**_DIGITS
     ends = [round(whole * each / total) for each in itertools.accumulate(weights[each] for each in others)]
@@ -76,16 +76,16 @@ def part(owner: str, weights: t.Mapping[str, int], name: str) -> dict[str, str]:
 
 def beginnings(start: int, end: int) -> str:
     """A regular expression for texts whose first hexadecimal digits are at least `start` and less than `end`."""
-    found = []
+    patterns = []
     while start < end:
         # The largest block of equal beginnings that starts here and ends in time; `after` digits may then be any.
         after = max(digits for digits in range(_DIGITS) if start % 16**digits == 0 and start + 16**digits <= end)
         before, first = divmod(start // 16**after, 16)
         count = min((end - start) // 16**after, 16 - first)
         width = _DIGITS - 1 - after
-        found.append((f"{before:0{width}x}" if width else "") + f"[{'0123456789abcdef'[first : first + count]}]")
+        patterns.append((f"{before:0{width}x}" if width else "") + f"[{'0123456789abcdef'[first : first + count]}]")
         start += count * 16**after
-    return f"({'|'.join(found)}).*" if found else _NONE
+    return f"({'|'.join(patterns)}).*" if patterns else _NONE
 
 
 def _id(value: str) -> dict[str, str]:
@@ -93,15 +93,15 @@ def _id(value: str) -> dict[str, str]:
 
 
 def sharing_problems(user: Facts, services: t.Sequence[tuple[str, Facts]], names: t.Sequence[str]) -> list[Problem]:
-    """Weights that name no service, or services that cannot share requests. Takes (path, service) pairs, and the names of those with mistakes, too.
+    """Weights that name no service, or services that cannot share requests. Takes (path, service) pairs of valid services, and the names of all.
 
-    The weights are as the file has them, the names with the suffix.
+    The names in weights are those of the file, without the suffix or with it; `names` have it.
     """
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for path, service in services:
         if service["route"]["weights"]:
-            found += list(_problems(user, path, service, services, names)) or list(_as_many_headers(user, path, service, services))
-    return found
+            problems += list(_problems(user, path, service, services, names)) or list(_ambiguous_variants(user, path, service, services))
+    return problems
 
 
 def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple[str, Facts]], names: t.Sequence[str]) -> t.Iterator[Problem]:
@@ -114,19 +114,19 @@ def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple
     known = {each["name"]: each for _path, each in services}
     provider, facts = user["llm_d_gateway"]["provider"], provider_facts(user)
     if not facts["weights"]:
-        why = f"cannot be had with provider {provider}: we do not know whether your gateway asks the endpoint picker of each service."
-        yield Problem(place, weights, why, "Name the provider, and write 'install: false' and 'create: false'; or tell requests apart by route.headers.")
+        why = f"is not supported with provider {provider}: it is unknown whether your gateway calls the endpoint picker of each service."
+        yield Problem(place, weights, why, "Name the provider, and write 'install: false' and 'create: false'; or separate requests by route.headers.")
     elif facts["weights"] == "request_id" and connection(user) == "ext_proc" and "InferencePool" in facts["backends"]:
-        why = f"cannot be had with 'connection: ext_proc' of {provider}, whose EnvoyFilter asks one endpoint picker for each route."
+        why = f"is not supported with 'connection: ext_proc' of {provider}, whose EnvoyFilter calls one endpoint picker for each route."
         yield Problem(place, weights, why, "Write 'connection: pool' in llm_d_gateway.")
     if name not in written:
         own = name.removesuffix(name_suffix(user))
         yield Problem(place, weights, "has no weight for the service itself.", f"Add '{own}: 90', or 0 where the others get all its requests.")
-    if facts["weights"] and (wrong := _too_many(service["route"], facts["weights"])):
-        yield Problem(f"{path}.route.{wrong[0]}", wrong[1], f"has {wrong[1]} elements.", f"Write at most {wrong[2]} beside weights.")
-    twice = {PIN, REQUEST_ID} if facts["weights"] == "request_id" else {PIN}
+    if facts["weights"] and (excess := _too_many(service["route"], facts["weights"])):
+        yield Problem(f"{path}.route.{excess[0]}", excess[1], f"has {excess[1]} elements.", f"Write at most {excess[2]} beside weights.")
+    reserved = {PIN, REQUEST_ID} if facts["weights"] == "request_id" else {PIN}
     for header in service["route"]["headers"]:
-        if header.lower() in twice:
+        if header.lower() in reserved:
             yield Problem(
                 f"{path}.route.headers.{header}", None, "is a header that weights need for their own rules.", "Write another one, or take weights out."
             )
@@ -147,17 +147,17 @@ def _problems(user: Facts, path: str, service: Facts, services: t.Sequence[tuple
             yield Problem(f"{place}.{key}", weights[key], "is no model service of this file.", f"Write one of those that are: {words}.")
         if other not in known:
             continue
-        theirs, ours = served_name(known[other]["model"]), served_name(service["model"])
-        if theirs != ours:
-            why = f"'{key}' serves '{theirs}', and clients of this route ask for '{ours}': it would answer them with status 404."
-            yield Problem(f"{place}.{key}", weights[key], why, f"Write 'model: {{served_name: {ours}}}' for {key}.")
+        served, expected = served_name(known[other]["model"]), served_name(service["model"])
+        if served != expected:
+            why = f"'{key}' serves '{served}', and clients of this route ask for '{expected}': it would answer them with status 404."
+            yield Problem(f"{place}.{key}", weights[key], why, f"Write 'model: {{served_name: {expected}}}' for {key}.")
         if known[other]["route"]["weights"]:
             why = f"'{key}' shares requests with others itself, and its weights are for those of its own route only."
             yield Problem(f"{place}.{key}", weights[key], why, f"Take the weights of {key} out, and name its services here.")
 
 
 def _too_many(route: Facts, way: str) -> tuple[str, int, int] | None:
-    """(option, number, limit) of what passes the limits of an HTTPRoute with the headers and backends that weights make; None where nothing does."""
+    """(option, number, limit) of headers or weights beyond the limits of an HTTPRoute; None within them."""
     headers = MOST - (1 if way == "backends" else 2)
     limits = {"headers": headers, **({"weights": MOST} if way == "backends" else {})}
     return next(((option, len(route[option]), most) for option, most in limits.items() if len(route[option]) > most), None)
@@ -171,19 +171,20 @@ def prefix(service: Facts, option: str) -> str:
 def same_hosts(one: Facts, other: Facts, listened: t.Sequence[str]) -> list[str]:
     """The host names that two services share; '*' for any. listened: those of the listeners.
 
-    A route gets of its own host names what a listener has in common with them, and of two routes that with the longer one: only equal ones are shared.
+    A route gets the requests for the host names that it has in common with a listener; of two routes, the one with the longer name gets them. Only equal
+    names are shared.
     """
     first, second = ([common_host(host, name) for host in each["route"]["hostnames"] or ["*"] for name in listened] for each in (one, other))
     return [host for host in first if host and host in second]
 
 
-def _as_many_headers(user: Facts, place: str, service: Facts, services: t.Sequence[tuple[str, Facts]]) -> t.Iterator[Problem]:
-    """Variants that take no part, and whose rules have as many headers as those by request ID: which of them is first is the controller's choice."""
+def _ambiguous_variants(user: Facts, place: str, service: Facts, services: t.Sequence[tuple[str, Facts]]) -> t.Iterator[Problem]:
+    """Services without a weight whose rules have as many headers as those by request ID: the order of such rules depends on the controller."""
     route, known, listened = service["route"], [each["name"] for _path, each in services], listened_hosts(user)
     taking = {service_name(key, user, known) for key in route["weights"]}
     for path, other in services if provider_facts(user)["weights"] == "request_id" else []:
-        theirs = other["route"]
+        other_route = other["route"]
         same = prefix(other, "path") == prefix(service, "path") and same_hosts(other, service, listened)
-        if other["name"] not in taking and same and len(theirs["headers"]) == len(route["headers"]) + 1:
+        if other["name"] not in taking and same and len(other_route["headers"]) == len(route["headers"]) + 1:
             why = f"has as many headers as the rules by which {place}.route.weights shares the requests of the same path, and either could be first."
-            yield Problem(f"{path}.route.headers", theirs["headers"], why, "Write one header more, or another path.")
+            yield Problem(f"{path}.route.headers", other_route["headers"], why, "Write one header more, or another path.")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Provider standalone: an Envoy sidecar in the endpoint picker's pod, which asks it over the loopback and sends requests to the chosen server. Pure."""
+"""Provider standalone: an Envoy sidecar in the endpoint picker's pod, which calls it over the loopback and sends requests to the chosen server. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _container(user: Facts, gateway: Facts) -> Facts:
 
 
 def configuration(ext_proc: Facts, grpc_port: int, name: str = "gateway", traced: Facts | None = None) -> Facts:
-    """Envoy's bootstrap configuration. traced: the collector of its spans, which bear this name."""
+    """Envoy's bootstrap configuration. name: the service name of its spans; traced: their collector."""
     return {
         "admin": {"address": _address("127.0.0.1", ADMIN_PORT)},
         "static_resources": {
@@ -111,7 +111,7 @@ def _traffic(ext_proc: Facts, tracing: Facts) -> Facts:
 
 
 def _tracing(name: str, traced: Facts) -> Facts:
-    """Envoy's own share (random_sampling) would overrule a traceparent, so that stays at its 100 %, and the sampler decides."""
+    """Envoy's own share (random_sampling) would override a traceparent: it stays at its default of 100 %, and the sampler decides."""
     share = {"numerator": traced["numerator"], "denominator": "TEN_THOUSAND"}
     sampler = _sampler(
         "parent_based", "ParentBased", {"wrapped_sampler": _sampler("trace_id_ratio_based", "TraceIdRatioBased", {"sampling_percentage": share})}
@@ -131,8 +131,8 @@ def _sampler(name: str, message: str, settings: Facts) -> Facts:
 
 
 def _collector(traced: Facts) -> Facts:
-    found = {**_static("collector", traced["port"], traced["host"]), "type": "STRICT_DNS", "connect_timeout": "1s"}
-    return {**found, "typed_extension_protocol_options": _http2()}
+    cluster = {**_static("collector", traced["port"], traced["host"]), "type": "STRICT_DNS", "connect_timeout": "1s"}
+    return {**cluster, "typed_extension_protocol_options": _http2()}
 
 
 def _strip(header: str) -> Facts:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks of the GPUs of each pool (a pod for each resource, DCGM's metrics), and what shows that others use an operator. Pure."""
+"""Checks of the GPUs of each pool (a pod for each resource, DCGM's metrics), and the options that find other users of an operator. Pure."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from ..parts.references import image
 
 GPU = "nvidia.com/gpu"
 EXPORTER = "app=nvidia-dcgm-exporter"
-LONGEST = 63  # characters: a name of a pod is its host name, too
+LONGEST = 63  # characters: the name of a pod is also its host name
 IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
 
 
 def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Facts:
-    """{pods, metrics}: options of module gpu_checks, with the templates of the pods as `pod_of` has them.
+    """{pods, metrics, templates}: options of the module gpu_checks, and the result of `pod_of` for each of the pods.
 
     facts: the row of the operator in releases/gpus.py; pools: as planned; labels: of our objects.
     """
     settings = user["llm_d_gpus"]
     if facts["vendor"] != "nvidia":
         return {"pods": [], "templates": [], "metrics": None}
-    found: Facts = {"pods": [], "templates": [], "metrics": None}
+    result: Facts = {"pods": [], "templates": [], "metrics": None}
     for pool, given in zip(pools, settings["pools"], strict=True):
         for expected in pool["expected"] if settings["checks"]["pods"] else []:
             name = _name(f"gpu-test-{pool['name']}-{expected['resource'].partition('/')[2]}")
             made = pod_of({"metadata": {"labels": labels}, "spec": _spec(user, given["node_selector"], expected["resource"])}, settings["checks"])
             metadata = {"name": name, "namespace": user["llm_d_namespace"], **made["template"]["metadata"]}
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": made["template"]["spec"]}
-            found["pods"].append({"pool": pool["name"], "resource": expected["resource"], "labels": given["node_selector"], "pod": pod})
-            found["templates"].append(made)
+            result["pods"].append({"pool": pool["name"], "resource": expected["resource"], "labels": given["node_selector"], "pod": pod})
+            result["templates"].append(made)
     if settings["checks"]["metrics"] and facts["namespace"] and pools:
-        asked = [{"selector": pool["selector"], "cut": bool(pool["state_label"])} for pool in pools]
+        selectors = [{"selector": pool["selector"], "cut": bool(pool["state_label"])} for pool in pools]
         # An adopted operator can be in any namespace.
-        found["metrics"] = {"namespace": facts["namespace"] if settings["install"] else None, "selector": EXPORTER, "pools": asked}
-    return found
+        result["metrics"] = {"namespace": facts["namespace"] if settings["install"] else None, "selector": EXPORTER, "pools": selectors}
+    return result
 
 
 def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
-    """{resources, namespaces, features}: options of module gpu_use, which finds other users of an operator before it is removed."""
+    """{resources, namespaces, features}: options of the module gpu_use, which finds other users of an operator before it is removed."""
     whole = ACCELERATORS[facts["vendor"]]["resource"]
     return {
         "resources": [whole, "nvidia.com/mig-"] if whole == GPU else [whole],
@@ -55,7 +55,7 @@ def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
 
 
 def _spec(user: Facts, node_selector: Facts, resource: str) -> Facts:
-    """Of a pod with one container that requests one of the resource, on the pool's nodes, under restricted pod security."""
+    """The spec of a pod on the nodes of a pool, with one container that requests one of the resource, under the pod security standard restricted."""
     container = {
         "name": "test",
         "image": image(user, "gpu_test", IMAGE),
@@ -76,6 +76,6 @@ def _spec(user: Facts, node_selector: Facts, resource: str) -> Facts:
 
 
 def _name(wanted: str) -> str:
-    """The name of a pod: what Kubernetes does not allow in it becomes '-', and a long one ends with a checksum, so that no two are the same."""
+    """A valid name of a pod: other characters become '-', and the end of a long name becomes a checksum, so that names stay unique."""
     name = re.sub(r"[^a-z0-9-]", "-", wanted.lower()).rstrip("-")
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 9].rstrip('-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPU operators: what installs them (OLM or Helm), what configures them (ClusterPolicies, chart values), what reports on them. Pure."""
+"""GPU operators: their installation (OLM or Helm), their configuration (ClusterPolicies, chart values), and the objects that report their state. Pure."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from ..parts.references import mirrored
 BLOCK = "llm_d_gpus"
 # ConfigMaps of the device plugin and of the MIG manager.
 DEVICE_CONFIG, MIG_CONFIG = "llm-d-device-plugin", "llm-d-mig-parted"
-# A subchart that takes an image in two parts, and pull secrets as objects.
+# A subchart whose values have an image in two parts, and pull secrets as objects.
 FEATURES = "node-feature-discovery"
-# The operator adds the node's system, such as ubuntu24.04, to the driver's tag.
+# The operator appends the operating system of the node, such as ubuntu24.04, to the tag of the driver.
 SYSTEM = "-<system>"
 
 
 def ready_reference(settings: Facts, facts: Facts) -> Facts | None:
-    """The object by which the operator reports that it is ready. An adopted one can have any name: then every object of the kind counts."""
+    """The object whose state says that the operator is ready. The object of an adopted operator can have any name, so all objects of the kind count."""
     ready = facts.get("ready")
     return {**{key: ready[key] for key in ("api_version", "kind")}, "every": True} if ready and not settings["install"] else ready
 
 
 def subscriptions(settings: Facts, facts: Facts) -> list[Facts]:
-    """The Subscriptions of OLM to apply. facts: the row of the operator in releases/gpus.py, here and below."""
+    """The Subscriptions of OLM to apply. facts: the row of the operator in releases/gpus.py, as in the functions below."""
     if not settings["install"]:
         return []
-    found = [dict(item) for item in facts.get("subscriptions", []) if item["name"] != "nfd" or settings["node_feature_discovery"]]
-    for item in found:
+    subscribed = [dict(item) for item in facts.get("subscriptions", []) if item["name"] != "nfd" or settings["node_feature_discovery"]]
+    for item in subscribed:
         if item["name"] != "nfd" and settings["channel"]:
             item["channel"] = settings["channel"]
         item["approval"] = settings["approval"]
-    return found
+    return subscribed
 
 
 def installed(settings: Facts, facts: Facts) -> list[Facts]:
-    """References to the objects in which OLM reports on an installation: Subscriptions, and ClusterServiceVersions by the label that OLM sets."""
-    version, found = "operators.coreos.com/v1alpha1", []
+    """References to the objects in which OLM reports the state of an installation: Subscriptions, and ClusterServiceVersions by the label that OLM sets."""
+    version, references = "operators.coreos.com/v1alpha1", []
     for item in subscriptions(settings, facts):
         label = f"operators.coreos.com/{item['name']}.{item['namespace']}"
-        found.append({"api_version": version, "kind": "Subscription", "namespace": item["namespace"], "name": item["name"]})
-        found.append({"api_version": version, "kind": "ClusterServiceVersion", "namespace": item["namespace"], "label_selector": label})
-    return found
+        references.append({"api_version": version, "kind": "Subscription", "namespace": item["namespace"], "name": item["name"]})
+        references.append({"api_version": version, "kind": "ClusterServiceVersion", "namespace": item["namespace"], "label_selector": label})
+    return references
 
 
 def approval(settings: Facts, facts: Facts) -> Facts | None:
-    """Subscriptions with manual approval, and the versions that are approved; None with automatic approval."""
+    """{subscriptions: those with manual approval, approved: versions}; None with automatic approval."""
     names = [{key: item[key] for key in ("namespace", "name")} for item in subscriptions(settings, facts)]
     return {"subscriptions": names, "approved": settings["approved"]} if names and settings["approval"] == "Manual" else None
 
 
 def operator_namespaces(settings: Facts, facts: Facts, owner: Facts) -> list[Facts]:
-    """Namespaces of the operators. OpenShift's platform monitoring is meant for these, not for namespaces of users."""
+    """Namespaces of the operators, with their labels. OpenShift's platform monitoring is meant for these, not for namespaces of users."""
     if not settings["install"] or not facts["namespace"]:
         return []
     olm = [item["namespace"] for item in subscriptions(settings, facts)]
@@ -70,7 +70,7 @@ def nvidia_chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared:
     if not chart or not settings["install"]:
         return None
     toolkit = PLATFORMS[user["llm_d_platform"]].get("toolkit", {})
-    usual = {"toolkit": {"env": [{"name": name, "value": value} for name, value in toolkit.items()]}} if toolkit else {}
+    defaults = {"toolkit": {"env": [{"name": name, "value": value} for name, value in toolkit.items()]}} if toolkit else {}
     values: Facts = {
         "driver": {"enabled": driver},
         "toolkit": {"enabled": driver or bool(toolkit)},
@@ -82,14 +82,14 @@ def nvidia_chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared:
         values["devicePlugin"] = {"config": {"name": DEVICE_CONFIG, "default": "default"}}
     if cut:
         values["migManager"] = {"config": {"name": MIG_CONFIG, "default": "all-disabled"}}
-    for part, said in chart_images(user, chart, driver)[1].items():
-        values.setdefault(part, {}).update(said)
+    for part, image_values in chart_images(user, chart, driver)[1].items():
+        values.setdefault(part, {}).update(image_values)
     return {
         "key": chart["key"],
         "release_name": chart["release_name"],
         "namespace": facts["namespace"],
         **chart_source(user, chart["key"], chart["name"], settings["version"] or chart["version"]),
-        **with_own(user, chart["key"], values, usual),
+        **with_own(user, chart["key"], values, defaults),
     }
 
 
@@ -119,7 +119,7 @@ def nvidia_policy(strategy: str, driver: bool, metrics: bool, shared: bool, cut:
 
 
 def gaudi_policy(user: Facts) -> Facts | None:
-    """The spec of Gaudi's ClusterPolicy, which names each image; None with another operator, or with an adopted one."""
+    """The spec of Gaudi's ClusterPolicy, with all its images; None for another operator, and for an adopted one."""
     settings = user["llm_d_gpus"]
     if settings["operator"] != "gaudi" or not settings["install"]:
         return None
@@ -141,7 +141,7 @@ def gaudi_policy(user: Facts) -> Facts | None:
             },
             "driver_runner": {"image": driver},
         },
-        # The only image with a tag without build number.
+        # Only this image has a tag without build number.
         "device_plugin": {"image": image("docker-k8s-device-plugin/docker-k8s-device-plugin", release.partition("-")[0])},
         "runtime": {"runner": {"image": image("habana-ai-operator/habana-container-runtime")}, "configuration": {"container_engine": "crio"}},
         "metric_exporter": {"runner": {"image": image("gaudi-metric-exporter/metric-exporter")}, "port": 41611, "interval": 20},
@@ -151,9 +151,9 @@ def gaudi_policy(user: Facts) -> Facts | None:
 
 
 def chart_images(user: Facts, chart: Facts, driver: bool) -> tuple[list[str], Facts]:
-    """(the images of NVIDIA's chart, its values for them). driver: whether the operator installs driver and toolkit.
+    """(images of NVIDIA's chart, chart values for them). driver: whether the operator installs driver and toolkit.
 
-    Images come from llm_d_image_registry where that is set. An untested version of the chart has no list of images: tags are not known.
+    Images come from llm_d_image_registry if it is set. For an untested version of the chart the list of images is empty, since tags are not known.
     """
     settings, mirror = user["llm_d_gpus"], user["llm_d_image_registry"]
     tested = settings["version"] in (None, chart["version"])
@@ -172,7 +172,7 @@ def chart_images(user: Facts, chart: Facts, driver: bool) -> tuple[list[str], Fa
 
 
 def _image_parts(part: str, image: str, tested: bool) -> Facts:
-    """The image of a part as the chart takes it; for an untested version the repository only."""
+    """The chart values for the image of a part; for an untested version only the repository."""
     name, _colon, tag = image.rpartition(":")
     if part == FEATURES:
         return {"image": {"repository": name, **({"tag": tag} if tested else {})}}
@@ -181,14 +181,14 @@ def _image_parts(part: str, image: str, tested: bool) -> Facts:
 
 
 def _image_secrets(part: str, names: list[str]) -> Facts:
-    if not names or "." in part:  # a part within a part has no pull secrets of its own
+    if not names or "." in part:  # a nested part has no pull secrets of its own
         return {}
     return {"imagePullSecrets": [{"name": name} for name in names] if part == FEATURES else list(names)}
 
 
-def _put(values: Facts, path: str, found: Facts) -> None:
+def _put(values: Facts, path: str, value: Facts) -> None:
     part, _dot, below = path.partition(".")
-    if found and below:
-        values.setdefault(part, {})[below] = found
-    elif found:
-        values.setdefault(part, {}).update(found)
+    if value and below:
+        values.setdefault(part, {})[below] = value
+    elif value:
+        values.setdefault(part, {}).update(value)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs of a cluster: the operator, node pools and how their GPUs are shared, as the role gpu_operator applies it. Pure."""
+"""GPUs of a cluster as the role gpu_operator takes them: the operator, node pools, and sharing of their GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
         "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
-        # To prune: configurations that no pool uses any more.
+        # Configurations that no pool uses.
         "prune": [_config_map(name, facts) for name in (DEVICE_CONFIG, MIG_CONFIG) if configured and name not in wanted],
         "pools": (pools := [_pool(pool, strategy, configured, ACCELERATORS[facts["vendor"]]["resource"]) for pool in settings["pools"]]),
         "checks": checks(user, facts, pools, owner),
@@ -67,7 +67,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
 
 
 def mig_strategy(pools: t.Sequence[Facts]) -> str:
-    """The MIG strategy of the whole cluster: none, single (all slices of a node are equal and count as nvidia.com/gpu) or mixed."""
+    """The MIG strategy of the cluster: none, single (all slices of a node are equal and count as nvidia.com/gpu) or mixed."""
     if not pools:
         return "none"
     return "single" if all(len(pool["profiles"] or {}) == 1 for pool in pools) else "mixed"
@@ -88,7 +88,7 @@ def _pool(pool: Facts, strategy: str, configured: bool, whole: str | None) -> Fa
             expected.append({"resource": resource, "count": number * count if number else None})
     else:
         expected.append({"resource": whole, "count": number * (pool["replicas"] or 1) if number else None})
-    # None: the label is removed. `corrected` is only for nodes that have the label: they were partitioned before.
+    # None: the label is removed. `corrected` is set only on nodes that have the label, since they were partitioned before.
     labels = {
         "nvidia.com/device-plugin.config": pool["name"] if pool["sharing"] in ("time_slicing", "mps") else None,
         **({"nvidia.com/mig.config": pool["name"]} if cut else {}),
@@ -104,8 +104,8 @@ def _pool(pool: Facts, strategy: str, configured: bool, whole: str | None) -> Fa
 
 
 def _device_configs(pools: t.Sequence[Facts], strategy: str) -> Facts:
-    """The device plugin's configurations by name: one for each pool that shares GPUs, and the default for all other nodes."""
-    found = {"default": _yaml({"version": "v1", "flags": {"migStrategy": strategy}})}
+    """{name: configuration} of the device plugin: one for each pool that shares GPUs, and `default` for all other nodes."""
+    configs = {"default": _yaml({"version": "v1", "flags": {"migStrategy": strategy}})}
     for pool in pools:
         if pool["sharing"] not in ("time_slicing", "mps"):
             continue
@@ -114,8 +114,8 @@ def _device_configs(pools: t.Sequence[Facts], strategy: str) -> Facts:
             sharing: Facts = {"timeSlicing": {"failRequestsGreaterThanOne": True, "resources": resources}}
         else:
             sharing = {"mps": {"resources": resources}}
-        found[pool["name"]] = _yaml({"version": "v1", "flags": {"migStrategy": strategy}, "sharing": sharing})
-    return found
+        configs[pool["name"]] = _yaml({"version": "v1", "flags": {"migStrategy": strategy}, "sharing": sharing})
+    return configs
 
 
 def _mig_configs(pools: t.Sequence[Facts]) -> str:

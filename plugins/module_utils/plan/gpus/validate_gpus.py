@@ -18,10 +18,10 @@ def gpu_problems(user: Facts) -> list[Problem]:
     """Options of llm_d_gpus that contradict the platform, the product or each other."""
     settings = user[BLOCK]
     facts = OPERATORS[settings["operator"]]
-    found = []
+    problems = []
     if facts.get("platforms") and user["llm_d_platform"] not in facts["platforms"]:
         other = "nvidia_olm" if user["llm_d_platform"] == "openshift" else "nvidia_helm"
-        found.append(
+        problems.append(
             Problem(
                 f"{BLOCK}.operator",
                 settings["operator"],
@@ -30,41 +30,41 @@ def gpu_problems(user: Facts) -> list[Problem]:
             )
         )
     if settings["approved"] and settings["approval"] != "Manual":
-        found.append(Problem(f"{BLOCK}.approved", settings["approved"], "is for 'approval: Manual'.", "Write that, or take it out."))
-    seen: dict[str, str] = {}
+        problems.append(Problem(f"{BLOCK}.approved", settings["approved"], "is for 'approval: Manual'.", "Write that, or take it out."))
+    taken: dict[str, str] = {}
     for index, pool in enumerate(settings["pools"]):
         path = f"{BLOCK}.pools[{index}]"
-        found += _pool_problems(pool, path, settings)
+        problems += _pool_problems(pool, path, settings)
         for key in (f"name {pool['name']}", json.dumps(pool["node_selector"], sort_keys=True)):
-            if key in seen:
+            if key in taken:
                 option = "name" if key.startswith("name ") else "node_selector"
-                found.append(
-                    Problem(f"{path}.{option}", pool[option], f"{seen[key]} has it already.", "One node, one way to share: give each pool nodes of its own.")
+                problems.append(
+                    Problem(f"{path}.{option}", pool[option], f"{taken[key]} has it already.", "One node, one way to share: give each pool nodes of its own.")
                 )
-            seen.setdefault(key, path)
-    return found
+            taken.setdefault(key, path)
+    return problems
 
 
 def _pool_problems(pool: Facts, path: str, settings: Facts) -> list[Problem]:
-    found = []
+    problems = []
     if not pool["node_selector"]:
-        found.append(Problem(f"{path}.node_selector", {}, "is empty, and would take every node.", "Write labels of the nodes."))
+        problems.append(Problem(f"{path}.node_selector", {}, "is empty, and would take every node.", "Write labels of the nodes."))
     if pool["sharing"] != "exclusive" and settings["operator"] in ("amd", "gaudi"):
-        found.append(Problem(f"{path}.sharing", pool["sharing"], f"cannot be had with operator {settings['operator']}.", "Write exclusive."))
+        problems.append(Problem(f"{path}.sharing", pool["sharing"], f"is not available with operator {settings['operator']}.", "Write exclusive."))
     if pool["sharing"] == "mig":
-        found += _mig_problems(pool, path)
+        problems += _mig_problems(pool, path)
     elif pool["profiles"]:
-        found.append(
+        problems.append(
             Problem(
                 f"{path}.profiles", pool["profiles"], f"are for 'sharing: mig', and sharing is '{pool['sharing']}'.", "Take them out, or write 'sharing: mig'."
             )
         )
     if pool["sharing"] in ("time_slicing", "mps"):
-        found += _replica_problems(pool, path)
+        problems += _replica_problems(pool, path)
     elif pool["replicas"] is not None:
         hint = "MPS and time slicing cannot be laid over MIG here. " if pool["sharing"] == "mig" else ""
-        found.append(Problem(f"{path}.replicas", pool["replicas"], f"is for 'sharing: time_slicing' or mps. {hint}".rstrip(), "Take it out."))
-    return found
+        problems.append(Problem(f"{path}.replicas", pool["replicas"], f"is for 'sharing: time_slicing' or mps. {hint}".rstrip(), "Take it out."))
+    return problems
 
 
 def _replica_problems(pool: Facts, path: str) -> list[Problem]:
@@ -79,7 +79,7 @@ def _replica_problems(pool: Facts, path: str) -> list[Problem]:
         number = 0.0
     if number > 1 and number != int(number):
         fix = f"Write {max(2, int(number))}, or split the nodes into two pools, one exclusive and one with {int(number) + 1}."
-        return [Problem(f"{path}.replicas", value, f"{value} cannot be had: a GPU is shared by a whole number of pods.", fix)]
+        return [Problem(f"{path}.replicas", value, f"{value} is not possible: a GPU is shared by a whole number of pods.", fix)]
     return [Problem(f"{path}.replicas", value, f"{value!r} shares nothing.", "Write a whole number from 2 on, or 'sharing: exclusive'.")]
 
 
@@ -105,19 +105,19 @@ def _mig_problems(pool: Facts, path: str) -> list[Problem]:
             Problem(f"{path}.profiles.{name}", profiles[name], f"'{name}' is no profile of {product}.", f"Write one of: {', '.join(table)}.")
             for name in unknown
         ]
-    found = [
+    problems = [
         Problem(f"{path}.profiles.{name}", count, f"one {product} has at most {table[name]} of {name}.", f"Write {table[name]} or less.")
         for name, count in profiles.items()
         if count > table[name]
     ]
-    return found or _sum_problems(pool, path)
+    return problems or _sum_problems(pool, path)
 
 
 def _sum_problems(pool: Facts, path: str) -> list[Problem]:
-    """MIG profiles that do not fit on one GPU together."""
+    """MIG profiles that together do not fit on one GPU."""
     compute, memory = SLICES.get(pool["product"], (COMPUTE_SLICES, MEMORY_SLICES))
-    asked = [(compute_slices(name) * count, memory_slices(name, pool["product"]) * count) for name, count in pool["profiles"].items()]
-    used = (sum(first for first, _second in asked), sum(second for _first, second in asked))
+    sizes = [(compute_slices(name) * count, memory_slices(name, pool["product"]) * count) for name, count in pool["profiles"].items()]
+    used = (sum(first for first, _second in sizes), sum(second for _first, second in sizes))
     if used[0] <= compute and used[1] <= memory:
         return []
     mix = " and ".join(f"{count} of {name}" for name, count in pool["profiles"].items())

@@ -17,15 +17,15 @@ from .queries import Queries, Query, by_pod
 API_VERSION, KIND = "monitoring.coreos.com/v1", "PrometheusRule"
 CRD = "prometheusrules.monitoring.coreos.com"
 _PAGE = "https://github.com/llm-d/llm_d.inference/blob/main/docs/troubleshooting.md"
-# Failed requests in the range of a rate below which a share of failures means nothing, and restarts that are no coincidence.
+# The number of failed requests in the range of a rate from which a share of failures is meaningful, and the number of restarts that is no coincidence.
 _FEW, _OFTEN = 5, 3
 FIRST_ERROR = "the first request that fails"
-_FAILED = f'{STATUS}=~"5.."'  # 5xx: vLLM groups them
+_FAILED = f'{STATUS}=~"5.."'  # matches 5xx too, as vLLM groups them
 
 
 @dataclasses.dataclass(frozen=True)
 class AlertText:
-    """What an alert says. summary: a template of Prometheus, whose labels are those of the series, not of the rule; SERVICE stands for NAMESPACE/NAME."""
+    """The text of an alert. summary: a template of Prometheus, whose labels are those of the series, not of the rule; SERVICE stands for NAMESPACE/NAME."""
 
     severity: str
     summary: str
@@ -101,7 +101,7 @@ TEXTS: dict[str, AlertText] = {
 
 @dataclasses.dataclass(frozen=True)
 class Alert:
-    """One rule. queries: what it reads; condition: the expression, true while something is wrong; servers: the workload that it is about, if one."""
+    """One alerting rule. condition: the expression, true while something is wrong; queries: those in it; servers: the workload that it concerns, if any."""
 
     name: str
     condition: str
@@ -110,21 +110,21 @@ class Alert:
 
 
 def prometheus_rule(service: Facts, queries: Queries, settings: Facts, labels: Facts, namespace: str) -> Facts:
-    """The PrometheusRule of a service: {api_version, kind, name, labels, groups, asked: queries of the claims by alert}."""
-    # Without those for which the engine exports nothing.
+    """The PrometheusRule of a service: {api_version, kind, name, labels, groups, queries: [{title: the alert, queries: for the claims}]}."""
+    # Without alerts for which the engine exports no metric.
     alerts = [alert for alert in _alerts(service, queries, settings) if all(alert.queries)]
     hold = duration(settings["seconds"])
     group = {"name": f"{namespace}/{service['name']}", "rules": [_rule(alert, hold, service["name"], namespace) for alert in alerts]}
-    asked: dict[str, dict[str, Facts]] = {}
+    by_alert: dict[str, dict[str, Facts]] = {}
     for alert in alerts:
-        asked.setdefault(alert.name, {}).update({query.expr: query.asked() for query in alert.queries})
+        by_alert.setdefault(alert.name, {}).update({query.expr: query.facts() for query in alert.queries})
     return {
         "api_version": API_VERSION,
         "kind": KIND,
         "name": service["name"],
         "labels": labels,
         "groups": [group],
-        "asked": [{"title": name, "queries": list(found.values())} for name, found in asked.items()],
+        "queries": [{"title": name, "queries": list(exprs.values())} for name, exprs in by_alert.items()],
     }
 
 
@@ -158,33 +158,33 @@ def _alerts(service: Facts, queries: Queries, settings: Facts) -> c.Iterator[Ale
 
 
 def _of_servers(server: Facts, queries: Queries, settings: Facts) -> c.Iterator[Alert]:
-    name, mine = server["name"], [server]
-    up = Query(queries.up(mine), ("up",))
+    name, parts = server["name"], [server]
+    up = Query(queries.up(parts), ("up",))
     yield Alert("LlmDServerDown", f"{up.expr} == 0", (up,), name)
-    running = queries.server("running", lambda chosen: f"sum by (pod) (min_over_time({chosen}[{queries.range}]))", mine)
-    # The simulator has this counter only from its first request on.
-    tokens = queries.server("output_tokens", queries.rate_by("pod"), mine, until="the first request")
+    running = queries.server("running", lambda chosen: f"sum by (pod) (min_over_time({chosen}[{queries.range}]))", parts)
+    # The simulator exports this counter only after its first request.
+    tokens = queries.server("output_tokens", queries.rate_by("pod"), parts, until="the first request")
     yield Alert("LlmDServerStuck", f"({running.expr}) > 0 unless ({tokens.expr}) > 0", (running, tokens), name)
-    waiting = queries.server("waiting", by_pod("sum"), mine)
+    waiting = queries.server("waiting", by_pod("sum"), parts)
     yield Alert("LlmDQueueHigh", f"avg({waiting.expr}) > {settings['queue']:g}", (waiting,), name)
-    use = queries.server("kv_cache", by_pod("avg"), mine)
+    use = queries.server("kv_cache", by_pod("avg"), parts)
     yield Alert("LlmDKvCacheFull", f"avg({use.expr}) > {settings['kv_cache']:g}", (use,), name)
 
 
 def _of_requests(queries: Queries, settings: Facts) -> c.Iterator[Alert]:
-    limit, ours = f"{settings['errors']:g}", (f'{ERROR_CODE}!~"{"|".join(CLIENT_ERRORS)}"',)
-    failed = queries.picker("request_errors", queries.rate, (), ours, until=FIRST_ERROR)
+    limit, counted = f"{settings['errors']:g}", (f'{ERROR_CODE}!~"{"|".join(CLIENT_ERRORS)}"',)
+    failed = queries.picker("request_errors", queries.rate, (), counted, until=FIRST_ERROR)
     requests = queries.picker("requests", queries.rate)
-    # What the endpoint picker itself rejects is not among its requests.
+    # Requests that the endpoint picker rejects are not counted in its requests.
     rejected = queries.picker("request_errors", queries.rate, (), (f'{ERROR_CODE}!="{SERVER_ERROR}"',))
-    many = queries.picker("request_errors", lambda chosen: f"sum(increase({chosen}[{queries.range}]))", (), ours)
+    failed_count = queries.picker("request_errors", lambda chosen: f"sum(increase({chosen}[{queries.range}]))", (), counted)
     total = f"({requests.expr} or vector(0)) + ({rejected.expr} or vector(0))"
-    yield Alert("LlmDRequestErrors", f"({failed.expr}) / ({total}) > {limit} and ({many.expr}) >= {_FEW}", (failed, requests))
-    wrong = queries.server("responses", lambda chosen: queries.rate(_with(chosen, _FAILED)), until=FIRST_ERROR)
-    if wrong:
+    yield Alert("LlmDRequestErrors", f"({failed.expr}) / ({total}) > {limit} and ({failed_count.expr}) >= {_FEW}", (failed, requests))
+    errors = queries.server("responses", lambda chosen: queries.rate(_with(chosen, _FAILED)), until=FIRST_ERROR)
+    if errors:
         responses = queries.server("responses", queries.rate)
-        lots = queries.server("responses", lambda chosen: f"sum(increase({_with(chosen, _FAILED)}[{queries.range}]))")
-        yield Alert("LlmDServerErrors", f"({wrong.expr}) / ({responses.expr}) > {limit} and ({lots.expr}) >= {_FEW}", (wrong, responses))
+        error_count = queries.server("responses", lambda chosen: f"sum(increase({_with(chosen, _FAILED)}[{queries.range}]))")
+        yield Alert("LlmDServerErrors", f"({errors.expr}) / ({responses.expr}) > {limit} and ({error_count.expr}) >= {_FEW}", (errors, responses))
     if settings["ttft_p99"] is not None:
         for slow in queries.server_quantiles("first_token")[1:]:
             yield Alert("LlmDFirstTokenSlow", f"{slow.expr} > {settings['ttft_p99']:g}", (slow,))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The dashboard of one service: its panels, as a ConfigMap for Grafana's sidecar and as a PersesDashboard. Pure."""
+"""The dashboard of one service: its panels, as a ConfigMap for the sidecar of Grafana and as a PersesDashboard. Pure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .queries import NOTHING, RESTARTS, Queries, Query, by_pod, divided
 
 GRAFANA, PERSES = ("v1", "ConfigMap"), ("perses.dev/v1alpha1", "PersesDashboard")
 PERSES_CRD = "persesdashboards.perses.dev"
-# What Grafana's sidecar looks for by default, and where it then puts the dashboard.
+# The label that Grafana's sidecar selects by default, and the annotation with the folder of the dashboard.
 _SIDECAR, _FOLDER = {"grafana_dashboard": "1"}, {"grafana_folder": "llm-d"}
-# Units in Grafana's words to those of Perses.
+# {unit of Grafana: unit of Perses}.
 _UNITS = {"s": "seconds", "reqps": "requests/sec", "percentunit": "percent-decimal", "short": "decimal"}
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
-_MEASURES = ("requests", "bytes")  # of what flow control holds
+_MEASURES = ("requests", "bytes")  # that flow control limits
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One chart. unit: of its axis, in Grafana's words."""
+    """One chart. unit: of its axis, as Grafana names it."""
 
     title: str
     unit: str
@@ -36,18 +36,18 @@ class Panel:
 
 
 def object_name(service: str, kind: str) -> str:
-    """The name of the dashboard of a service. Services have other ConfigMaps, and no other PersesDashboard."""
+    """The name of the dashboard of a service. A ConfigMap has a suffix, since a service has other ConfigMaps; it has no other PersesDashboard."""
     return f"{service}-grafana" if kind == "grafana" else service
 
 
 def dashboards(service: str, queries: Queries, kinds: t.Sequence[str], release: Facts, document: Facts, labels: Facts, namespace: str) -> list[Facts]:
-    """The dashboards of a service: {api_version, kind, name, labels, annotations, data or spec: the other is None}."""
+    """The dashboards of a service: {api_version, kind, name, labels, annotations, data, spec}; data is None for Perses, spec for Grafana."""
     made = panels(queries, release, document)
-    found = []
+    objects = []
     for kind in kinds:
         version, name = GRAFANA if kind == "grafana" else PERSES
         page = {f"{namespace}-{service}.json": json.dumps(_grafana(service, namespace, made), indent=1)} if kind == "grafana" else None
-        found.append(
+        objects.append(
             {
                 "api_version": version,
                 "kind": name,
@@ -58,18 +58,18 @@ def dashboards(service: str, queries: Queries, kinds: t.Sequence[str], release: 
                 "spec": None if page else _perses(service, namespace, made),
             }
         )
-    return found
+    return objects
 
 
-def asked(queries: Queries, release: Facts, document: Facts) -> list[Facts]:
-    """What the claims ask Prometheus: {title, queries} of each panel."""
-    return [{"title": panel.title, "queries": [query.asked() for query in panel.queries]} for panel in panels(queries, release, document)]
+def panel_queries(queries: Queries, release: Facts, document: Facts) -> list[Facts]:
+    """The queries of the claims: {title, queries} of each panel."""
+    return [{"title": panel.title, "queries": [query.facts() for query in panel.queries]} for panel in panels(queries, release, document)]
 
 
 def panels(queries: Queries, release: Facts, document: Facts) -> list[Panel]:
-    """The panels of a service, without those for which its engine, release line or scheduler configuration exports nothing."""
-    found = [*_of_requests(queries, release), *_of_servers(queries), *_of_picker(queries, release, document), *_of_capacity(queries, release, document)]
-    kept = [dataclasses.replace(panel, queries=tuple(query for query in panel.queries if query)) for panel in found]
+    """The panels of a service, without those for which its engine, release line or scheduler configuration exports no metric."""
+    all_panels = [*_of_requests(queries, release), *_of_servers(queries), *_of_picker(queries, release, document), *_of_capacity(queries, release, document)]
+    kept = [dataclasses.replace(panel, queries=tuple(query for query in panel.queries if query)) for panel in all_panels]
     return [panel for panel in kept if panel.queries]
 
 
@@ -115,7 +115,7 @@ def _of_picker(queries: Queries, release: Facts, document: Facts) -> list[Panel]
     prefixes = divided(
         queries.picker("prefix_hit_ratio", queries.rate, suffix="_sum"), queries.picker("prefix_hit_ratio", queries.rate, suffix="_count"), "expected"
     )
-    found = [
+    charts = [
         Panel(
             "Picks per server",
             "reqps",
@@ -147,35 +147,40 @@ def _of_picker(queries: Queries, release: Facts, document: Facts) -> list[Panel]
     ]
     if any(plugin in PREFIX_PLUGINS for plugin in plugins):
         text = "Share of a prompt that the endpoint picker expects in the cache of the server that matches best."
-        found.append(Panel("Prefix hit ratio of the endpoint picker", "percentunit", (prefixes,), text))
+        charts.append(Panel("Prefix hit ratio of the endpoint picker", "percentunit", (prefixes,), text))
     if len(queries.servers) > 1:
         split = queries.picker("disagg_decisions", queries.rate_by(DECISION), legend=f"{{{{{DECISION}}}}}")
-        found.append(Panel("Prefill and decode", "reqps", (split,), "Whether requests went to a prefill server first."))
-    return found
+        charts.append(Panel("Prefill and decode", "reqps", (split,), "Whether requests went to a prefill server first."))
+    return charts
 
 
 def _of_capacity(queries: Queries, release: Facts, document: Facts) -> list[Panel]:
-    """What the endpoint picker counts as in flight at each server, and how much of the limits of flow control is taken."""
+    """Panels of the in-flight requests and tokens that the endpoint picker counts at each server, and of the use of the limits of flow control."""
     server = release["picked_label"]
-    found = [
+    charts = [
         Panel(
-            f"{what.capitalize()} in flight",
+            f"{measure.capitalize()} in flight",
             "short",
-            (queries.picker(f"inflight_{what}", lambda chosen: f"sum by ({server}) ({chosen})", legend=f"{{{{{server}}}}}"),),
-            f"{what.capitalize()} of each server that the endpoint picker has sent there and that are not answered: by these it scores and filters.",
+            (queries.picker(f"inflight_{measure}", lambda chosen: f"sum by ({server}) ({chosen})", legend=f"{{{{{server}}}}}"),),
+            f"{measure.capitalize()} of each server that the endpoint picker has sent there and that are not answered: by these it scores and filters.",
         )
-        for what in ("requests", "tokens")
+        for measure in ("requests", "tokens")
         if INFLIGHT_PLUGIN in _plugins(document)
     ]
     if not _flows(document):
-        return found
-    bands = [queries.picker(f"band_{what}", lambda chosen: f"max by (priority) ({chosen})", legend=f"{what}, priority {{{{priority}}}}") for what in _MEASURES]
-    whole = [queries.picker(f"all_{what}", lambda chosen: f"max({chosen})", legend=f"{what}, all") for what in _MEASURES if _limited(document, what)]
+        return charts
+    bands = [
+        queries.picker(f"band_{measure}", lambda chosen: f"max by (priority) ({chosen})", legend=f"{measure}, priority {{{{priority}}}}")
+        for measure in _MEASURES
+    ]
+    totals = [
+        queries.picker(f"all_{measure}", lambda chosen: f"max({chosen})", legend=f"{measure}, all") for measure in _MEASURES if _limited(document, measure)
+    ]
     stale = NOTHING if COUNTING_DETECTOR in _plugins(document) else queries.picker("stale_endpoints", lambda chosen: f"max({chosen})", legend="servers")
     text = "Share of the limits of flow control that waiting requests take, by priority, and of all together where the file limits them: at 1 it refuses more."
     return [
-        *found,
-        Panel("Flow control limits in use", "percentunit", (*bands, *whole), text),
+        *charts,
+        Panel("Flow control limits in use", "percentunit", (*bands, *totals), text),
         Panel("Servers with stale metrics", "short", (stale,), "Servers whose metrics are missing or old, which flow control takes for saturated."),
     ]
 
@@ -185,12 +190,12 @@ def _plugins(document: Facts) -> list[t.Any]:
 
 
 def _flows(document: Facts) -> bool:
-    """Whether requests wait in the endpoint picker."""
+    """Whether flow control is on, so that requests wait in the endpoint picker."""
     return FLOW_CONTROL in [str(gate) for gate in document.get("featureGates") or ()]
 
 
-def _limited(document: Facts, what: str) -> bool:
-    return str((document.get("flowControl") or {}).get(LIMITS[f"all_{what}"]) or 0) != "0"
+def _limited(document: Facts, measure: str) -> bool:
+    return str((document.get("flowControl") or {}).get(LIMITS[f"all_{measure}"]) or 0) != "0"
 
 
 def _grafana(service: str, namespace: str, made: t.Sequence[Panel]) -> Facts:
@@ -260,7 +265,7 @@ def _perses_query(query: Query) -> Facts:
 
 
 def _placed(made: t.Sequence[Panel]) -> t.Iterator[tuple[Panel, int, int]]:
-    """(panel, x, y): three in a row."""
+    """(panel, x, y), three panels in a row."""
     for index, panel in enumerate(made):
         place = index * _WIDTH
         yield panel, place % _COLUMNS, place // _COLUMNS * _HEIGHT

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a service has for Prometheus: PodMonitors, which tell it what to scrape, alerts, dashboards, and what the claims ask it. Pure.
+"""Monitoring of a service: PodMonitors, alerts, dashboards, and the queries that the claims send to Prometheus. Pure.
 
-One kind of monitor for servers and endpoint pickers: no Service leads to a server behind its routing sidecar, and no permissions for a second kind are
-needed.
+Servers and endpoint pickers have the same kind of monitor: no Service leads to a server behind its routing sidecar, and a second kind would need more
+permissions.
 """
 
 from __future__ import annotations
@@ -54,25 +54,25 @@ def monitors(user: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Fac
 
 
 def observability(service: Facts, user: Facts, release: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Facts, document: Facts) -> Facts:
-    """{alerts: the PrometheusRule or None, dashboards, queried: what the claims ask Prometheus, by their ids; empty where no Prometheus is named}."""
+    """{alerts: the PrometheusRule or None, dashboards, queried: {id of a claim: its queries; empty if the file names no Prometheus}}."""
     settings, namespace, name = user[VARIABLE], user["llm_d_namespace"], service["name"]
     queries = Queries(service, servers, picker, release, namespace, settings["interval"])
     limits = complete({}, ALERTS, "")[0] if settings["alerts"] is True else settings["alerts"]
     rule = alerts.prometheus_rule(service, queries, limits, {**settings["labels"], **labels}, namespace) if limits else None
     pages = dashboards.dashboards(name, queries, settings["dashboards"], release, document, labels, namespace)
     queried = {
-        "alerts": rule["asked"] if rule else [],
-        "dashboards": dashboards.asked(queries, release, document) if pages else [],
+        "alerts": rule["queries"] if rule else [],
+        "dashboards": dashboards.panel_queries(queries, release, document) if pages else [],
     }
     return {
-        "alerts": {key: value for key, value in rule.items() if key != "asked"} if rule else None,
+        "alerts": {key: value for key, value in rule.items() if key != "queries"} if rule else None,
         "dashboards": pages,
         "queried": queried if settings["prometheus"] else dict.fromkeys(queried, []),
     }
 
 
 def prometheus(user: Facts) -> Facts | None:
-    """How to ask the user's Prometheus, with the seconds that its data may take; None where none is named."""
+    """The access to the user's Prometheus, with the seconds until it has data of new targets as `timeout`; None if the file names no Prometheus."""
     settings = user[VARIABLE]
     given = settings["prometheus"]
     if not given:
@@ -82,11 +82,11 @@ def prometheus(user: Facts) -> Facts | None:
 
 
 def switched(name: str, settings: Facts) -> list[tuple[str, str, str]]:
-    """(API version, kind, name) of what another scheduler configuration of the service may change here. `settings`: llm_d_monitoring."""
-    found = [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if settings["scrape"]]
+    """(API version, kind, name) of the monitoring objects that another scheduler configuration of the service may change. `settings`: llm_d_monitoring."""
+    pod_monitors = [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if settings["scrape"]]
     wanted = {alerts.KIND: bool(settings["alerts"]), dashboards.GRAFANA[1]: "grafana" in settings["dashboards"]}
     wanted[dashboards.PERSES[1]] = "perses" in settings["dashboards"]
-    return found + [item for item in _observing(name) if wanted[item[1]]]
+    return pod_monitors + [item for item in _observing(name) if wanted[item[1]]]
 
 
 def _observing(name: str) -> list[tuple[str, str, str]]:
@@ -95,14 +95,14 @@ def _observing(name: str) -> list[tuple[str, str, str]]:
 
 
 def crds(services: t.Sequence[Facts]) -> list[tuple[str, str, str]]:
-    """(CRD, what it is for, option) of each kind that the services have for Prometheus and Perses."""
+    """(CRD, purpose, option) of each kind of Prometheus and Perses objects that the services have."""
     kinds = {page["kind"] for service in services for page in service["dashboards"]}
-    found = [(CRD, "Model servers and endpoint pickers are to be scraped", "scrape")] if any(service["monitors"] for service in services) else []
-    found += [(alerts.CRD, "Alerts are to be created", "alerts")] if any(service["alerts"] for service in services) else []
-    return found + ([(dashboards.PERSES_CRD, "Dashboards of Perses are to be created", "dashboards")] if dashboards.PERSES[1] in kinds else [])
+    rows = [(CRD, "Model servers and endpoint pickers are to be scraped", "scrape")] if any(service["monitors"] for service in services) else []
+    rows += [(alerts.CRD, "Alerts are to be created", "alerts")] if any(service["alerts"] for service in services) else []
+    return rows + ([(dashboards.PERSES_CRD, "Dashboards of Perses are to be created", "dashboards")] if dashboards.PERSES[1] in kinds else [])
 
 
 def monitoring_problems(user: Facts) -> list[Problem]:
-    """Labels of the user that the collection sets itself."""
+    """Labels in the user's file that the collection sets itself."""
     given, why, fix = user[VARIABLE]["labels"], "marks what the collection owns.", "Take it out, or write another label."
     return [Problem(f"{VARIABLE}.labels.{key}", given[key], why, fix) for key in _OURS if key in given]

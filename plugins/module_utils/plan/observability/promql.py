@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parts of PromQL: the series of a service's servers and endpoint pickers, by the labels that Prometheus gives to pods. Pure."""
+"""Parts of PromQL: selectors of the series of a service's servers and endpoint pickers, by the labels that Prometheus sets for pods. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...common.objects import Facts
 from ...releases.engines import MetricSource
 from ...releases.metrics import SERVERS
 
-SCRAPES = 4  # that lie in the range of a rate, which needs two of them and may miss one
+SCRAPES = 4  # number in the range of a rate, which needs two and may miss one
 GENERATED, RANDOM = 58, 5  # characters of a generated name
-HASH = 10  # at most, of a ReplicaSet
+HASH = 10  # maximum length of the hash of a ReplicaSet
 
 
 def arrival(interval: int) -> int:
-    """Seconds until what is newly scraped has data: a Prometheus learns of new monitors within a minute or two. interval: seconds between two scrapes."""
+    """Seconds until a new target has data. Prometheus loads new monitors within two minutes. interval: seconds between two scrapes."""
     return 120 + SCRAPES * interval
 
 
 def sources_of(service: Facts, signal: str) -> tuple[MetricSource, ...]:
-    """The metrics in which the engine exports a signal, the first that is there counts. For the KV cache the user's file may name another one."""
+    """The metrics in which the engine exports a signal; the first that exists is used. For the KV cache the user's file may name another metric."""
     own = service["scheduler"]["kv_cache_metric"] if signal == "kv_cache" else None
     if not own:
         return SERVERS[service["engine"]["type"]].get(signal, ())
@@ -32,10 +32,10 @@ def sources_of(service: Facts, signal: str) -> tuple[MetricSource, ...]:
 
 
 def pods_of(server: Facts) -> str:
-    """A regular expression for the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them.
+    """A regular expression that matches the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them.
 
-    The API server cuts what stands before the five random characters to 58 (names.SimpleNameGenerator of k8s.io/apiserver): the hash of the ReplicaSet, and of
-    the longest names their end.
+    The API server truncates the part before the five random characters to 58 (names.SimpleNameGenerator of k8s.io/apiserver). That cuts the hash of the
+    ReplicaSet, and the end of the longest names.
     """
     name = server["name"]
     if server.get("nodes", 1) > 1:
@@ -47,7 +47,7 @@ def pods_of(server: Facts) -> str:
 
 
 def pod_matches(namespaces: t.Sequence[str], pods: t.Sequence[str]) -> dict[str, str]:
-    """Label to its match, for pods in these namespaces whose names match one of some regular expressions."""
+    """{label: its match} for the pods in these namespaces whose names match one of the regular expressions `pods`."""
     places = list(dict.fromkeys(namespaces))
     return {"namespace": f'="{places[0]}"' if len(places) == 1 else f'=~"{"|".join(places)}"', "pod": f'=~"{"|".join(pods)}"'}
 
@@ -63,5 +63,5 @@ def _escaped(value: str) -> str:
 
 
 def duration(seconds: int) -> str:
-    """A duration as PromQL writes it: 5m, 90s."""
+    """A duration in the form of PromQL: 5m, 90s."""
     return f"{seconds // 60}m" if seconds % 60 == 0 else f"{seconds}s"

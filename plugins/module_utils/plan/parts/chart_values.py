@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`llm_d_chart_values`: values of the user for the charts that we install, merged with ours, which they may not change. Pure."""
+"""`llm_d_chart_values`: values of the user for the installed charts, merged with those of the plan, which they cannot change. Pure."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _OPTIONS = {
 
 
 def with_own(user: Facts, key: str, ours: Facts, usual: Facts | None = None) -> Facts:
-    """{values: of a chart, with those of the user, decided: ours, which these may not change}. usual: ours that they may."""
+    """{values: of a chart, with those of the user, decided: `ours`, which the user cannot change}. usual: defaults, which the user can change."""
     return {"values": _merged(_merged(usual or {}, user[VARIABLE].get(key) or {}), ours), "decided": ours}
 
 
 def chart_value_problems(user: Facts, charts: c.Iterable[Facts]) -> list[Problem]:
-    """Values that we decide, and values for charts that are not installed. charts: the planned ones, without the user's values."""
-    ours, found = {chart["key"]: chart["decided"] for chart in charts}, []
+    """Values that the plan decides, and values for charts that are not installed. charts: the planned ones, without the user's values."""
+    ours, problems = {chart["key"]: chart["decided"] for chart in charts}, []
     for key, values in user[VARIABLE].items():
         path = f"{VARIABLE}.{key}"
         if values and key not in ours:
-            found.append(Problem(path, REDACTED, "is of no use: this file installs no such chart.", _instead(ours)))
-        for steps in _taken(values or {}, ours.get(key, {})):
+            problems.append(Problem(path, REDACTED, "is of no use: this file installs no such chart.", _instead(ours)))
+        for steps in _conflicts(values or {}, ours.get(key, {})):
             option = next((_OPTIONS[step] for step in reversed(steps) if step in _OPTIONS), None)
             fix = f"Take it out, and write {option}." if option else "Take it out."
-            found.append(Problem(".".join([path, *steps]), REDACTED, "is decided by other options of your file.", fix))
-    return found
+            problems.append(Problem(".".join([path, *steps]), REDACTED, "is decided by other options of your file.", fix))
+    return problems
 
 
 def _instead(ours: t.Collection[str]) -> str:
@@ -63,10 +63,10 @@ def _merged(below: t.Any, above: t.Any) -> t.Any:
     return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
 
 
-def _taken(theirs: t.Any, ours: t.Any) -> c.Iterator[tuple[str, ...]]:
-    """Where values of the user meet ours."""
-    for key in [key for key in theirs if key in ours]:
-        if isinstance(theirs[key], dict) and isinstance(ours[key], dict):
-            yield from ((str(key), *steps) for steps in _taken(theirs[key], ours[key]))
+def _conflicts(values: t.Any, ours: t.Any) -> c.Iterator[tuple[str, ...]]:
+    """The paths of the user's values that the plan has as well."""
+    for key in [key for key in values if key in ours]:
+        if isinstance(values[key], dict) and isinstance(ours[key], dict):
+            yield from ((str(key), *steps) for steps in _conflicts(values[key], ours[key]))
         else:
             yield (str(key),)

@@ -21,9 +21,9 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {key, release_name, namespace, ref, repo, version, values, decided, hook_objects}; none where it is not ours.
+    """The charts to install, in order: {key, release_name, namespace, ref, repo, version, values, decided, hook_objects}.
 
-    hook_objects: objects of hooks, which Helm does not delete.
+    Empty where the plan installs no controller. hook_objects: objects of hooks, which Helm does not delete.
     """
     settings, facts = user["llm_d_gateway"], provider_facts(user)
     if not settings["install"] or user["llm_d_scope"] == "namespace":
@@ -42,7 +42,7 @@ def charts(user: Facts) -> list[Facts]:
 
 
 def chart_namespace(facts: Facts, chart: Facts) -> str:
-    """Where a chart of a provider's row is installed: in the controller's namespace, if it has none of its own."""
+    """The namespace of a chart in a provider's row: its own, else the controller's."""
     return str(chart.get("namespace", facts["namespace"]))
 
 
@@ -66,10 +66,10 @@ def provider_facts(user: Facts) -> Facts:
     return {**facts, **{key: _of_version(facts[key], facts["version"], settings["version"]) for key in ("controller_image", "proxy_image")}}
 
 
-def _of_version(tested: str | None, version: str | None, asked: str | None) -> str | None:
+def _of_version(tested: str | None, version: str | None, requested: str | None) -> str | None:
     """The image in the configured version where its tag is the provider's version; a proxy with versions of its own stays as tested."""
     name, colon, tag = (tested or "").rpartition(":")
-    return f"{name}{colon}{tag.replace(version, asked)}" if tested and version and asked else tested
+    return f"{name}{colon}{tag.replace(version, requested)}" if tested and version and requested else tested
 
 
 def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
@@ -84,13 +84,13 @@ def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
     }
     if facts["extension"]:
         settings["extensionManager"] = _extension_manager(facts["extension"])
-        # Otherwise a controller that is there reads its new configuration a minute later, and says until then that there are no InferencePools.
+        # Restarts an existing controller, which would read its new configuration a minute later, and report until then that there are no InferencePools.
         values["deployment"] = {"pod": {"annotations": {"llm-d.ai/extension": f"{facts['extension']['controller']['name']}-{facts['extension']['version']}"}}}
     return values
 
 
 def _extension_manager(extension: Facts) -> Facts:
-    """What Envoy Gateway asks of its extension: to translate InferencePools, and to complete listeners, routes and clusters of the proxies."""
+    """The settings by which Envoy Gateway calls its extension: for InferencePools, and for listeners, routes and clusters of the proxies."""
     host = f"{extension['controller']['name']}.{extension['namespace']}.svc.cluster.local"
     return {
         "backendResources": [{"group": POOL_GROUPS["v1"], "kind": "InferencePool", "version": "v1"}],
@@ -107,15 +107,15 @@ def _extension_manager(extension: Facts) -> Facts:
 def _envoy_ai_gateway(user: Facts, facts: Facts) -> Facts:
     repository, tag = image(user, "ai_gateway", facts["extension"]["image"]).rsplit(":", 1)
     # Since 1.1 the chart has 65532 for both, in the pod's context and the container's; Helm takes a default out where a value is null.
-    person = dict.fromkeys(("runAsUser", "runAsGroup"), user["llm_d_run_as_user"] or None)
+    run_as = dict.fromkeys(("runAsUser", "runAsGroup"), user["llm_d_run_as_user"] or None)
     return {
         # The image of the other container, extProc, is left to the chart: it serves AIGatewayRoutes, and we write HTTPRoutes only.
         "controller": {
             "image": {"repository": repository, "tag": tag},
             "imagePullPolicy": user["llm_d_image_pull_policy"],
             "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
-            "securityContext": {**_RESTRICTED, **person},
-            "podSecurityContext": {**_RESTRICTED_POD, **person},
+            "securityContext": {**_RESTRICTED, **run_as},
+            "podSecurityContext": {**_RESTRICTED_POD, **run_as},
         },
         "envoyGateway": {"namespace": facts["namespace"]},
     }
@@ -153,7 +153,7 @@ def _agentgateway(user: Facts, facts: Facts) -> Facts:
 
 def _kgateway(user: Facts, facts: Facts) -> Facts:
     controller = split_image(image(user, "gateway", facts["controller_image"]))
-    found = {
+    values = {
         "inferenceExtension": {"enabled": True},
         "controller": {"image": {**controller, "pullPolicy": user["llm_d_image_pull_policy"]}},
         "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
@@ -161,7 +161,7 @@ def _kgateway(user: Facts, facts: Facts) -> Facts:
         "podSecurityContext": _RESTRICTED_POD,
     }
     # The chart 2.1 has an option for the other class, 2.2 serves the agentgateway class only.
-    return {**found, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else found
+    return {**values, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else values
 
 
 def split_image(reference: str) -> Facts:

@@ -16,39 +16,39 @@ _SOURCES = {"secret": "secretKeyRef", "config_map": "configMapKeyRef"}
 
 
 def variables(env: t.Mapping[str, t.Any]) -> list[Facts]:
-    """The variables as a container has them: [{name, value}], or [{name, valueFrom}] of references."""
+    """The variables in the form of a container: [{name, value}], or [{name, valueFrom}] of references."""
     return [{"name": name, **({"value": value} if isinstance(value, str) else {"valueFrom": _source(name, value)})} for name, value in env.items()]
 
 
 def stated(env: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The variables whose values stand in the file."""
+    """The variables whose values are in the file."""
     return {name: value for name, value in env.items() if isinstance(value, str)}
 
 
 def environment_problems(env: t.Mapping[str, t.Any], path: str, followed: c.Collection[str] = ()) -> list[Problem]:
-    """References to nothing or to two things, and those of variables whose values other parts of the plan follow."""
-    found = []
+    """References to no object or to two, and references of the variables `followed`, on whose values other parts of the plan depend."""
+    problems = []
     for name, value in env.items():
         if isinstance(value, str):
             continue
         named = [source for source in _SOURCES if value[source]]
         if len(named) != 1:
             why = "names a Secret and a ConfigMap, and a value is in one of them." if named else "names no Secret and no ConfigMap."
-            found.append(Problem(f"{path}.{name}", REDACTED, why, f"Write {FORMS}."))
+            problems.append(Problem(f"{path}.{name}", REDACTED, why, f"Write {FORMS}."))
         elif name in followed:
-            why = "has to be in the file: other parts of the plan follow the value."
-            found.append(Problem(f"{path}.{name}", REDACTED, why, "Write the value itself."))
-    return found
+            why = "has to be in the file: other parts of the plan depend on the value."
+            problems.append(Problem(f"{path}.{name}", REDACTED, why, "Write the value itself."))
+    return problems
 
 
 def environment_references(env: t.Mapping[str, t.Any], path: str) -> list[Facts]:
-    """What the variables refer to: [{kind, name, key, path}]."""
-    found = []
+    """The objects that the variables refer to: [{kind, name, key, path}]."""
+    references = []
     for name, value in env.items():
         if not isinstance(value, str):
             kind, option = ("Secret", "secret") if value["secret"] else ("ConfigMap", "config_map")
-            found.append({"kind": kind, "name": value[option], "key": value["key"] or name, "path": f"{path}.{name}"})
-    return found
+            references.append({"kind": kind, "name": value[option], "key": value["key"] or name, "path": f"{path}.{name}"})
+    return references
 
 
 def _source(name: str, reference: Facts) -> Facts:

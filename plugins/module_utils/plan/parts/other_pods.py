@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pods of ours that serve nothing (warm-ups, benchmarks, GPU tests, cache servers): what the user adds to them, and what they decide themselves. Pure."""
+"""Pods that serve no model (warm-ups, benchmarks, GPU tests, cache servers): additions of the user, and the fields that the plan decides. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GOVERNED = {
 
 
 class OtherPod(t.NamedTuple):
-    """A pod of ours and its block in the user's file. planned: as `planned_pod` returns it; path: of the block."""
+    """A pod and its block in the user's file. planned: as `planned_pod` returns it; path: of the block."""
 
     planned: Facts
     block: Facts
@@ -44,20 +44,20 @@ class OtherPod(t.NamedTuple):
 
 
 def pod_of(ours: Facts, block: Facts) -> Facts:
-    """The pod with what the user adds in a block, as `planned_pod` returns it."""
+    """The pod with the additions of a block of the user's file, as `planned_pod` returns it."""
     return planned_pod(ours, overlays_of(block, "", _main(ours)))
 
 
 def other_pods(user: Facts, services: c.Sequence[Facts], gpus: Facts) -> list[OtherPod]:
     """All of these pods. services: {warmup_job, cache_server} of each service; gpus: the planned ones."""
-    found = [OtherPod(made, user["llm_d_gpus"]["checks"], "llm_d_gpus.checks") for made in gpus["checks"]["templates"]]
+    pods = [OtherPod(made, user["llm_d_gpus"]["checks"], "llm_d_gpus.checks") for made in gpus["checks"]["templates"]]
     for index, (service, made) in enumerate(zip(user["llm_d_model_services"], services, strict=True)):
         path = f"llm_d_model_services[{index}]"
         if made["warmup_job"]:
-            found.append(OtherPod(made["warmup_job"], service["warmup"], f"{path}.warmup"))
+            pods.append(OtherPod(made["warmup_job"], service["warmup"], f"{path}.warmup"))
         if made["cache_server"]:
-            found.append(OtherPod(made["cache_server"], service["cache"]["shared"]["server"], f"{path}.cache.shared.server"))
-    return found + _benchmarks(user)
+            pods.append(OtherPod(made["cache_server"], service["cache"]["shared"]["server"], f"{path}.cache.shared.server"))
+    return pods + _benchmarks(user)
 
 
 def _benchmarks(user: Facts) -> list[OtherPod]:
@@ -69,18 +69,18 @@ def _benchmarks(user: Facts) -> list[OtherPod]:
 
 
 def other_pod_problems(pods: c.Iterable[OtherPod]) -> list[Problem]:
-    """What the user adds to these pods and may not."""
-    found: dict[str, Problem] = {}
+    """Additions of the user to these pods that are not allowed."""
+    problems: dict[str, Problem] = {}
     for planned, block, path in pods:
         main = _main(planned["ours"])
-        found |= {problem.path: problem for problem in overlay_problems(planned["ours"], overlays_of(block, path, main), main, GOVERNED)}
-    return [*found.values()]
+        problems |= {problem.path: problem for problem in overlay_problems(planned["ours"], overlays_of(block, path, main), main, GOVERNED)}
+    return [*problems.values()]
 
 
 def other_pod_references(pods: c.Iterable[OtherPod]) -> list[Facts]:
     """The objects that the additions name, each once: [{kind, name, key, path}]."""
-    found = [each for planned, _block, path in pods for each in added_references(planned, path)]
-    return [each for index, each in enumerate(found) if each not in found[:index]]
+    references = [each for planned, _block, path in pods for each in added_references(planned, path)]
+    return [each for index, each in enumerate(references) if each not in references[:index]]
 
 
 def _main(ours: Facts) -> str:

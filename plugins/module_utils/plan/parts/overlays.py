@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user adds to pods of ours, in `pod` and `container` of their file: merged over the pod template, which keeps what the plan decides. Pure."""
+"""Additions of the user to pods, in `pod` and `container` of the file: merged over the pod template, which keeps what the plan decides. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _METADATA = ("labels", "annotations")
 
 
 class Overlay(t.NamedTuple):
-    """A `pod`, or a `container`, which is the name of the container that it is for; empty for a pod. path: in the user's file, which may have other names."""
+    """A `pod` or `container` block. path: in the user's file; container: the name of the container that it is for, empty for a pod; names: those of fields in
+    the file, where they differ."""
 
     path: str
     value: Facts
@@ -25,7 +26,7 @@ class Overlay(t.NamedTuple):
 
 
 class Governed(t.NamedTuple):
-    """The option that governs a field of ours. free: the user may change what we write; whole: nor may they add it where we write nothing."""
+    """The option that decides a field of a pod. free: the user can change the value of the plan; whole: the user cannot add it where the plan has none."""
 
     option: str = ""
     free: bool = False
@@ -33,7 +34,7 @@ class Governed(t.NamedTuple):
 
 
 Table = t.Mapping[str, Governed]  # by path, `pod.volumes` or `container.args`
-# Of all pods.
+# Fields of all pods.
 ALIKE = {
     "container.imagePullPolicy": Governed("llm_d_image_pull_policy"),
     "container.restartPolicy": Governed(whole=True),
@@ -46,19 +47,19 @@ ALIKE = {
 
 
 def overlays_of(block: Facts, path: str, container: str) -> list[Overlay]:
-    """What a block of the user's file adds to its pods, and to their container of this name."""
+    """The overlays of a block of the user's file: for its pods, and for their container of this name."""
     return [Overlay(f"{path}.{name}", block[name], of) for name, of in (("pod", ""), ("container", container)) if block[name]]
 
 
 def overlaid(template: Facts, overlays: c.Iterable[Overlay], patch: bool = False) -> Facts:
-    """The pod template with overlays over it, one after the other. patch: it is a patch itself, for a template that somebody else makes."""
+    """The pod template with overlays over it, one after the other. patch: it is a patch, for a template that another controller creates."""
     for overlay in overlays:
         template = merged(template, _patch(overlay), Type(TEMPLATE), patch)
     return template
 
 
 def planned_pod(ours: Facts, overlays: c.Sequence[Overlay], patch: bool = False) -> Facts:
-    """{ours: the pod template as we have it, template: with overlays over it, added: {path of a field of theirs in the template: its path in the file}}."""
+    """{ours: the pod template without overlays, template: with them, added: {path of an added field in the template: its path in the file}}."""
     template = overlaid(ours, overlays, patch)
     added = {}
     for steps, _ours in _changes(ours, template, Type(TEMPLATE)):
@@ -72,45 +73,45 @@ def planned_pod(ours: Facts, overlays: c.Sequence[Overlay], patch: bool = False)
 
 
 def patch_of(block: Facts, container: str) -> Facts:
-    """What a block adds, as one patch of a pod template; {} where it adds nothing."""
+    """The additions of a block as one patch of a pod template; {} without any."""
     return overlaid({}, overlays_of(block, "", container), patch=True)
 
 
 def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, table: Table) -> list[Problem]:
     """Overlays that change what the plan decides, or lack what Kubernetes requires. main: the name of the container of the template."""
-    found: dict[Steps, Problem] = {}
+    refusals: dict[Steps, Problem] = {}
     made = template
     for overlay in overlays:
         made = overlaid(made, [overlay])
         for steps, ours in _changes(template, made, Type(TEMPLATE)):
             rule = _rule(_path(steps, main), table)
-            if steps not in found and (rule.whole or ours and not rule.free):
-                found[steps] = refused(_place(overlay, steps)[0], rule)
-    problems = {problem.path: problem for problem in found.values()}
+            if steps not in refusals and (rule.whole or ours and not rule.free):
+                refusals[steps] = refused(_place(overlay, steps)[0], rule)
+    problems = {problem.path: problem for problem in refusals.values()}
     for steps in missing(made, Type(TEMPLATE)):
         place, depth = _deepest(overlays, steps)
         path = place + "".join(f".{step}" for step in steps[depth:])
-        if place not in problems:  # where it removes all of ours
+        if place not in problems:  # a block that removes fields of the plan is reported once
             problems[path] = Problem(path, None, "is missing, and Kubernetes requires it.", "Write it.")
     return [*problems.values()]
 
 
 def added_place(planned: Facts, field: str) -> str:
-    """The path in the user's file of a field of the template that is theirs, or within one; empty for any other field. planned: as `planned_pod` returns it."""
-    known = [path for path in planned["added"] if field == path or field.startswith((f"{path}.", f"{path}["))]
-    longest = max(known, key=len, default="")
+    """The path in the user's file of an added field, or of a field within one; empty for any other field. planned: as `planned_pod` returns it."""
+    paths = [path for path in planned["added"] if field == path or field.startswith((f"{path}.", f"{path}["))]
+    longest = max(paths, key=len, default="")
     return f"{planned['added'][longest]}{field.removeprefix(longest)}" if longest else ""
 
 
 def added_references(planned: Facts, path: str) -> list[Facts]:
-    """The objects that the template of a planned pod names and that of ours does not: {kind, name, key, path: in the user's file}. path: of its block."""
-    there = set(named(planned["ours"], Type(TEMPLATE)))
-    found = [each for each in named(planned["template"], Type(TEMPLATE)) if each not in there]
-    return [{**what._asdict(), "path": path + added_place(planned, _spelled(planned["template"], steps))} for steps, what in found]
+    """The objects that the template of a planned pod names and its `ours` does not: {kind, name, key, path: in the user's file}. path: of its block."""
+    present = set(named(planned["ours"], Type(TEMPLATE)))
+    additions = [each for each in named(planned["template"], Type(TEMPLATE)) if each not in present]
+    return [{**reference._asdict(), "path": path + added_place(planned, _spelled(planned["template"], steps))} for steps, reference in additions]
 
 
 def _at(value: t.Any, steps: Steps) -> t.Any:
-    """What a template has at these steps; None where it has nothing."""
+    """The value of a template at these steps; None without one."""
     for step in steps:
         if isinstance(step, tuple):
             value = next((item for item in value or [] if item.get(step[0]) == step[1]), None)
@@ -120,7 +121,7 @@ def _at(value: t.Any, steps: Steps) -> t.Any:
 
 
 def _spelled(template: Facts, steps: Steps) -> str:
-    """The path of steps as messages of the API server have it: `spec.containers[0].resources.limits[cpu]`."""
+    """The path of steps in the form of the API server: `spec.containers[0].resources.limits[cpu]`."""
     path, kind = "", Type(TEMPLATE)
     for depth, step in enumerate(steps):
         if isinstance(step, tuple):
@@ -133,8 +134,8 @@ def _spelled(template: Facts, steps: Steps) -> str:
 
 
 def _deepest(overlays: c.Sequence[Overlay], steps: Steps) -> tuple[str, int]:
-    """What `_place` finds in the overlay that has the most of the steps, the last one of several."""
-    return max((_place(overlay, steps) for overlay in reversed(overlays)), key=lambda found: found[1])
+    """What `_place` returns for the overlay that has the most of the steps; the last one of several."""
+    return max((_place(overlay, steps) for overlay in reversed(overlays)), key=lambda match: match[1])
 
 
 def _patch(overlay: Overlay) -> Facts:
@@ -146,7 +147,7 @@ def _patch(overlay: Overlay) -> Facts:
 
 
 def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps, bool]]:
-    """(where two values of a type differ, whether it was something, or is within an element of a list, that was there before)."""
+    """(steps to a difference of two values of a type, whether `before` has a value there, or the element of a list that it is in)."""
     if isinstance(before, dict) or isinstance(after, dict):
         one, other, known = before or {}, after or {}, types(kind.name)
         for key in [*one, *(key for key in other if key not in one)]:
@@ -155,7 +156,7 @@ def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps,
     elif kind.by:
         one, other = ({item.get(kind.by): item for item in each or []} for each in (before, after))
         for key in [*one, *(key for key in other if key not in one)]:
-            whole = key in one and kind.of != CONTAINER  # a variable, a port, a volume of ours
+            whole = key in one and kind.of != CONTAINER  # a variable, a port, a volume of the plan
             yield from ((((kind.by, key), *steps), ours or whole) for steps, ours in _changes(one.get(key), other.get(key), Type(kind.of)))
     elif before != after and (before or after):
         yield (), before not in (None, [])
@@ -172,14 +173,14 @@ def _inside(container: str) -> Steps:
 
 
 def _rule(path: str, table: Table) -> Governed:
-    """The rule of the longest part of a path."""
+    """The rule of the longest beginning of a path that the table has."""
     parts = path.split(".")
     named = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((table[name] for name in named if name in table), Governed())
 
 
 def refused(place: str, rule: Governed) -> Problem:
-    """The problem of what a rule forbids to add at a place."""
+    """The problem of an addition that a rule does not allow."""
     fix = f"Take it out, and write {rule.option}." if rule.option else "Take it out."
     return Problem(place, REDACTED, "is decided by other options of your file.", fix)
 

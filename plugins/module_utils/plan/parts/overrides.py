@@ -20,14 +20,14 @@ EVERY = "*"
 
 
 def overriding_scheduler(element: t.Any, overrides: t.Any, ending: str = "") -> tuple[Facts | None, str]:
-    """(the scheduler block in place of that of an element of llm_d_model_services, where its override is); (None, "") without one.
+    """(the scheduler block of an element of llm_d_model_services with its override, the path of the override); (None, "") without one.
 
-    ending: what the name of the service has on top of that of the element; either is a key.
+    ending: the suffix of names; keys of overrides are names with it or without.
     """
-    found = overrides if isinstance(overrides, dict) else {}
+    blocks = overrides if isinstance(overrides, dict) else {}
     name = str(element.get("name")) if isinstance(element, dict) else EVERY
-    key = next((each for each in (name, name + ending) if each in found), EVERY)
-    block = found.get(key)
+    key = next((each for each in (name, name + ending) if each in blocks), EVERY)
+    block = blocks.get(key)
     if not isinstance(element, dict) or not isinstance(block, dict):
         return None, ""
     own: Facts = element["scheduler"] if isinstance(element.get("scheduler"), dict) else {}
@@ -35,9 +35,9 @@ def overriding_scheduler(element: t.Any, overrides: t.Any, ending: str = "") -> 
 
 
 def merged_scheduler(own: Facts, block: Facts) -> Facts:
-    """A scheduler block over another. One with a preset, plugins or a document replaces every option that says how to decide; any other is merged."""
+    """A scheduler block over another. One with a preset, plugins or a document replaces every option of decisions; any other is merged."""
     if any(block.get(name) for name in ("preset", "plugins", "document")):
-        # What is true of the servers does not depend on the preset; plugins and documents say it themselves.
+        # Options that describe the servers hold for every preset; plugins and documents have them as parameters.
         kept = (*RUNNING, "kv_cache_metric", *SERVER_OPTIONS) if block.get("preset") else RUNNING
         own = {name: value for name, value in own.items() if name in kept}
     merged = {**own, **block}
@@ -48,7 +48,7 @@ def merged_scheduler(own: Facts, block: Facts) -> Facts:
 
 
 def relocated(problem: Problem, path: str, place: str, overrides: t.Any) -> Problem:
-    """The problem with the path of the override where the user wrote the value there. `path` is that of the service, `place` of its override."""
+    """The problem with the path of the override where the user wrote the value there. `path` is the path of the service, `place` that of its override."""
     inside = problem.path.removeprefix(f"{path}.scheduler.")
     key = place.removeprefix(f"{VARIABLE}.")
     if not place or inside == problem.path or inside.split(".")[0].split("[")[0] not in overrides[key]:

@@ -12,7 +12,7 @@ from ...epp.catalog.presets import SERVING_LABEL
 SERVICE_LABEL = "llm-d.ai/model-service"
 # The container port that receives requests: the model server's, or the routing sidecar's where there is one.
 PORT_NAME = "http"
-# Of a proxy. While its only pod is not ready a Service refuses connections, so one late answer is not enough.
+# The readiness probe of a proxy. A Service without a ready pod refuses connections, so one late response is not enough.
 PROXY_READINESS: Facts = {"periodSeconds": 5, "timeoutSeconds": 2, "failureThreshold": 3}
 
 
@@ -35,7 +35,7 @@ def container_security(read_only: bool) -> Facts:
 
 
 def template_of(container: str, pod: Facts, metadata: Facts, placed: Facts) -> Facts:
-    """The pod template of a Deployment of ours with one container of this name. placed: fields of the spec that not all of them have."""
+    """The pod template of a Deployment with one container of this name. placed: additional fields of the spec."""
     main = {
         "name": container,
         "image": pod["image"],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`profile` of a model service: options by name, of the collection or of `llm_d_profiles`, under those that the element has itself. Pure."""
+"""`profile` of a model service: named options, of the collection or of `llm_d_profiles`, which those of the element override. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PART = dataclasses.replace(
 
 
 def known(own: t.Any) -> dict[str, Facts]:
-    """Every profile by name; the user's take the place of ours."""
+    """Every profile by name; the user's replace those of the collection."""
     return {**PROFILES, **{name: part for name, part in (own if isinstance(own, dict) else {}).items() if isinstance(part, dict)}}
 
 
@@ -60,23 +60,23 @@ def _merged(below: Facts, above: Facts) -> Facts:
 
 
 def profile_problems(own: Facts, chosen: t.Sequence[t.Any]) -> list[Problem]:
-    """Mistakes in llm_d_profiles, and profiles that do not exist. chosen: what each element of llm_d_model_services says."""
-    found = [problem for name, part in own.items() for problem in complete(part, _PART, f"{VARIABLE}.{name}")[1]]
+    """Mistakes in llm_d_profiles, and profiles that do not exist. chosen: the profile of each element of llm_d_model_services."""
+    problems = [problem for name, part in own.items() for problem in complete(part, _PART, f"{VARIABLE}.{name}")[1]]
     names = known(own)
     for index, name in enumerate(chosen):
         if isinstance(name, str) and name not in names:
             near = suggest(name, names)
             fix = f"Did you mean {near}?" if near else f"Write one of {', '.join(sorted(names))}, or define it in {VARIABLE}."
-            found.append(Problem(f"llm_d_model_services[{index}].profile", name, f"there is no profile {show(name)}.", fix))
-    return found
+            problems.append(Problem(f"llm_d_model_services[{index}].profile", name, f"there is no profile {show(name)}.", fix))
+    return problems
 
 
 def in_profile(problem: Problem, path: str, element: t.Any, own: Facts) -> Problem:
-    """The problem where its value is written: in the element, in llm_d_profiles, or in a profile of ours. path, element: of the service in the user's file."""
+    """The problem at the place of its value: in the element, in llm_d_profiles, or in a profile of the collection. path, element: of the service."""
     inside = [part for part in re.split(r"[.\[\]]+", problem.path.removeprefix(path)) if part]
     name = element.get("profile") if isinstance(element, dict) else None
     part = known(own).get(name) if isinstance(name, str) else None
-    whole = inside[:-1]  # of what is missing in it
+    whole = inside[:-1]  # the block, for an option that is missing in it
     if part is None or not inside or not any(_has(part, place) and not _has(element, place) for place in (inside, whole)):
         return problem
     where = problem.path.removeprefix(f"{path}.")
@@ -87,7 +87,7 @@ def in_profile(problem: Problem, path: str, element: t.Any, own: Facts) -> Probl
 
 
 def _has(value: t.Any, inside: t.Sequence[str]) -> bool:
-    """Whether something is written at the path, or is a whole that the path leads into."""
+    """Whether there is a value at the path, or one that is no mapping at a beginning of the path."""
     for key in inside:
         if not isinstance(value, dict):
             return True

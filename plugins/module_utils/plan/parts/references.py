@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""References of container images, and where a mirror has them. Pure."""
+"""References of container images and charts, from upstream or from a mirror. Pure."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ def chart(user: Facts, key: str, name: str, version: str) -> Facts:
 
 
 def registries() -> list[str]:
-    """The registries of all images that we know, sorted."""
+    """The registries of all images of the collection, sorted."""
     return sorted({GAUDI_REGISTRY, *(split_host(name)[0] for name in IMAGES)})
 
 
 def mirror_problems(user: Facts) -> list[Problem]:
     """Mirrors of registries that no image comes from, and mirrors that have two images under one name."""
-    mirrors, known, found = user[REGISTRY], registries(), []
+    mirrors, known, problems = user[REGISTRY], registries(), []
     for host in mirrors if isinstance(mirrors, dict) else ():
         if host not in known:
             near = suggest(host, known)
             fix = f"Did you mean '{near}'?" if near else f"Write one of: {', '.join(known)}."
-            found.append(Problem(f"{REGISTRY}.{host}", mirrors[host], f"no image of this collection comes from '{host}'.", fix))
+            problems.append(Problem(f"{REGISTRY}.{host}", mirrors[host], f"no image of this collection comes from '{host}'.", fix))
     for first, second in collisions(IMAGES, mirrors):
         reason = f"the mirror would have {first} and {second} under one name."
-        found.append(Problem(REGISTRY, mirrors, reason, "Write a mapping with a mirror for each registry, such as {docker.io: …/docker, ghcr.io: …/ghcr}."))
-    return found
+        problems.append(Problem(REGISTRY, mirrors, reason, "Write a mapping with a mirror for each registry, such as {docker.io: …/docker, ghcr.io: …/ghcr}."))
+    return problems
 
 
 def collisions(references: t.Iterable[str], registry: Mirror) -> list[tuple[str, str]]:
     """Pairs of different references that the mirror has under one name."""
     taken: dict[str, str] = {}
-    found = []
+    pairs = []
     for reference in sorted(set(references)):
         first = taken.setdefault(mirrored(reference, registry), reference)
         if first != reference:
-            found.append((first, reference))
-    return found
+            pairs.append((first, reference))
+    return pairs

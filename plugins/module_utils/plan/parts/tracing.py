@@ -12,11 +12,11 @@ from ...releases.lines import RELEASES
 from ...schema.fields import Problem
 
 VARIABLE = "llm_d_tracing"
-# What nobody else can reach means the pod itself there, in which there is no collector.
+# In a pod, these hosts are the pod itself, which has no collector.
 _LOOPBACK = ("localhost", "ip6-localhost")
 _HTTP_PORT = 4318  # of OTLP over HTTP
 _SAMPLER, _SHARE = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
-# Shares of Envoy are fractions of whole numbers; this denominator is one that it knows.
+# Envoy has shares as fractions of integers; this is one of its denominators.
 _DENOMINATOR = 10000
 
 
@@ -32,95 +32,95 @@ def collector(user: Facts) -> Facts | None:
 
 def collector_service(user: Facts) -> Facts | None:
     """{namespace, name, port} of the Service that the endpoint names: NAME.NAMESPACE, with or without .svc and the domain. None for another host."""
-    to = collector(user)
-    name, namespace, *rest = to["host"].split(".") if to else ["", ""]
-    if not to or rest[:1] not in ([], ["svc"]):
+    target = collector(user)
+    name, namespace, *rest = target["host"].split(".") if target else ["", ""]
+    if not target or rest[:1] not in ([], ["svc"]):
         return None
-    return {"namespace": namespace, "name": name, "port": to["port"], "sure": bool(rest)}
+    return {"namespace": namespace, "name": name, "port": target["port"], "sure": bool(rest)}
 
 
 def picker_flag(user: Facts) -> str:
-    """The flag of an endpoint picker or routing sidecar that switches its traces."""
+    """The flag of an endpoint picker or routing sidecar that turns its traces on or off."""
     return f"--tracing={'true' if collector(user) else 'false'}"
 
 
 def picker_environment(user: Facts, release: Facts, name: str) -> list[Facts]:
-    """The environment of an endpoint picker or routing sidecar, by whose name its spans are found."""
+    """The environment of an endpoint picker or routing sidecar. name: the service name of its spans."""
     if collector(user):
         return [_variable("OTEL_TRACES_EXPORTER", "otlp"), *_environment(user, name)]  # without it they print spans to their log
-    # These lines send a tenth of their spans to port 4317 of their own pod, whatever --tracing says, and log each failure.
+    # These lines send a tenth of their spans to port 4317 of their own pod, with any --tracing, and log each failure.
     return [_variable(_SHARE, "0")] if release["tracing"]["always"] else []
 
 
 def server_requirements(service: Facts, user: Facts, name: str) -> Facts:
-    """{args, env} that a model server needs beside those of the scheduler; both empty where it sends no traces."""
-    to = collector(user)
-    if not to or service["engine"]["type"] != "vllm":
+    """{args, env} that a model server needs in addition to those of the scheduler; both empty where it sends no traces."""
+    target = collector(user)
+    if not target or service["engine"]["type"] != "vllm":
         return {"args": [], "env": []}
-    return {"args": [f"--otlp-traces-endpoint={to['url']}"], "env": _environment(user, name)}
+    return {"args": [f"--otlp-traces-endpoint={target['url']}"], "env": _environment(user, name)}
 
 
 def gateway_tracing(user: Facts, facts: Facts, create: bool) -> Facts | None:
-    """What the proxies' parameters say: {host, port, numerator, denominator}; None where we write none. facts: the provider's row."""
-    to = collector(user)
-    if not to or not create or facts["tracing"] != "parameters":
+    """The tracing in the parameters of the proxies: {host, port, numerator, denominator}; None without it. facts: the provider's row."""
+    target = collector(user)
+    if not target or not create or facts["tracing"] != "parameters":
         return None
-    return {key: to[key] for key in ("host", "port", "numerator", "denominator")}
+    return {key: target[key] for key in ("host", "port", "numerator", "denominator")}
 
 
 def tracing_warnings(user: Facts, services: t.Sequence[Facts], facts: Facts, create: bool) -> list[str]:
-    """What will be missing from a trace, one line each. facts: the provider's row; create: whether the Gateway is ours."""
+    """The spans that are missing from traces, one line each. facts: the provider's row; create: whether the Gateway is ours."""
     if not collector(user):
         return []
-    found = []
+    warnings = []
     provider, line = user["llm_d_gateway"]["provider"], user["llm_d_release"]
     if facts["tracing"] is None or not (create or facts["tracing"] == "sidecar"):
         whose = "is not set up by this collection" if create else "is up to whoever owns it"
-        found.append(
+        warnings.append(
             f"{VARIABLE}: tracing of the gateway (provider {provider}) {whose}: by this option it sends no spans. It passes traceparent on, or begins"
             " the trace where it is traced by its own means."
         )
     if not RELEASES[line]["tracing"]["joins"]:
-        found.append(
+        warnings.append(
             f"{VARIABLE}: an endpoint picker of {line} begins a trace of its own for each request, so its spans are not in the trace of gateway and"
             " model server. Those of router-0.9 and newer join it."
         )
     silent = [service["name"] for service in services if service["engine"]["type"] != "vllm"]
     if silent:
-        found.append(f"{VARIABLE}: the model servers of {', '.join(silent)} send no spans: only vLLM does.")
-    return found
+        warnings.append(f"{VARIABLE}: the model servers of {', '.join(silent)} send no spans: only vLLM does.")
+    return warnings
 
 
 def tracing_problems(user: Facts) -> list[Problem]:
-    """Endpoints to which nobody can send spans."""
-    to, given = collector(user), user[VARIABLE]["endpoint"]
-    if not to:
+    """Endpoints to which spans cannot be sent."""
+    target, given = collector(user), user[VARIABLE]["endpoint"]
+    if not target:
         return []
     path = f"{VARIABLE}.endpoint"
-    found = []
+    problems = []
     if given.startswith("https:"):
         why = "vLLM, most endpoint pickers and the gateway send their spans without TLS."
-        found.append(Problem(path, given, why, "Write http:// with a collector in the cluster, which can pass them on by TLS."))
-    if to["host"].lower() in _LOOPBACK or to["host"].startswith("127."):
-        why = f"'{to['host']}' is each pod itself, and no collector runs in our pods."
-        found.append(Problem(path, given, why, "Write the name of the collector's Service, such as otel-collector.monitoring:4317."))
-    elif "." not in to["host"]:
-        why = f"'{to['host']}' is looked up in the namespace of each pod, and not all of them are in one."
-        found.append(Problem(path, given, why, f"Write its namespace as well: {to['host']}.NAMESPACE:{to['port']}."))
-    if not 1 <= to["port"] <= 65535:
-        found.append(Problem(path, given, f"{to['port']} is no port.", "Write a number from 1 to 65535, such as 4317."))
-    if to["port"] == _HTTP_PORT:
-        found.append(Problem(path, given, f"{_HTTP_PORT} is where collectors listen for OTLP over HTTP, and spans are sent by gRPC.", "Write port 4317."))
-    return found
+        problems.append(Problem(path, given, why, "Write http:// with a collector in the cluster, which can pass them on by TLS."))
+    if target["host"].lower() in _LOOPBACK or target["host"].startswith("127."):
+        why = f"'{target['host']}' is each pod itself, and no collector runs in our pods."
+        problems.append(Problem(path, given, why, "Write the name of the collector's Service, such as otel-collector.monitoring:4317."))
+    elif "." not in target["host"]:
+        why = f"'{target['host']}' is looked up in the namespace of each pod, and not all of them are in one."
+        problems.append(Problem(path, given, why, f"Write its namespace as well: {target['host']}.NAMESPACE:{target['port']}."))
+    if not 1 <= target["port"] <= 65535:
+        problems.append(Problem(path, given, f"{target['port']} is no port.", "Write a number from 1 to 65535, such as 4317."))
+    if target["port"] == _HTTP_PORT:
+        problems.append(Problem(path, given, f"{_HTTP_PORT} is where collectors listen for OTLP over HTTP, and spans are sent by gRPC.", "Write port 4317."))
+    return problems
 
 
 def _environment(user: Facts, name: str) -> list[Facts]:
-    to = t.cast(Facts, collector(user))
+    target = t.cast(Facts, collector(user))
     return [
         _variable("OTEL_SERVICE_NAME", name),
-        _variable("OTEL_EXPORTER_OTLP_ENDPOINT", to["url"]),
+        _variable("OTEL_EXPORTER_OTLP_ENDPOINT", target["url"]),
         _variable(_SAMPLER, "parentbased_traceidratio"),
-        _variable(_SHARE, f"{to['sampling']:g}"),
+        _variable(_SHARE, f"{target['sampling']:g}"),
     ]
 
 

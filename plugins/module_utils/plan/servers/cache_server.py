@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Valkey that we deploy as shared cache of one model service. Pure."""
+"""The Valkey server that we deploy as the shared cache of one model service. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _REWRITE = 2.0  # while the log is rewritten, changed pages are in memory twice
 
 
 def server_url(service: Facts, scheme: str) -> str:
-    """Where the servers of the service find it."""
+    """The URL at which the servers of the service reach it. scheme: of the client."""
     return f"{scheme}://{service['name']}{SUFFIX}:{SERVER_PORT}"
 
 
 def cache_server(service: Facts, user: Facts, labels: Facts) -> Facts | None:
-    """{name, image, replicas, resources, claim, objects: [{api_version, kind, name, labels, spec}]}; None where we deploy none."""
+    """{name, image, replicas, resources, claim, objects: [{api_version, kind, name, labels, spec}], and the fields of `pod_of`}; None if we deploy none."""
     shared = (service["cache"] or {}).get("shared")
     if not shared or not shared["server"]:
         return None
@@ -47,7 +47,7 @@ def cache_server(service: Facts, user: Facts, labels: Facts) -> Facts | None:
 
 
 def arguments(settings: Facts, data: str = _DATA, password: str = f"$({_PASSWORD})") -> list[str]:
-    """The command line of the server. It hides the password from the list of processes as soon as it has started."""
+    """The command line of the server. After its start the server hides the password from the process list."""
     lasting = settings["persistence"] is not None
     options = {
         "requirepass": password,
@@ -90,8 +90,8 @@ def _pod(user: Facts, shared: Facts, planned: Facts) -> Facts:
 
 def _resources(settings: Facts) -> Facts:
     size = float(amount(settings["size"]))
-    most = _REWRITE if settings["persistence"] else _SPARE
-    return {"requests": {"cpu": "500m", "memory": str(int(size * _SPARE))}, "limits": {"memory": str(int(size * most))}}
+    factor = _REWRITE if settings["persistence"] else _SPARE
+    return {"requests": {"cpu": "500m", "memory": str(int(size * _SPARE))}, "limits": {"memory": str(int(size * factor))}}
 
 
 def _claim(name: str, persistence: Facts | None) -> Facts | None:
@@ -104,7 +104,7 @@ def _claim(name: str, persistence: Facts | None) -> Facts | None:
 
 
 def _only_its_servers(service: Facts, selector: Facts) -> Facts:
-    """Only model servers of the service may connect, and the server connects to nobody."""
+    """The spec of a NetworkPolicy that lets only model servers of the service connect, and lets the cache server open no connections."""
     servers: Facts = {"matchLabels": {SERVICE_LABEL: service["name"]}, "matchExpressions": [{"key": ROLE_LABEL, "operator": "Exists"}]}
-    come = {"from": [{"podSelector": servers}], "ports": [{"port": SERVER_PORT, "protocol": "TCP"}]}
-    return {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress", "Egress"], "ingress": [come], "egress": []}
+    rule = {"from": [{"podSelector": servers}], "ports": [{"port": SERVER_PORT, "protocol": "TCP"}]}
+    return {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress", "Egress"], "ingress": [rule], "egress": []}

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cache tiers of a model service: what vLLM and LMCache are told, and the volumes and memory that this takes. Pure.
+"""Cache tiers of a model service: the configuration of vLLM and LMCache, and the volumes and memory that it takes. Pure.
 
-Blocks go from the accelerators to memory, from there to a disk and to a shared server, each of them optional. LMCache moves them where there is a
-disk or a shared server; memory alone is moved by vLLM itself. LMCache is configured by its environment variables: a file would switch them off, and
-the password of the server comes by one.
+Blocks go from the accelerators to memory, and from there to a disk and to a shared server. Each tier is optional. LMCache moves the blocks if there is a
+disk or a shared server; with memory alone vLLM moves them. LMCache is configured by environment variables, since the password of the server is in one of
+them, and with a file it would ignore them all.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ from .cache_server import server_url
 
 MOUNT: Facts = {"name": "kv-cache", "mountPath": "/kv-cache"}
 PASSWORD = "LLM_D_CACHE_PASSWORD"
-_DISK_SHARE = 0.9  # of the volume; LMCache counts blocks, and a file is more than its block
+_DISK_SHARE = 0.9  # of the volume; LMCache counts blocks, and a file is larger than its block
 _RESP_PASSWORD = "LMCACHE_RESP_PASSWORD"
 _SENTINEL, _VALKEY = "redis-sentinel", "valkey"
-_WHOLE_BLOCKS = ("resp", _VALKEY)  # clients that only store blocks of one size, uncompressed
+_WHOLE_BLOCKS = ("resp", _VALKEY)  # clients that store only blocks of one size, uncompressed
 _DEVICE, _OFFLOAD = "kv-cache-memory-bytes", ("kv-offloading-size", "kv-offloading-backend")
 _TRANSFER = "kv-transfer-config"
 
 
 def with_caches(service: Facts, required: Facts) -> Facts:
-    """What the scheduler requires of model servers, {args, env, ports}, after what the cache tiers take: where both set a value, the scheduler's counts."""
+    """{args, env, ports} that the cache tiers and the scheduler require of model servers. If both set a value, the scheduler's takes effect.
+
+    required: those of the scheduler.
+    """
     if not service["cache"]:
         return required
     return {**required, "args": [*_arguments(service), *required.get("args", [])], "env": [*_environment(service), *required.get("env", [])]}
@@ -52,21 +55,22 @@ def cache_volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
 
 
 def classes_of_caches(service: Facts, path: str) -> list[tuple[str, Facts]]:
-    """(path in the user's file, its block) of each volume that a StorageClass makes for the cache."""
+    """(path in the user's file, its options) of each volume of the cache that a StorageClass provisions."""
     cache = service["cache"] or {"disk": None, "shared": None}
-    found = [(f"{path}.disk", cache["disk"])] if cache["disk"] and cache["disk"]["class_name"] else []
+    volumes = [(f"{path}.disk", cache["disk"])] if cache["disk"] and cache["disk"]["class_name"] else []
     server = (cache["shared"] or {}).get("server")
-    return found + ([(f"{path}.shared.server.persistence", server["persistence"])] if server and server["persistence"] else [])
+    return volumes + ([(f"{path}.shared.server.persistence", server["persistence"])] if server and server["persistence"] else [])
 
 
 def with_memory(service: Facts, resources: Facts) -> Facts:
-    """The resources of a server with the memory that its cache takes, in requests and limits that name memory."""
+    """The resources of a server with the memory for its cache added, in requests and limits that name memory."""
     cache = service["cache"] or {"cpu_size": None, "disk": None}
-    taken = amount(cache["cpu_size"]) + (amount(cache["disk"]["size"]) if cache["disk"] and cache["disk"]["medium"] == "memory" else 0)
-    if not taken:
+    cache_bytes = amount(cache["cpu_size"]) + (amount(cache["disk"]["size"]) if cache["disk"] and cache["disk"]["medium"] == "memory" else 0)
+    if not cache_bytes:
         return resources
     return {
-        part: {key: _bytes(int(amount(value) + taken)) if key == "memory" else value for key, value in amounts.items()} for part, amounts in resources.items()
+        part: {key: _bytes(int(amount(value) + cache_bytes)) if key == "memory" else value for key, value in amounts.items()}
+        for part, amounts in resources.items()
     }
 
 
@@ -80,24 +84,24 @@ def cache_problems(service: Facts, path: str, user: Facts, required: Facts) -> l
     if vendor(service) == "none":
         fix = "Take it out; the environment variable VLLM_CPU_KVCACHE_SPACE under engine.env sets the size of the cache on CPUs."
         return [Problem(place, None, "is for servers with accelerators: on CPUs the KV cache is in memory already.", fix)]
-    found = [*_device(service, place), *_memory(service, place), *_with_others(service, path, required)]
+    problems = [*_device(service, place), *_memory(service, place), *_with_others(service, path, required)]
     if _by_lmcache(cache):
-        found += _image(service, place, user)
+        problems += _image(service, place, user)
     if cache["disk"] and cache["disk"]["class_name"] and cache["disk"]["medium"] == "memory":
-        found.append(Problem(f"{place}.disk.class_name", cache["disk"]["class_name"], "is not for a RAM disk.", "Take it out, or take out medium."))
-    return found + (list(_shared(service, f"{place}.shared", user)) if cache["shared"] else [])
+        problems.append(Problem(f"{place}.disk.class_name", cache["disk"]["class_name"], "is not for a RAM disk.", "Take it out, or take out medium."))
+    return problems + (list(_shared(service, f"{place}.shared", user)) if cache["shared"] else [])
 
 
 def _arguments(service: Facts) -> list[str]:
     cache, settings = service["cache"], service["accelerator"]
-    found = [f"--{_DEVICE}={int(amount(cache['device_size']))}"] if cache["device_size"] else []
+    arguments = [f"--{_DEVICE}={int(amount(cache['device_size']))}"] if cache["device_size"] else []
     if _by_lmcache(cache):
-        found.append(f"--{_TRANSFER}={json.dumps({'kv_connector': CONNECTOR, 'kv_role': 'kv_both'}, separators=(',', ':'))}")
+        arguments.append(f"--{_TRANSFER}={json.dumps({'kv_connector': CONNECTOR, 'kv_role': 'kv_both'}, separators=(',', ':'))}")
     elif cache["cpu_size"]:
         # vLLM divides its number among the accelerators of one engine.
         engines = settings["per_replica"] if settings["across_nodes"] == "expert" else settings["data"]
-        found += [f"--{_OFFLOAD[0]}={_gib(cache['cpu_size'], settings['nodes'] / engines)}", f"--{_OFFLOAD[1]}=native"]
-    return found
+        arguments += [f"--{_OFFLOAD[0]}={_gib(cache['cpu_size'], settings['nodes'] / engines)}", f"--{_OFFLOAD[1]}=native"]
+    return arguments
 
 
 def _environment(service: Facts) -> list[Facts]:
@@ -106,13 +110,13 @@ def _environment(service: Facts) -> list[Facts]:
         return []
     # Each worker process has one accelerator and a share of its own.
     share = settings["nodes"] / settings["per_replica"]
-    # Python's own hashes name the blocks: with one seed in all processes they are the same.
-    found = {"PYTHONHASHSEED": "0", "LMCACHE_LOCAL_CPU": "True", "LMCACHE_MAX_LOCAL_CPU_SIZE": _gib(cache["cpu_size"], share)}
+    # The names of blocks are Python's hashes, which are equal in all processes only with the same seed.
+    variables = {"PYTHONHASHSEED": "0", "LMCACHE_LOCAL_CPU": "True", "LMCACHE_MAX_LOCAL_CPU_SIZE": _gib(cache["cpu_size"], share)}
     if cache["eviction"]:
-        found["LMCACHE_CACHE_POLICY"] = cache["eviction"].upper()
+        variables["LMCACHE_CACHE_POLICY"] = cache["eviction"].upper()
     if cache["disk"]:
-        found |= {"LMCACHE_LOCAL_DISK": f"file://{MOUNT['mountPath']}/", "LMCACHE_MAX_LOCAL_DISK_SIZE": _gib(cache["disk"]["size"], share * _DISK_SHARE)}
-    plain = [{"name": name, "value": value} for name, value in found.items()]
+        variables |= {"LMCACHE_LOCAL_DISK": f"file://{MOUNT['mountPath']}/", "LMCACHE_MAX_LOCAL_DISK_SIZE": _gib(cache["disk"]["size"], share * _DISK_SHARE)}
+    plain = [{"name": name, "value": value} for name, value in variables.items()]
     return plain + (_remote(service) if cache["shared"] else [])
 
 
@@ -120,26 +124,26 @@ def _remote(service: Facts) -> list[Facts]:
     shared = service["cache"]["shared"]
     scheme, _colon, hosts = _url(service).partition("://")
     secret: list[Facts] = []
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if shared["password_secret"]:
         name = _RESP_PASSWORD if scheme == "resp" else PASSWORD
         secret = [{"name": name, "valueFrom": {"secretKeyRef": {"name": shared["password_secret"], "key": shared["password_key"]}}}]
         if scheme != "resp":
-            found["LMCACHE_LOG_LEVEL"] = "WARNING"  # it logs its configuration, and the password is in it
+            variables["LMCACHE_LOG_LEVEL"] = "WARNING"  # it logs its configuration, and the password is in it
         if scheme not in _WHOLE_BLOCKS:
             hosts = f":$({PASSWORD})@{hosts}"
-    found |= {"LMCACHE_REMOTE_URL": f"{scheme}://{hosts}", "LMCACHE_REMOTE_SERDE": "cachegen" if shared["compression"] == "cachegen" else "naive"}
+    variables |= {"LMCACHE_REMOTE_URL": f"{scheme}://{hosts}", "LMCACHE_REMOTE_SERDE": "cachegen" if shared["compression"] == "cachegen" else "naive"}
     if scheme == _VALKEY:
         extra: Facts = {"valkey_enable_ttl": True, "valkey_ttl_sec": shared["ttl_seconds"]} if shared["ttl_seconds"] else {}
         extra |= {"valkey_password": f"$({PASSWORD})"} if secret else {}
-        found["LMCACHE_EXTRA_CONFIG"] = json.dumps(extra)
+        variables["LMCACHE_EXTRA_CONFIG"] = json.dumps(extra)
     if scheme == _SENTINEL:
-        found["REDIS_SERVICE_NAME"] = shared["sentinel_master"]
-    return secret + [{"name": name, "value": value} for name, value in found.items()]
+        variables["REDIS_SERVICE_NAME"] = shared["sentinel_master"]
+    return secret + [{"name": name, "value": value} for name, value in variables.items()]
 
 
 def _url(service: Facts) -> str:
-    """Of the user's server; of ours, by the client that can do what is asked. The one that keeps the password out of URLs is preferred."""
+    """The URL of the user's server, or of ours with the scheme of a client that supports the options: if possible one that needs no password in the URL."""
     shared = service["cache"]["shared"]
     scheme = _VALKEY if shared["ttl_seconds"] else "redis" if shared["compression"] == "cachegen" else "resp"
     return str(shared["url"] or server_url(service, scheme))
@@ -154,40 +158,40 @@ def _gib(size: str, share: float) -> str:
 
 
 def _bytes(number: int) -> str:
-    """As a quantity, in the largest unit that divides it."""
+    """A number of bytes as a quantity, in the largest unit that divides it."""
     unit, factor = next(((unit, factor) for unit, factor in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)) if number % factor == 0), ("", 1))
     return f"{number // factor}{unit}"
 
 
 def _device(service: Facts, place: str) -> t.Iterator[Problem]:
-    taken = service["engine"]["gpu_memory_utilization"]
-    if service["cache"]["device_size"] and taken is not None:
-        why = "is what vLLM goes by; it would ignore engine.gpu_memory_utilization."
+    utilization = service["engine"]["gpu_memory_utilization"]
+    if service["cache"]["device_size"] and utilization is not None:
+        why = "takes precedence in vLLM, which would ignore engine.gpu_memory_utilization."
         yield Problem(f"{place}.device_size", service["cache"]["device_size"], why, "Write one of them.")
 
 
 def _memory(service: Facts, place: str) -> t.Iterator[Problem]:
     cache = service["cache"]
     if _by_lmcache(cache) and not cache["cpu_size"]:
-        what = "disk" if cache["disk"] else "shared"
-        yield Problem(f"{place}.cpu_size", None, f"is missing: with {what}, blocks pass through memory.", "Write how much, such as 8Gi.")
+        tier = "disk" if cache["disk"] else "shared"
+        yield Problem(f"{place}.cpu_size", None, f"is missing: with {tier}, blocks pass through memory.", "Write how much, such as 8Gi.")
     if cache["cpu_size"] and not _by_lmcache(cache) and vendor(service) not in VENDORS_WITH_OFFLOADING:
-        why = f"cannot be had: vLLM moves blocks to memory for vendors {', '.join(VENDORS_WITH_OFFLOADING)}, not for {vendor(service)}."
+        why = f"is not available: vLLM moves blocks to memory for vendors {', '.join(VENDORS_WITH_OFFLOADING)}, not for {vendor(service)}."
         yield Problem(f"{place}.cpu_size", cache["cpu_size"], why, "Take it out.")
     if cache["eviction"] and not _by_lmcache(cache):
         yield Problem(f"{place}.eviction", cache["eviction"], "is for LMCache; vLLM's own tiers delete what was used longest ago.", "Take it out.")
 
 
 def _with_others(service: Facts, path: str, required: Facts) -> t.Iterator[Problem]:
-    """What else sets the same: the scheduler, engine.args and engine.env."""
+    """Settings that conflict with the cache: of the scheduler, engine.args and engine.env."""
     cache, engine = service["cache"], service["engine"]
-    moved = next((option for option in ("disk", "shared", "cpu_size") if cache[option]), None)
-    if moved and _TRANSFER in flags_of(required.get("args", [])):
+    tier = next((option for option in ("disk", "shared", "cpu_size") if cache[option]), None)
+    if tier and _TRANSFER in flags_of(required.get("args", [])):
         why = "needs a KV connector, and the scheduler has one already, which sends blocks from prefill to decode servers. vLLM takes one."
-        yield Problem(f"{path}.cache.{moved}", None, why, "Take it out, or write a scheduler without disaggregation, such as preset: prefix_aware.")
-    ours = flags_of(_arguments(service)).keys() | ({_TRANSFER, *_OFFLOAD} if moved else set())
+        yield Problem(f"{path}.cache.{tier}", None, why, "Take it out, or write a scheduler without disaggregation, such as preset: prefix_aware.")
+    flags = flags_of(_arguments(service)).keys() | ({_TRANSFER, *_OFFLOAD} if tier else set())
     for index, argument in enumerate(engine["args"]):
-        if argument.startswith("-") and flags_of([argument]).keys() & ours:
+        if argument.startswith("-") and flags_of([argument]).keys() & flags:
             yield Problem(f"{path}.engine.args[{index}]", argument, "is what cache says.", "Take it out, or take out cache.")
     for name in sorted({item["name"] for item in _environment(service)} & engine["env"].keys() - {"PYTHONHASHSEED"}):
         yield Problem(f"{path}.engine.env.{name}", None, "is what cache says.", "Take it out, or take out cache.")
@@ -203,9 +207,9 @@ def _own_image(service: Facts, user: Facts) -> bool:
 def _image(service: Facts, place: str, user: Facts) -> list[Problem]:
     if _own_image(service, user) or vendor(service) in VENDORS_WITH_LMCACHE:
         return []
-    what = "disk" if service["cache"]["disk"] else "shared"
+    tier = "disk" if service["cache"]["disk"] else "shared"
     why = f"needs LMCache, which the tested image for vendor {vendor(service)} does not have."
-    return [Problem(f"{place}.{what}", None, why, "Write an image with it under engine.image, or take it out: cpu_size alone needs no LMCache.")]
+    return [Problem(f"{place}.{tier}", None, why, "Write an image with it under engine.image, or take it out: cpu_size alone needs no LMCache.")]
 
 
 def _shared(service: Facts, place: str, user: Facts) -> t.Iterator[Problem]:
@@ -218,12 +222,12 @@ def _shared(service: Facts, place: str, user: Facts) -> t.Iterator[Problem]:
     scheme = _url(service).partition("://")[0]
     if server and not shared["password_secret"]:
         fix = "Write the name of a Secret, as 'kubectl create secret generic NAME --from-literal=password=…' makes it."
-        yield Problem(f"{place}.password_secret", None, "is missing: our server lets nobody in without a password.", fix)
+        yield Problem(f"{place}.password_secret", None, "is missing: our server requires a password.", fix)
     if (scheme == _SENTINEL) != bool(shared["sentinel_master"]):
         why = "is missing: sentinels know several primaries by name." if scheme == _SENTINEL else "is for redis-sentinel:// only."
         yield Problem(f"{place}.sentinel_master", shared["sentinel_master"], why, "Write it, such as redismaster." if scheme == _SENTINEL else "Take it out.")
     if shared["compression"] == "cachegen" and scheme in _WHOLE_BLOCKS:
-        why = f"cannot be had with {scheme}://, whose client stores blocks of one size."
+        why = f"is not available with {scheme}://, whose client stores blocks of one size."
         fix = "Take out ttl_seconds or compression." if server else "Write redis://, or take it out."
         yield Problem(f"{place}.compression", shared["compression"], why, fix)
     if ttl and scheme != _VALKEY:
@@ -233,5 +237,5 @@ def _shared(service: Facts, place: str, user: Facts) -> t.Iterator[Problem]:
         why = "needs valkey-glide, which the tested image of vLLM does not have."
         yield Problem(f"{place}.{option}", value, why, "Write an image with it under engine.image, or do without ttl_seconds and valkey://.")
     if server and server["eviction"].startswith("volatile-") and not ttl:
-        why = "deletes only what has an end of life, and nothing here has: a full server would refuse blocks for ever."
+        why = "deletes only keys that expire, and none does here: a full server would reject all blocks."
         yield Problem(f"{place}.server.eviction", server["eviction"], why, "Write allkeys-lru, or ttl_seconds.")

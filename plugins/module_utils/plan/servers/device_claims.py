@@ -17,9 +17,9 @@ NAME = "accelerators"  # of the claim in a pod, and of the request in the claim
 
 
 def device_claim(service: Facts, workload: str, labels: Facts) -> Facts | None:
-    """{name: of the template, made: {labels, spec} of the one that we make, None for one of the user's}; None without a claim. workload: its name.
+    """{name: of the template, made: {labels, spec} of the template that we create, None for a template of the user}; None without a claim.
 
-    The spec of a template cannot be changed, so another one has another name.
+    The spec of a template cannot be changed, so a checksum of it is part of the name. workload: the name of the workload.
     """
     claim = service["accelerator"]["claim"]
     if not claim:
@@ -34,18 +34,18 @@ def device_claim(service: Facts, workload: str, labels: Facts) -> Facts | None:
 
 
 def device_claim_problems(service: Facts, path: str) -> list[Problem]:
-    """A claim of nothing or of two things, and what a claim takes the place of."""
+    """Claims that name no device or devices in two ways, and options that a claim replaces."""
     settings, place = service["accelerator"], f"{path}.accelerator"
     claim = settings["claim"]
     if not claim:
         return []
     forms = "Write {template: NAME} or {device_class: NAME}."
-    found = []
+    problems = []
     if bool(claim["template"]) == bool(claim["device_class"]):
         why = "names a template and a device class, and devices come by one of them." if claim["template"] else "names no template and no device class."
-        found.append(Problem(f"{place}.claim", claim, why, forms))
+        problems.append(Problem(f"{place}.claim", claim, why, forms))
     elif claim["template"] and claim["selectors"]:
-        found.append(Problem(f"{place}.claim.selectors", claim["selectors"], "are for a device class: a template has its own.", "Take them out."))
+        problems.append(Problem(f"{place}.claim.selectors", claim["selectors"], "are for a device class: a template has its own.", "Take them out."))
     if settings["resource"]:
-        found.append(Problem(f"{place}.resource", settings["resource"], "asks for the devices of the claim once more.", "Write one of the two."))
-    return found
+        problems.append(Problem(f"{place}.resource", settings["resource"], "requests the devices of the claim a second time.", "Write one of the two."))
+    return problems

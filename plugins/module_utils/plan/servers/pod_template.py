@@ -44,7 +44,7 @@ GOVERNED = {
 
 
 def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
-    """What the user adds to the servers of a role: short forms, to those of all roles, then to this one. path: of the service in the user's file."""
+    """The user's additions to the servers of a role: short forms, additions for all roles, then those for this one. path: of the service in the user's file."""
     blocks = [(path, service), *([(f"{path}.{role}", service[role])] if role != "decode" else [])]
     short = {field: service[name] for name, field in SHORT_FORMS.items() if service[name]}
     return [
@@ -54,13 +54,13 @@ def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
 
 
 def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:
-    """What the user adds to servers and is decided by other options, or is incomplete. path: of the service in the user's file."""
-    twice = [(f"{path}.pod.{field}", name) for name, field in SHORT_FORMS.items() if service[name] and field in mapping(service["pod"])]
-    found = {place: refused(place, Governed(name)) for place, name in twice}
+    """Additions to servers that other options govern, or that are incomplete. path: of the service in the user's file."""
+    duplicates = [(f"{path}.pod.{field}", name) for name, field in SHORT_FORMS.items() if service[name] and field in mapping(service["pod"])]
+    problems = {place: refused(place, Governed(name)) for place, name in duplicates}
     for each in servers:
-        added = overlays(service, each["role"], path)  # workers have nothing that leaders have not
-        found |= {problem.path: problem for problem in overlay_problems(each["ours"], added, CONTAINER, GOVERNED)}
-    return [*found.values()]
+        additions = overlays(service, each["role"], path)  # a worker has only fields that its leader has too
+        problems |= {problem.path: problem for problem in overlay_problems(each["ours"], additions, CONTAINER, GOVERNED)}
+    return [*problems.values()]
 
 
 def pod_template(pod: Facts) -> Facts:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The model servers of one service: how many, their pods and their routes, derived from one completed element of llm_d_model_services. Pure."""
+"""The model servers of one service: their number, pods and routes, derived from one completed element of llm_d_model_services. Pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .device_claims import NAME as CLAIM
 from .device_claims import device_claim
 from .pod_template import overlays, pod_template
 
-# The model server's container port behind a routing sidecar.
+# The container port of a model server behind a routing sidecar.
 ENGINE_PORT_NAME = "engine"
-# Of the HTTPRoute past the endpoint picker.
+# Suffix of the name of the HTTPRoute that bypasses the endpoint picker.
 DIRECT_SUFFIX = "-direct"
 
 
@@ -42,7 +42,7 @@ def startup_timeout(service: Facts) -> int:
 def server_targets(planned: Facts, namespace: str) -> Facts:
     """The planned servers of one role as an element of the option `replicas` of the health and warm-up modules.
 
-    count: how many have to be there; at least 1 where an autoscaler sets the number.
+    count: the expected number of servers; 1 with an autoscaler, where it is the minimum.
     """
     key = {"api_key_secret": planned["api_key_secret"]} if planned["api_key_secret"] else {}
     return {
@@ -55,12 +55,12 @@ def server_targets(planned: Facts, namespace: str) -> Facts:
 
 
 def role_settings(service: Facts, role: str) -> Facts:
-    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
+    """The part of the user's file that describes the servers of a role: the service itself for decode, its block `prefill` for prefill."""
     return service if role == "decode" else t.cast(Facts, service[role])
 
 
 def min_replicas(service: Facts, role: str) -> int:
-    """The number of servers of a role; with autoscaling, the smallest."""
+    """The number of servers of a role; with autoscaling, the minimum."""
     settings = role_settings(service, role)
     if settings["autoscaling"]:
         return int(settings["autoscaling"]["min"])
@@ -68,7 +68,7 @@ def min_replicas(service: Facts, role: str) -> int:
 
 
 def max_replicas(service: Facts, role: str) -> int:
-    """The largest number of servers of a role. An external autoscaler may always add a second one."""
+    """The maximum number of servers of a role; at least 2 with an external autoscaler, which may always add one."""
     scaling = role_settings(service, role)["autoscaling"]
     if not scaling:
         return min_replicas(service, role)
@@ -79,36 +79,36 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     """The workload of the model servers of one role: a Deployment, or a LeaderWorkerSet with its `worker` where a server spans several nodes.
 
     required: what the scheduler configuration requires (epp/config/requirements.py). proxy: the container of the routing sidecar in front of the
-    servers; then they listen on `engine_port`, and the pod still on `port`.
+    servers; with it the servers listen on `engine_port`, and the pod still on `port`.
     """
     service = of_prefill(service) if role == "prefill" else service
     engine = service["engine"]
-    asked = with_caches(service, required.get("vllm", {}))
+    requirements = with_caches(service, required.get("vllm", {}))
     traced = server_requirements(service, user, f"{service['name']}-{role}")
     draining = server_drain(service, user, role)
-    asked = {**asked, **{key: [*asked.get(key, []), *traced[key]] for key in traced}}
-    asked["args"] = [*asked.get("args", []), *draining.pop("args")]
+    requirements = {**requirements, **{key: [*requirements.get(key, []), *traced[key]] for key in traced}}
+    requirements["args"] = [*requirements.get("args", []), *draining.pop("args")]
     port = SIDECAR_SERVER_PORT if proxy else engine["port"]
     port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
     selector = {**pool_selector(service), ROLE_LABEL: role}
     core = {
         "selector": selector,
         "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
-        "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)],
-        "env": server_environment(service, list(asked.get("env", []))),
+        "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, requirements)],
+        "env": server_environment(service, list(requirements.get("env", []))),
     }
     claimed = device_claim(service, f"{service['name']}-{role}", {**labels, ROLE_LABEL: role})
-    pod_volumes, mounts = (ours + more for ours, more in zip(volumes(service), cache_volumes(service), strict=True))
+    pod_volumes, mounts = (of_model + of_cache for of_model, of_cache in zip(volumes(service), cache_volumes(service), strict=True))
     pod = {
         **core,
         "service_account": service["service_account"] or service["name"],
-        # Our own service account has them; one of the user's own stays as it is.
+        # Our own service account has the pull secrets. A service account of the user is not changed.
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
         "image": engine_image(service, user),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "container_ports": [
             {"name": port_name, "containerPort": port},
-            *({"name": item["name"], "containerPort": item["port"]} for item in asked.get("ports", [])),
+            *({"name": item["name"], "containerPort": item["port"]} for item in requirements.get("ports", [])),
         ],
         "init_containers": [proxy] if proxy else [],
         "probes": _probes(service, port_name),
@@ -146,13 +146,13 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
 
 def _pod(service: Facts, role: str, pod: Facts) -> Facts:
     """{selector, labels, args, image, and the pod template as `planned_pod` returns it}."""
-    ours = pod_template({**pod, "args": as_written(service, pod["args"])})
+    template = pod_template({**pod, "args": as_written(service, pod["args"])})
     kept = {name: pod[name] for name in ("selector", "labels", "args", "image")}
-    return {**kept, **planned_pod(ours, overlays(service, role, ""))}
+    return {**kept, **planned_pod(template, overlays(service, role, ""))}
 
 
 def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:
-    """The Service of the servers of one role: as the file has it for decode, named like its workload for prefill. planned: these servers."""
+    """The Service of the servers of one role: for decode as the file configures it, for prefill named like its workload. planned: these servers."""
     role = planned["role"]
     named = front(service) if role == "decode" else {"name": planned["name"], "port": planned["port"]}
     return {
@@ -160,31 +160,31 @@ def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:
         "labels": labels if role == "decode" else {**labels, ROLE_LABEL: role},
         "port_name": PORT_NAME,
         "selector": planned["selector"],
-        # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.
+        # A number, since old and new pods name the same port differently during a rollout that adds or removes sidecars.
         "target_port": planned["port"],
     }
 
 
 def routes(service: Facts, sharing: t.Mapping[str, Facts], gateway: Facts, home: str, labels: Facts) -> list[Facts]:
-    """The HTTPRoutes of a service, each of which is `picked` by its endpoint picker but for that of route.direct_path, whose backend is the Service.
+    """The HTTPRoutes of a service. `picked`: whether its endpoint picker picks servers; not on the route of route.direct_path, whose backend is the Service.
 
-    sharing: the services that share requests with others. The first route is its own. After that of direct_path are its parts of routes whose weights
-    name it, where those are told apart by request IDs.
+    sharing: {name: service} of the services that share requests with others. The first route is the service's own. The route of direct_path follows, then, if
+    request IDs divide the requests, a route for its part of each route whose weights name it.
     """
     backends = {each["name"]: _backend(each, gateway) for each in (service, *sharing.values())}
-    found = [_route(service, gateway, home, labels, backends)]
+    http_routes = [_route(service, gateway, home, labels, backends)]
     if service["route"]["direct_path"]:
-        past = {**service, "route": {**service["route"], "path": service["route"]["direct_path"], "weights": {}}}
-        direct = _route(past, {**gateway, "backend": "Service"}, home, labels, {service["name"]: _backend(service, {"backend": "Service"})})
-        found.append({**direct, "name": direct["name"] + DIRECT_SUFFIX, "picked": False})
+        direct_service = {**service, "route": {**service["route"], "path": service["route"]["direct_path"], "weights": {}}}
+        direct = _route(direct_service, {**gateway, "backend": "Service"}, home, labels, {service["name"]: _backend(service, {"backend": "Service"})})
+        http_routes.append({**direct, "name": direct["name"] + DIRECT_SUFFIX, "picked": False})
     for owner in sharing.values() if gateway["weights"] == "request_id" else []:
         if owner["name"] != service["name"] and service["name"] in owner["route"]["weights"]:
             shared = _route({**service, "route": {**owner["route"], "weights": {}}}, gateway, home, labels, backends)
-            mine = [*shared["headers"], part(owner["name"], owner["route"]["weights"], service["name"])]
-            found.append(
-                {**shared, "name": part_name(owner["name"], service["name"]) + gateway["routes_suffix"], "rules": [{**shared["rules"][0], "headers": mine}]}
+            headers = [*shared["headers"], part(owner["name"], owner["route"]["weights"], service["name"])]
+            http_routes.append(
+                {**shared, "name": part_name(owner["name"], service["name"]) + gateway["routes_suffix"], "rules": [{**shared["rules"][0], "headers": headers}]}
             )
-    return found
+    return http_routes
 
 
 def _backend(service: Facts, gateway: Facts) -> Facts:
@@ -248,7 +248,7 @@ def _probes(service: Facts, port_name: str) -> Facts:
 
 
 def _strategy(service: Facts) -> Facts:
-    # A surge pod needs a spare accelerator, which is rare, and cannot mount a volume of another node: the rollout would never finish.
+    # A surge pod needs a spare accelerator, which is rare, and cannot mount a volume that another node uses: the rollout would never finish.
     alone = _accelerators(service) or service["accelerator"]["claim"] or (access_mode(service) or "").startswith("ReadWriteOnce")
     surge, unavailable = (0, 1) if alone else ("25%", 0)
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}

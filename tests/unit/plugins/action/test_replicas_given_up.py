@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server of a fixed number of replicas is left to an autoscaler, by a real play: at no time does its number change through us.
+"""A server of a fixed number of replicas is left to an autoscaler, by a real play: our changes never alter its number.
 
-The API server here owns and drops spec.replicas by the rules of server-side apply; molecule/providers/live/test_autoscaling.py asks a real one.
+The API server here owns and drops spec.replicas by the rules of server-side apply; molecule/providers/live/test_autoscaling.py has a real one.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Api:
 
     def answer(self, _handler, method, path, body):
         plain, _mark, query = path.partition("?")
-        status, found = self.found(method, plain, {key: values[0] for key, values in urllib.parse.parse_qs(query).items()}, body)
-        return status, {"Content-Type": "application/json"}, json.dumps(found)
+        status, content = self.respond(method, plain, {key: values[0] for key, values in urllib.parse.parse_qs(query).items()}, body)
+        return status, {"Content-Type": "application/json"}, json.dumps(content)
 
-    def found(self, method, plain, query, body):
+    def respond(self, method, plain, query, body):
         if plain in FIXED:
             return 200, FIXED[plain]
         if plain == PATH and method == "PATCH":
@@ -74,7 +74,7 @@ class Api:
 @pytest.fixture(name="run")
 def _run(root, tmp_path):
     def run(api, *definitions, check=()):
-        """What was told to be changed, by task."""
+        """The `changed` of each task."""
         with serve(api.answer) as url:
             tasks = [
                 {
@@ -115,10 +115,10 @@ def _run(root, tmp_path):
 def test_the_number_is_given_up_and_never_changes(run):
     api = Api(others={3: 6})
     # fixed, dry run of what follows, scaled (given up first), scaled while an autoscaler takes it, scaled by that, fixed once more
-    told = run(api, FIXED_NUMBER, SCALED, SCALED, SCALED, SCALED, FIXED_NUMBER, check={1})
+    changed = run(api, FIXED_NUMBER, SCALED, SCALED, SCALED, SCALED, FIXED_NUMBER, check={1})
     assert api.patches == [(OURS, 4), (f"{OURS}-replicas", 4), *[(OURS, None)] * 3, (OURS, 4)]
     assert api.history == [4, 4, 4, 6, 6, 4] and api.owners == {OURS}
-    assert told[:3] == ["True", "False", "False"] and told[4:] == ["False", "True"]
+    assert changed[:3] == ["True", "False", "False"] and changed[4:] == ["False", "True"]
 
 
 @pytest.mark.rest

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server that reads a token, applied again and again by a real play while the token is replaced and then hidden."""
+"""A server that reads a token, applied repeatedly by a real play while the token is replaced and then hidden."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Api:
         self.applied, self.server = [], None
 
     def answer(self, _handler, method, path, body):
-        status, found = self.found(method, path.partition("?")[0], body)
-        return status, {"Content-Type": "application/json"}, json.dumps(found)
+        status, content = self.respond(method, path.partition("?")[0], body)
+        return status, {"Content-Type": "application/json"}, json.dumps(content)
 
-    def found(self, method, plain, body):
+    def respond(self, method, plain, body):
         if plain in FIXED:
             return 200, FIXED[plain]
         if plain == SECRET and len(self.applied) < 3:
@@ -89,9 +89,9 @@ def test_a_new_token_replaces_the_servers_and_nothing_else_does(root, tmp_path, 
         "play.yml",
     ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path, timeout=300)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0 and "True False True False" in said, said
+    output = done.stdout + done.stderr
+    assert done.returncode == 0 and "True False True False" in output, output
     first, second, third, fourth = api.applied
     assert first and first == second != third == fourth, api.applied
     shown = [*TOKENS, *(base64.b64encode(token.encode()).decode() for token in TOKENS), "7b0c"]
-    assert not [value for value in shown if value in said]
+    assert not [value for value in shown if value in output]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets applied by a real play against a server that keeps them: no value in any output, whatever is turned on to see more."""
+"""Secrets applied by a real play against a server that keeps them: no value in any output, at any verbosity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROOM = "/api/v1/namespaces/llm-d/secrets/"
 
 
 class Store:
-    """An API server that keeps Secrets; `refusal` is what it says to every write."""
+    """An API server that keeps Secrets; `refusal` is its answer to every write."""
 
     def __init__(self):
         self.kept, self.refusal = {}, None
@@ -57,10 +57,10 @@ class Store:
             return self.refusal["code"], {"Content-Type": "application/json"}, json.dumps({"kind": "Status", "status": "Failure", **self.refusal})
         if method == "PATCH":
             given = json.loads(body)
-            found = {**given, "metadata": {**given["metadata"], "uid": "u", "resourceVersion": "1"}}
+            stored = {**given, "metadata": {**given["metadata"], "uid": "u", "resourceVersion": "1"}}
             if "dryRun" not in query:
-                self.kept[plain] = found
-            return 200, {"Content-Type": "application/json"}, json.dumps(found)
+                self.kept[plain] = stored
+            return 200, {"Content-Type": "application/json"}, json.dumps(stored)
         if plain in self.kept:
             return 200, {"Content-Type": "application/json"}, json.dumps(self.kept[plain])
         status = {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"}
@@ -77,7 +77,7 @@ def _store():
 @pytest.fixture(name="play")
 def _play(root, tmp_path, store):
     def run(*arguments, interpreter="{{ ansible_playbook_python }}", foreign="refuse", **variables):
-        """The play, seen with all that shows more; its exit status and everything that it has written."""
+        """Runs the play with the most verbose output; gives its exit status, its output, and everything that it has written."""
         log, artifacts = tmp_path / "ansible.log", tmp_path / "artifacts"
         artifacts.unlink(missing_ok=True)
         connection = {"host": store.url, "api_key": "sesame-open"}
@@ -111,28 +111,28 @@ def shown(text):
 
 
 def test_they_are_made_once_and_no_value_is_shown(play, store):
-    rc, said, everything = play()
-    assert rc == 0, said
+    rc, output, everything = play()
+    assert rc == 0, output
     assert base64.b64decode(store.kept[ROOM + "llm-d-model-token"]["data"]["HF_TOKEN"]).decode() == TOKEN
     assert sorted(store.kept) == [ROOM + "llm-d-image-pull", ROOM + "llm-d-model-token"]
-    assert "Secret llm-d/llm-d-model-token (created)" in said and "(hidden)" in said
+    assert "Secret llm-d/llm-d-model-token (created)" in output and "(hidden)" in output
     assert shown(everything) == []
-    rc, said, everything = play()
-    assert rc == 0 and '"action": "unchanged"' in said and not re.search(r'"action": "(created|changed)"', said), said
+    rc, output, everything = play()
+    assert rc == 0 and '"action": "unchanged"' in output and not re.search(r'"action": "(created|changed)"', output), output
     assert shown(everything) == []
 
 
 def test_another_value_is_a_change_without_either_value(play, store):
     play()
-    rc, said, everything = play(llm_d_model_token="hf_" + "other" * 4)
-    assert rc == 0 and "Secret llm-d/llm-d-model-token (changed)" in said and "(hidden, another value)" in said
+    rc, output, everything = play(llm_d_model_token="hf_" + "other" * 4)
+    assert rc == 0 and "Secret llm-d/llm-d-model-token (changed)" in output and "(hidden, another value)" in output
     assert shown(everything) == [] and "hf_other" not in everything
     assert base64.b64decode(store.kept[ROOM + "llm-d-model-token"]["data"]["HF_TOKEN"]).decode() == "hf_" + "other" * 4
 
 
 def test_check_mode_writes_nothing(play, store):
-    rc, said, everything = play("--check")
-    assert rc == 0 and "(created)" in said and store.kept == {} and shown(everything) == []
+    rc, output, everything = play("--check")
+    assert rc == 0 and "(created)" in output and store.kept == {} and shown(everything) == []
 
 
 @pytest.mark.parametrize("pipelining", ["no", "yes"])
@@ -140,29 +140,29 @@ def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, stor
     monkeypatch.setenv("ANSIBLE_PIPELINING", pipelining)
     (tmp_path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
     (tmp_path / "python").chmod(0o755)
-    rc, said, everything = play(interpreter=str(tmp_path / "python"))
-    assert rc == 0, said
+    rc, output, everything = play(interpreter=str(tmp_path / "python"))
+    assert rc == 0, output
     piped = f"EXEC /bin/sh -c {tmp_path}/python\n" if CORE >= (2, 21) else f"EXEC /bin/sh -c '{tmp_path}/python && sleep 0'"
     sent_off = "AnsiballZ_k8s.py" if pipelining == "no" else piped
-    assert sent_off in said, [line[:120] for line in said.splitlines() if " PUT " in line or " EXEC " in line]
+    assert sent_off in output, [line[:120] for line in output.splitlines() if " PUT " in line or " EXEC " in line]
     assert len(store.kept) == 2 and shown(everything) == []
 
 
 def test_a_refusal_says_why_and_not_what(play, store):
     store.refusal = {"code": 403, "reason": "Forbidden", "message": 'secrets "llm-d-model-token" is forbidden: User "weak" cannot patch resource'}
-    rc, said, everything = play()
-    assert rc != 0 and "is forbidden: User" in said and shown(everything) == []
+    rc, output, everything = play()
+    assert rc != 0 and "is forbidden: User" in output and shown(everything) == []
 
 
 def test_someone_elses_secret_is_refused_or_taken_over(play, store):
     theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "llm-d-model-token", "namespace": "llm-d", "labels": {}}, "data": {"HF_TOKEN": "eA=="}}
     store.kept[ROOM + "llm-d-model-token"] = theirs
-    rc, said, everything = play()
-    assert rc and "- Secret llm-d/llm-d-model-token (of unknown origin)" in said and shown(everything) == [], said
+    rc, output, everything = play()
+    assert rc and "- Secret llm-d/llm-d-model-token (of unknown origin)" in output and shown(everything) == [], output
     assert store.kept == {ROOM + "llm-d-model-token": theirs}
     assert play(foreign="take")[0] == 0 and store.kept[ROOM + "llm-d-model-token"]["metadata"]["labels"] and len(store.kept) == 2
 
 
 def test_a_mistake_in_the_file_shows_no_value(play, store):
-    rc, said, everything = play(llm_d_image_pull_credentials=[{"registry": "r.example.com", "usrname": "robot", "password": PASSWORD}])
-    assert rc != 0 and "usrname" in said and store.kept == {} and shown(everything) == []
+    rc, output, everything = play(llm_d_image_pull_credentials=[{"registry": "r.example.com", "usrname": "robot", "password": PASSWORD}])
+    assert rc != 0 and "usrname" in output and store.kept == {} and shown(everything) == []

@@ -24,15 +24,15 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}
 
 
 class Server:
-    """Answers completions after a while; knows when it was asked last."""
+    """Answers completions after a while; records the time of the last request."""
 
     def __init__(self):
-        self.asked, self.last = 0, 0.0
+        self.requests, self.last = 0, 0.0
         self._lock = threading.Lock()
 
     def __call__(self, handler, _method, path, _body):
         with self._lock:
-            self.asked, self.last = self.asked + 1, time.monotonic()
+            self.requests, self.last = self.requests + 1, time.monotonic()
         time.sleep(0.05)
         return 200, {"Content-Type": SSE}, stream(chunk("To "), chunk("day", "length"), USAGE)
 
@@ -45,8 +45,8 @@ def start_play(root, tmp_path):
     def start(url, interpreter=sys.executable, **options):
         options = {"url": url, "model": "acme/tiny", "workload": {"input_len": 4, "output_len": 2}, "max_lag": 5, "max_lag_share": 0, **options}
         tasks = [
-            {"name": "Measure", "llm_d.inference.vllm_perf": options, "register": "found"},
-            {"name": "Tell", "ansible.builtin.debug": {"msg": "{{ found.verdict }} {{ found.stages[0].ok }}"}},
+            {"name": "Measure", "llm_d.inference.vllm_perf": options, "register": "measured"},
+            {"name": "Tell", "ansible.builtin.debug": {"msg": "{{ measured.verdict }} {{ measured.stages[0].ok }}"}},
         ]
         (tmp_path / "play.json").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
         command = [
@@ -83,14 +83,14 @@ def start_play(root, tmp_path):
 
 def of_the_run(folder: pathlib.Path) -> list[int]:
     """The processes whose environment names the folder of a run: ansible-playbook, its workers, which have sessions of their own, and theirs."""
-    found = []
+    pids = []
     for place in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if str(folder).encode() in (place / "environ").read_bytes():
-                found.append(int(place.name))
+                pids.append(int(place.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def test_progress_is_shown_while_it_runs(start):
@@ -112,7 +112,7 @@ def test_progress_is_shown_while_it_runs(start):
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize(("number", "apart"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, False), (signal.SIGKILL, True)])
 def test_whatever_ends_the_run_ends_the_load(start, tmp_path, number, processes, apart):
-    """Also a kill that leaves no time for a word; the module in Ansible's worker, and `apart`, in a process of its own."""
+    """Also a kill that leaves no time to react; the module in Ansible's worker, and `apart`, in a process of its own."""
     server, interpreter = Server(), sys.executable
     if apart:
         interpreter = tmp_path / "python"
@@ -121,7 +121,7 @@ def test_whatever_ends_the_run_ends_the_load(start, tmp_path, number, processes,
     with serve(server) as url:
         process = start(url, interpreter, stages=[{"rate": 20, "seconds": 120}], processes=processes, artifacts=str(tmp_path / "out"))
         late = time.monotonic() + 60
-        while server.asked < 30:
+        while server.requests < 30:
             assert time.monotonic() < late and process.poll() is None
             time.sleep(0.05)
         # ansible-playbook, its worker, the module where it runs apart, and those that send
@@ -134,6 +134,6 @@ def test_whatever_ends_the_run_ends_the_load(start, tmp_path, number, processes,
         while of_the_run(tmp_path) and time.monotonic() < end:
             time.sleep(0.1)
         assert of_the_run(tmp_path) == []
-        said, asked = process.stdout.read(), server.asked
+        output, count = process.stdout.read(), server.requests
         time.sleep(1)
-        assert server.asked == asked and process.wait(10) != 0 and "Traceback" not in said, said
+        assert server.requests == count and process.wait(10) != 0 and "Traceback" not in output, output

@@ -17,5 +17,5 @@ def test_names_and_blocks():
 
 
 def test_what_the_role_refuses_keeps_its_place():
-    """A name that is missing, or that no file can bear, is not taken apart or dropped."""
+    """A name that is missing, or that no file can have, is neither split nor dropped."""
     assert [case["name"] for case in comparison_cases([{"preset": "queue"}, "two words", 3])] == ["", "two words", "3"]

@@ -55,7 +55,7 @@ def test_a_group_without_servers_says_why():
     ]
 
 
-@pytest.mark.parametrize("wrong", [None, "text", [{"item": "a"}], [1]])
-def test_other_results_are_refused(wrong):
+@pytest.mark.parametrize("results", [None, "text", [{"item": "a"}], [1]])
+def test_other_results_are_refused(results):
     with pytest.raises(AnsibleFilterError, match="health_table takes"):
-        health_table(wrong)
+        health_table(results)

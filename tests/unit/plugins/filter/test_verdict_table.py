@@ -20,10 +20,10 @@ PLAN = make_plan(
 
 
 def test_a_table():
-    found = verdict.assemble(PLAN, {"time": "now"}, "0.1.0")
-    assert found["ok"] is False and found["versions"]["collection"] == "0.1.0"
-    assert len(verdict_table.verdict_table(found)) == 8  # with the deployment
-    assert all("remedy: " in line for line in verdict_table.verdict_table(found, failed=True))
+    result = verdict.assemble(PLAN, {"time": "now"}, "0.1.0")
+    assert result["ok"] is False and result["versions"]["collection"] == "0.1.0"
+    assert len(verdict_table.verdict_table(result)) == 8  # with the deployment
+    assert all("remedy: " in line for line in verdict_table.verdict_table(result, failed=True))
 
 
 def test_what_is_no_verdict_is_said():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module that asks an address shows its certificate to a TLS server that asks for one, and says what is missing where it has none."""
+"""Every module that connects to an address presents its certificate to a TLS server that requests one, and reports a missing certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k
 from ansible_collections.llm_d.inference.plugins.modules import stack_validation, vllm_health, vllm_health_info, vllm_perf
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, InferenceGateway, chunk, serve, stream
-from module_calls import seen
+from module_calls import user_output
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1}}
 LOAD = {"model": "acme/tiny", "workload": {"output_len": 1}, "stages": [{"concurrency": 2, "requests": 12}], "max_lag": 5, "max_lag_share": 0}
@@ -31,39 +31,42 @@ def options_that_are_let_in(certificate):
 @pytest.mark.parametrize("module", [vllm_health, vllm_health_info])
 @pytest.mark.usefixtures("clock")
 def test_health(call, certificate, known, module):
-    more = {"timeout": 60} if module is vllm_health else {}
+    extra = {"timeout": 60} if module is vllm_health else {}
     with serve(InferenceGateway(), certificate, mutual=True) as url:
-        assert call(module, url=url, model="acme/tiny", **known, **more)["healthy"] is True
-        assert call(module, url=url, model="acme/tiny", ca_path=certificate[0], **more)["healthy"] is False
+        assert call(module, url=url, model="acme/tiny", **known, **extra)["healthy"] is True
+        assert call(module, url=url, model="acme/tiny", ca_path=certificate[0], **extra)["healthy"] is False
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_measurement(call, certificate, known, processes):
     with serve(answer, certificate, mutual=True) as url:
-        found = call(vllm_perf, url=url, processes=processes, **known, **LOAD)
-    assert found.get("verdict") == "passed" and found["stages"][0]["ok"] == 12, found
+        result = call(vllm_perf, url=url, processes=processes, **known, **LOAD)
+    assert result.get("verdict") == "passed" and result["stages"][0]["ok"] == 12, result
 
 
 @pytest.mark.parametrize("stranger", [False, True])
 def test_a_measurement_that_is_not_let_in_sends_nothing(call, certificate, other_certificate, stranger):
-    asked = []
+    requests = []
     shown = {"client_cert": other_certificate[0], "client_key": other_certificate[1]} if stranger else {}
-    with serve(lambda *args: asked.append(1) or answer(), certificate, mutual=True) as url:
-        found = call(vllm_perf, url=url, ca_path=certificate[0], **shown, **LOAD)
-    assert found["failed"] and asked == [] and ("client_cert" in found["msg"] or "the connection was closed" in found["msg"])
+    with serve(lambda *args: requests.append(1) or answer(), certificate, mutual=True) as url:
+        result = call(vllm_perf, url=url, ca_path=certificate[0], **shown, **LOAD)
+    assert result["failed"] and requests == [] and ("client_cert" in result["msg"] or "the connection was closed" in result["msg"])
 
 
 def test_a_measurement_by_a_job(call, certificate, known, tmp_path, monkeypatch):
-    """The key goes the way of the API key: into the Secret, which goes with the Job."""
+    """The key is in the Secret, as the API key is, which is deleted with the Job."""
     monkeypatch.setattr(k8s_job, "POLL", 0.05)
     cluster = Cluster(tmp_path)
     with serve(answer, certificate, mutual=True) as url, serve(cluster) as api:
-        found = call(vllm_perf, url=url, job={"namespace": "llm-d", "image": "python:3.12-slim"}, kubeconfig=kubeconfig(tmp_path, api), **known, **LOAD)
-    assert found.get("verdict") == "passed" and found["stages"][0]["ok"] == 12, found
-    made = {kind: json.dumps([body for method, found, body in cluster.seen if (method, found) == ("POST", kind)]) for kind in ("jobs", "configmaps", "secrets")}
+        result = call(vllm_perf, url=url, job={"namespace": "llm-d", "image": "python:3.12-slim"}, kubeconfig=kubeconfig(tmp_path, api), **known, **LOAD)
+    assert result.get("verdict") == "passed" and result["stages"][0]["ok"] == 12, result
+    made = {
+        kind: json.dumps([body for method, resource, body in cluster.writes if (method, resource) == ("POST", kind)])
+        for kind in ("jobs", "configmaps", "secrets")
+    }
     assert "client_key" in made["secrets"] and "client_key" not in made["jobs"] + made["configmaps"] and cluster.left() == []
     with open(certificate[1], encoding="utf-8") as key:
-        assert key.read() not in seen(found)
+        assert key.read() not in user_output(result)
 
 
 def test_a_proof(call, certificate, known):
@@ -81,8 +84,8 @@ def test_a_proof(call, certificate, known):
 def test_what_cannot_be(call, certificate, module):
     options = LOAD if module is vllm_perf else {}
     assert "client_cert" in call(module, url="https://127.0.0.1:1", client_key=certificate[1], **options)["msg"]
-    said = call(module, url="https://127.0.0.1:1", client_cert=certificate[1], client_key=certificate[1], **options)["msg"]
-    assert f"client_cert {certificate[1]} with client_key" in said and "give readable PEM files" in said
+    message = call(module, url="https://127.0.0.1:1", client_cert=certificate[1], client_key=certificate[1], **options)["msg"]
+    assert f"client_cert {certificate[1]} with client_key" in message and "give readable PEM files" in message
 
 
 def test_what_cannot_be_of_a_proof(call, certificate):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a failed look at an API server says of it."""
+"""The result of a failed check of an API server."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.modules import cluster_access
 from keeping_api_server import KeepingApi
 from local_servers import JSON, closed_port, serve
-from module_calls import seen
+from module_calls import user_output
 
 LOOK = {"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "llm-d"}} for name in "xy"]}
 
 
 class Refusing(KeepingApi):
-    """Answers every request to the end of a path with a status."""
+    """Answers requests whose path has this end with a status."""
 
     def __init__(self, status: int, end: str) -> None:
         super().__init__()
         self.status, self.end = status, end
 
-    def found(self, method: str, path: str, query: str, body: bytes) -> t.Any:
+    def reply(self, method: str, path: str, query: str, body: bytes) -> t.Any:
         if path.endswith(self.end):
             return self.status, {"kind": "Status", "status": "Failure", "reason": "x", "code": self.status, "message": "no"}
-        return super().found(method, path, query, body)
+        return super().reply(method, path, query, body)
 
 
 @pytest.mark.parametrize(("status", "end", "reached"), [(403, "/configmaps", True), (422, "/configmaps", True), (401, "/configmaps", False), (401, "", False)])
@@ -34,7 +34,7 @@ def test_a_request_that_is_refused_is_an_answer(call: t.Any, status: int, end: s
     with serve(Refusing(status, end).answer) as url:
         result = call(cluster_access, host=url, api_key="sk-planted", **LOOK)
     assert result["failed"] and result["reached"] is reached and str(status) in result["msg"], result
-    assert "planted" not in seen(result)
+    assert "planted" not in user_output(result)
 
 
 def test_no_answer_is_none(call: t.Any) -> None:

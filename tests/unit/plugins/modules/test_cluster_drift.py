@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module against an API server of this host: what it asks for, objects that are missing, of others, forbidden, or that no dry run takes."""
+"""The module against an API server of this host: its requests, and objects that are missing, of others, forbidden, or refused by the dry run."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ SERVICE = item("Service", "sim", spec={"ports": [{"port": 80, "targetPort": 8000
 
 
 class Api:
-    """An API server with these objects, which takes a dry run as it is given, or refuses it."""
+    """An API server with these objects, which accepts a dry run unchanged, or refuses it."""
 
     def __init__(self, *objects: Facts, refuses: int = 0, forbids: str = "") -> None:
-        self.objects, self.refuses, self.forbids, self.asked = {each["metadata"]["name"]: each for each in objects}, refuses, forbids, set()
+        self.objects, self.refuses, self.forbids, self.requests = {each["metadata"]["name"]: each for each in objects}, refuses, forbids, set()
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         path, _mark, query = path.partition("?")
         name = path.rpartition("/")[2]
-        self.asked.add((method, query))
+        self.requests.add((method, query))
         if path == "/version":
             return self.json({"gitVersion": "v1.34.2"})
         if path == "/api/v1":
@@ -68,20 +68,20 @@ def _compare(call: t.Any, monkeypatch: pytest.MonkeyPatch) -> t.Any:
 
     def compare(api: Api, *definitions: Facts, check: bool = False) -> Facts:
         with serve(api) as url:
-            found: Facts = call(cluster_drift, check=check, host=url, api_key="token", definitions=list(definitions), labels=LABELS)
-        assert "failed" not in found, found
-        return found
+            result: Facts = call(cluster_drift, check=check, host=url, api_key="token", definitions=list(definitions), labels=LABELS)
+        assert "failed" not in result, result
+        return result
 
     return compare
 
 
 def test_what_two_records_share_is_in_one_of_them_and_that_is_no_drift(compare: t.Any) -> None:
-    """What is cluster-wide alone: what is in a namespace is of one file."""
+    """Only cluster-wide objects: an object in a namespace belongs to one file."""
     ours = {**LABELS, MEMBER: "applyset-ours-v1"}
     for definition, differs in ((item("Namespace", "shared"), False), (SERVICE, True)):
         live = {**definition, "metadata": {**definition["metadata"], "labels": {**LABELS, MEMBER: "applyset-theirs-v1"}}}
-        found = compare(Api(live), {**definition, "metadata": {**definition["metadata"], "labels": ours}})
-        assert found["ok"] is not differs and (MEMBER in str(found["lines"])) is differs, found
+        result = compare(Api(live), {**definition, "metadata": {**definition["metadata"], "labels": ours}})
+        assert result["ok"] is not differs and (MEMBER in str(result["lines"])) is differs, result
 
 
 def changed(**port: t.Any) -> Facts:
@@ -93,40 +93,40 @@ def changed(**port: t.Any) -> Facts:
 @pytest.mark.parametrize("check", [False, True])
 def test_nothing_but_dry_runs_is_sent(compare: t.Any, check: bool) -> None:
     api = Api(SERVICE)
-    found = compare(api, SERVICE, check=check)
-    assert found["ok"] and found["objects"] == [] and found["lines"] == [] and not found["changed"]
-    assert api.asked == {("GET", ""), ("PATCH", "fieldManager=llm_d.inference&force=true&dryRun=All")}
+    result = compare(api, SERVICE, check=check)
+    assert result["ok"] and result["objects"] == [] and result["lines"] == [] and not result["changed"]
+    assert api.requests == {("GET", ""), ("PATCH", "fieldManager=llm_d.inference&force=true&dryRun=All")}
 
 
 @pytest.mark.parametrize("refuses", [0, 403, 422])
 def test_a_field_that_differs_is_named_whatever_the_dry_run_says(compare: t.Any, refuses: int) -> None:
-    found = compare(Api(changed(targetPort=9), refuses=refuses), SERVICE)
-    assert not found["ok"] and found["lines"] == ["Service llm-d/sim: spec.ports[port=80].targetPort is 9, planned: 8000"]
-    assert found["objects"][0]["differences"] == [{"field": "spec.ports[port=80].targetPort", "found": "9", "planned": "8000", "by": "", "at": ""}]
+    result = compare(Api(changed(targetPort=9), refuses=refuses), SERVICE)
+    assert not result["ok"] and result["lines"] == ["Service llm-d/sim: spec.ports[port=80].targetPort is 9, planned: 8000"]
+    assert result["objects"][0]["differences"] == [{"field": "spec.ports[port=80].targetPort", "found": "9", "planned": "8000", "by": "", "at": ""}]
 
 
 def test_a_default_that_somebody_has_set_is_no_difference(compare: t.Any) -> None:
-    there = copy.deepcopy(SERVICE)
-    there["metadata"]["managedFields"] = [{"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:sessionAffinity": {}}}}]
-    there["spec"]["sessionAffinity"] = "None"
-    api = Api(there, refuses=422)
-    assert compare(api, SERVICE)["ok"] and ("POST", "dryRun=All") in api.asked
-    there["spec"]["sessionAffinity"] = "ClientIP"
-    assert compare(Api(there, refuses=422), SERVICE)["lines"] == [
+    live = copy.deepcopy(SERVICE)
+    live["metadata"]["managedFields"] = [{"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:sessionAffinity": {}}}}]
+    live["spec"]["sessionAffinity"] = "None"
+    api = Api(live, refuses=422)
+    assert compare(api, SERVICE)["ok"] and ("POST", "dryRun=All") in api.requests
+    live["spec"]["sessionAffinity"] = "ClientIP"
+    assert compare(Api(live, refuses=422), SERVICE)["lines"] == [
         "Service llm-d/sim: spec.sessionAffinity is ClientIP, planned: (absent); last set by kubectl-edit"
     ]
 
 
 def test_what_is_missing_or_cannot_be_read_is_told(compare: t.Any) -> None:
-    found = compare(
+    result = compare(
         Api(SERVICE, forbids="hidden"), SERVICE, item("ConfigMap", "gone"), item("ConfigMap", "hidden"), {**item("Thing", "x"), "apiVersion": "a.test/v1"}
     )
-    assert [(each["where"], each["missing"]) for each in found["objects"]] == [
+    assert [(each["where"], each["missing"]) for each in result["objects"]] == [
         ("ConfigMap llm-d/gone", True),
         ("ConfigMap llm-d/hidden", False),
         ("Thing llm-d/x", True),
     ]
-    assert "forbidden" in found["objects"][1]["problem"]
+    assert "forbidden" in result["objects"][1]["problem"]
 
 
 def test_a_namespace_of_somebody_else_is_theirs(compare: t.Any) -> None:
@@ -137,5 +137,5 @@ def test_a_namespace_of_somebody_else_is_theirs(compare: t.Any) -> None:
 
 
 def test_no_api_server_is_one_line(call: t.Any) -> None:
-    found = call(cluster_drift, host="http://127.0.0.1:1", definitions=[SERVICE])
-    assert found["failed"] and "\n" not in found["msg"]
+    result = call(cluster_drift, host="http://127.0.0.1:1", definitions=[SERVICE])
+    assert result["failed"] and "\n" not in result["msg"]

@@ -39,7 +39,7 @@ def neither(*_request):
 
 @pytest.fixture(autouse=True)
 def patient(request, monkeypatch):
-    """All the time that a busy host needs, but where time is what is tested."""
+    """All the time that a busy host needs, except where time is tested."""
     if not request.node.get_closest_marker("timing"):
         monkeypatch.setattr(cluster_evidence, "METRICS_SECONDS", 60.0)
 
@@ -60,11 +60,11 @@ def evidence(call, monkeypatch, tmp_path):
             with serve(StackServer(snap, **options)) as api:
                 monkeypatch.setenv("K8S_AUTH_HOST", api)
                 start = time.monotonic()
-                found = call(cluster_evidence, resources=[*DEPLOYMENTS, *more], path=str(tmp_path / "kept"))
+                result = call(cluster_evidence, resources=[*DEPLOYMENTS, *more], path=str(tmp_path / "kept"))
                 seconds = time.monotonic() - start
-        assert found.get("failed") is None and found["changed"] is False
+        assert result.get("failed") is None and result["changed"] is False
         files = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "kept").iterdir()}
-        assert sorted(set(files) - set(mine)) == found["files"]
+        assert sorted(set(files) - set(mine)) == result["files"]
         return files, seconds
 
     return keep
@@ -77,7 +77,7 @@ def metrics(files):
 @pytest.mark.timing
 def test_a_pod_that_hangs_costs_seconds_and_is_a_line(kept):
     files, seconds = kept(hangs)
-    assert seconds < cluster_evidence.METRICS_SECONDS * 2, "the pods are not asked at the same time"
+    assert seconds < cluster_evidence.METRICS_SECONDS * 2, "the pods are not read at the same time"
     assert len(metrics(files)) == 2 and all("no answer within 3 s" in page and page.count("\n") == 1 for page in metrics(files))
 
 
@@ -94,7 +94,7 @@ def test_the_page_of_a_proxy_is_elsewhere_and_none_is_a_line(kept):
 
 
 def test_a_capture_takes_the_place_of_the_one_before(kept, tmp_path):
-    """As a whole: pods of then do not lie among those of now. What somebody else has put there stays."""
+    """As a whole: no files of earlier pods are among the new ones. Files of others stay."""
     before, _seconds = kept(neither, more=[{"api_version": "v1", "kind": "Service", "namespace": NAMESPACE, "name": "sim-epp"}])
     gone = {name for name in before if name.startswith("service-llm-d-sim-epp")}
     assert gone and before["files.txt"].splitlines()[0] == "files.txt" and set(before["files.txt"].split()) == set(before)

@@ -33,13 +33,13 @@ LISTS = {path for path in ANSWERS if path not in ("/version", "/apis")}
 
 @pytest.fixture(name="api")
 def running(request):
-    """An API server; gives its URL and what it was asked."""
-    asked = []
+    """An API server; gives its URL and its requests."""
+    requests = []
     denied = getattr(request, "param", ())
 
     def answer(_handler, method, path, _body):
         plain = path.split("?")[0]
-        asked.append((method, plain))
+        requests.append((method, plain))
         if plain in denied or "/deployments/" in plain and "deployments" in denied:
             return 403, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{plain} is forbidden", "code": 403})
         if plain in ANSWERS:
@@ -47,7 +47,7 @@ def running(request):
         return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
 
     with serve(answer) as url:
-        yield url, asked
+        yield url, requests
 
 
 @pytest.fixture(autouse=True)
@@ -83,11 +83,11 @@ def test_what_the_cluster_shows_is_written_and_nothing_is_changed(call, api, tmp
     assert done["changed"] and done["path"] == "inventories/mine" and {method for method, _path in api[1]} == {"GET"}
     assert "accelerators:    4 nvidia.com/gpu on 1 node, NVIDIA-L40S" in done["lines"]
     assert os.listdir(tmp_path / "inventories") == ["mine"] and (tmp_path / "inventories/mine").stat().st_mode & 0o777 == 0o755
-    found = file_of(tmp_path / "inventories/mine")
-    assert found["llm_d_gateway"] == {"provider": "istio", "install": False, "service_type": "LoadBalancer"}
-    assert found["llm_d_model_services"][0]["accelerator"] == {"vendor": "nvidia", "product": "NVIDIA-L40S", "per_replica": 1}
+    variables = file_of(tmp_path / "inventories/mine")
+    assert variables["llm_d_gateway"] == {"provider": "istio", "install": False, "service_type": "LoadBalancer"}
+    assert variables["llm_d_model_services"][0]["accelerator"] == {"vendor": "nvidia", "product": "NVIDIA-L40S", "per_replica": 1}
     # by K8S_AUTH_HOST, as for AWX: there is no kubeconfig to name
-    assert not {"llm_d_kubeconfig", "llm_d_context"} & set(found)
+    assert not {"llm_d_kubeconfig", "llm_d_context"} & set(variables)
     assert "sesame-open" not in (tmp_path / "inventories/mine/group_vars/all/llm_d.yml").read_text(encoding="utf-8")
 
 
@@ -164,8 +164,8 @@ def test_without_a_kubeconfig_it_says_how_to_name_one(call, monkeypatch, tmp_pat
 def test_the_context_that_was_asked_is_kept(call, api, tmp_path, wanted, context):
     path = config(tmp_path, api[0] if context == "c0" else "http://127.0.0.1:1", api[0])
     call(cluster_inventory, name="mine", kubeconfig=path, **({"context": wanted} if wanted else {}))
-    found = file_of(tmp_path / "inventories/mine")
-    assert (found["llm_d_kubeconfig"], found["llm_d_context"]) == (path, context)
+    variables = file_of(tmp_path / "inventories/mine")
+    assert (variables["llm_d_kubeconfig"], variables["llm_d_context"]) == (path, context)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_a_stack_that_runs_is_named_and_the_file_is_another_one(call, api, servi
     assert done["next"] == "preflight" and [(each["instance"], each["namespace"], each["release"], each["services"]) for each in done["running"]] == [
         ("llm-d", "llm-d", "router-0.9", {"sim": 3})
     ]
-    found = file_of(tmp_path / "inventories/mine")
-    assert (found["llm_d_instance"], found["llm_d_namespace"]) == ("llm-d-2", "llm-d-2") and {method for method, _path in api[1]} == {"GET"}
+    variables = file_of(tmp_path / "inventories/mine")
+    assert (variables["llm_d_instance"], variables["llm_d_namespace"]) == ("llm-d-2", "llm-d-2") and {method for method, _path in api[1]} == {"GET"}
 
 
 def test_where_nothing_runs_the_next_is_to_deploy(call, api):
@@ -229,9 +229,9 @@ def test_the_namespace_of_the_context_is_taken(call, api, tmp_path, namespace, w
 def test_the_playbook_never_offers_to_replace_what_serves(api, serving, tmp_path):
     given = {"inventory_folder": str(tmp_path / "there"), "inventory_name": "mine"}
     done = plays.run("playbooks/inventory.yml", "-e", json.dumps(given), KUBECONFIG=config(tmp_path, api[0]), no_proxy="*")
-    said = " ".join(done.stdout.split())
-    assert done.returncode == 0 and f"next: ansible-playbook -i {tmp_path}/there/mine playbooks/preflight.yml" in said, done.stdout + done.stderr
-    assert "running here: llm-d in namespace llm-d: router-0.9, sim (3 servers)" in said and "make site" not in done.stdout
+    output = " ".join(done.stdout.split())
+    assert done.returncode == 0 and f"next: ansible-playbook -i {tmp_path}/there/mine playbooks/preflight.yml" in output, done.stdout + done.stderr
+    assert "running here: llm-d in namespace llm-d: router-0.9, sim (3 servers)" in output and "make site" not in done.stdout
 
 
 @pytest.mark.rest

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole look, against an HTTP server that answers as an API server does: read-only, tolerant of what it may not read, all findings at once."""
+"""The whole check, against an HTTP server that answers as an API server does: read-only, tolerant of what it may not read, all findings at once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight.running 
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
 from deployed_stacks import answers, stack
 from local_servers import serve
-from module_calls import seen
+from module_calls import user_output
 
 FILE = {
     "llm_d_charts": {"envoy_gateway": "/nonexistent/gateway-helm"},
     "llm_d_crd_sources": {name: [f"/nonexistent/{name}"] for name in ("gateway_api", "inference_extension", "envoy_gateway")},
     "llm_d_gateway": {"service_type": "ClusterIP"},
     "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "hf"}}],
-    "llm_d_preflight": {"images": "ignore"},  # asks no registry of the internet
+    "llm_d_preflight": {"images": "ignore"},  # sends no request to a registry of the internet
 }
 SCHEDULER, OLD = "llm-d/llm-d-inference-scheduler", {"llm_d_release": "scheduler-0.7"}
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -58,13 +58,13 @@ ANSWERS = {
 
 @pytest.fixture(name="api")
 def running(request):
-    """An API server; gives its URL and what it was asked."""
-    asked = []
+    """An API server; gives its URL and its requests."""
+    requests = []
     denied = getattr(request, "param", ())
 
     def answer(_handler, method, path, body):
         plain = path.split("?")[0]
-        asked.append((method, plain))
+        requests.append((method, plain))
         if plain in denied:
             return (
                 403,
@@ -81,7 +81,7 @@ def running(request):
         return 404, {}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
 
     with serve(answer) as url:
-        yield url, asked
+        yield url, requests
 
 
 def look(call, api, credentials=(), **more):
@@ -89,16 +89,16 @@ def look(call, api, credentials=(), **more):
 
 
 def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
-    found = look(call, api)
-    assert found["failed"] and "prerequisites are missing. Nothing has been touched.\n" in found["msg"]
+    result = look(call, api)
+    assert result["failed"] and "prerequisites are missing. Nothing has been touched.\n" in result["msg"]
     kept = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(FILE)["preflight"], refuse=False)
-    assert not kept.get("failed") and (kept["msg"], kept["findings"]) == (found["msg"], found["findings"])
-    ids = [finding["id"] for finding in found["findings"]]
+    assert not kept.get("failed") and (kept["msg"], kept["findings"]) == (result["msg"], result["findings"])
+    ids = [finding["id"] for finding in result["findings"]]
     assert {"rights/lacking", "host/chart"} <= set(ids) <= {"rights/lacking", "host/chart", "host/helm"}
-    assert "may not get, list, create, patch, delete, watch inferencepools" in found["msg"] and "The account jane" in found["msg"]
+    assert "may not get, list, create, patch, delete, watch inferencepools" in result["msg"] and "The account jane" in result["msg"]
     assert {method for method, path in api[1] if not re.search("reviews$", path)} == {"GET"}
-    assert found["platform"] == {"name": "kubernetes", "flavour": "kubernetes", "version": "v1.34.4"}
-    assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"}}
+    assert result["platform"] == {"name": "kubernetes", "flavour": "kubernetes", "version": "v1.34.4"}
+    assert result["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"}}
 
 
 @pytest.mark.parametrize(
@@ -112,15 +112,15 @@ def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
 def test_monitoring_of_openshift_is_looked_at_where_it_matters(call, api, monkeypatch, groups, scrape, wanted):
     """Once, and nowhere else."""
     monkeypatch.setitem(ANSWERS, "/apis", {"groups": [*ANSWERS["/apis"]["groups"], *({"name": name, "versions": [{"version": "v1"}]} for name in groups)]})
-    found = look(call, api, llm_d_monitoring={"scrape": scrape})
+    result = look(call, api, llm_d_monitoring={"scrape": scrape})
     config = "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config"
     assert [path for _method, path in api[1]].count(config) == wanted
-    assert ("monitoring/user_workloads" in [finding["id"] for finding in found["findings"]]) is bool(wanted)
+    assert ("monitoring/user_workloads" in [finding["id"] for finding in result["findings"]]) is bool(wanted)
 
 
 @pytest.fixture(name="chart")
 def only_the_chart(monkeypatch, tmp_path):
-    """The one thing that is looked for."""
+    """Restricts the check to one chart."""
     monkeypatch.setattr(cluster_preflight, "POLL", 0.1)
     monkeypatch.setattr(cluster_preflight, "judge", lambda facts, needs: [finding for finding in judge(facts, needs) if finding.id == "host/chart"])
     return tmp_path / "gateway-helm"
@@ -140,26 +140,26 @@ def test_what_appears_in_time_is_waited_for(call, api, chart, tmp_path):
         chart.mkdir()
 
     threading.Thread(target=bring, daemon=True).start()
-    found = patiently(call, api, tmp_path, chart, 60)
-    assert not found.get("failed"), found
-    assert found["findings"] == [] and re.fullmatch(r"(waiting (5\d|60) s more for host/chart\n)+", progress.read_text(encoding="utf-8"))
+    result = patiently(call, api, tmp_path, chart, 60)
+    assert not result.get("failed"), result
+    assert result["findings"] == [] and re.fullmatch(r"(waiting (5\d|60) s more for host/chart\n)+", progress.read_text(encoding="utf-8"))
 
 
 def test_what_does_not_appear_is_told_when_the_time_is_over(call, api, chart, tmp_path):
     assert "1 prerequisite is missing" in patiently(call, api, tmp_path, chart, 1)["msg"]
-    (tmp_path / "progress").unlink(missing_ok=True)  # none where the first look took the second
-    found = patiently(call, api, tmp_path, chart, 0)
-    assert found["failed"] and not (tmp_path / "progress").exists(), "nothing is waited for unless it is asked for"
+    (tmp_path / "progress").unlink(missing_ok=True)  # there is none where the first check took the whole second
+    result = patiently(call, api, tmp_path, chart, 0)
+    assert result["failed"] and not (tmp_path / "progress").exists(), "it waits only where that is requested"
 
 
 def planned(**more):
-    """What role_facts derives of a file."""
+    """The planned deployment, as role_facts derives it of a file."""
     return next(iter(running_of(stack(**more))))
 
 
 def test_what_would_change_of_a_stack_that_is_there_is_named(call, api, monkeypatch):
-    for path, found in answers(stack(llm_d_release="router-0.9", llm_d_preflight={"images": "ignore"})).items():
-        monkeypatch.setitem(ANSWERS, path, found)
+    for path, content in answers(stack(llm_d_release="router-0.9", llm_d_preflight={"images": "ignore"})).items():
+        monkeypatch.setitem(ANSWERS, path, content)
     needs = plan({**FILE, "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]})["preflight"]
     options = {"host": api[0], "api_key": "sesame-open", "needs": needs}
     changed = call(cluster_preflight, planned=planned(llm_d_release="router-0.10"), **options)
@@ -173,21 +173,21 @@ def test_what_would_change_of_a_stack_that_is_there_is_named(call, api, monkeypa
 
 @pytest.mark.parametrize("api", [("/apis/apps/v1/namespaces/llm-d/deployments",)], indirect=True)
 def test_a_stack_that_may_not_be_listed_is_no_change(call, api, monkeypatch):
-    for path, found in answers(stack(llm_d_release="router-0.9")).items():
-        monkeypatch.setitem(ANSWERS, path, found)
-    found = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(dict(FILE))["preflight"], planned=planned(llm_d_release="router-0.10"))
-    assert found["changes"] == []
+    for path, content in answers(stack(llm_d_release="router-0.9")).items():
+        monkeypatch.setitem(ANSWERS, path, content)
+    result = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(dict(FILE))["preflight"], planned=planned(llm_d_release="router-0.10"))
+    assert result["changes"] == []
 
 
 @pytest.mark.parametrize("api", [("/apis/apps/v1/namespaces/edge/deployments", "/api/v1/namespaces/edge/configmaps")], indirect=True)
 def test_the_namespace_of_the_gateway_hides_no_change_of_the_servers(call, api, monkeypatch):
     """It is another team's, where the account has no permissions for workloads, and nothing of ours but the Gateway is there."""
     edge = {"llm_d_gateway": {"service_type": "ClusterIP", "namespace": "edge"}}
-    for path, found in answers(stack(llm_d_release="router-0.9", **edge)).items():
-        monkeypatch.setitem(ANSWERS, path, found)
+    for path, content in answers(stack(llm_d_release="router-0.9", **edge)).items():
+        monkeypatch.setitem(ANSWERS, path, content)
     needs = plan({**FILE, **edge})["preflight"]
-    found = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=needs, planned=planned(llm_d_release="router-0.10", **edge))
-    assert found["changes"] == ["release line: from router-0.9 to router-0.10"]
+    result = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=needs, planned=planned(llm_d_release="router-0.10", **edge))
+    assert result["changes"] == ["release line: from router-0.9 to router-0.10"]
 
 
 def test_no_secret_is_shown(call, api):
@@ -196,15 +196,15 @@ def test_no_secret_is_shown(call, api):
 
 @pytest.mark.parametrize("api", [("/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces/llm-d/secrets/hf")], indirect=True)
 def test_what_may_not_be_read_stops_nothing(call, api):
-    found = look(call, api)
-    assert not [finding["id"] for finding in found["findings"] if finding["id"].startswith(("accelerators", "secret"))]
-    assert found["facts"]["nodes"] is None
+    result = look(call, api)
+    assert not [finding["id"] for finding in result["findings"] if finding["id"].startswith(("accelerators", "secret"))]
+    assert result["facts"]["nodes"] is None
 
 
 def test_a_server_that_is_none_is_told_as_such(call):
     with serve(lambda *_args: (200, {}, "<html>hello</html>")) as url:
-        found = call(cluster_preflight, host=url, api_key="sesame-open", needs=plan(FILE)["preflight"])
-    assert found["failed"] and "does not answer like a Kubernetes API server" in found["msg"]
+        result = call(cluster_preflight, host=url, api_key="sesame-open", needs=plan(FILE)["preflight"])
+    assert result["failed"] and "does not answer like a Kubernetes API server" in result["msg"]
 
 
 def test_a_registry_that_asks_who_one_is_answers():
@@ -214,16 +214,16 @@ def test_a_registry_that_asks_who_one_is_answers():
 
 
 def test_sources_of_what_the_cluster_lacks_are_asked_for_once_a_host(call, api):
-    asked = []
-    with serve(lambda _handler, method, path, _body: asked.append((method, path)) or (404, {}, "")) as there:
+    requests = []
+    with serve(lambda _handler, method, path, _body: requests.append((method, path)) or (404, {}, "")) as server:
         gone = "http://127.0.0.1:1"
-        urls = {"gateway_api": [f"{gone}/not-asked"], "inference_extension": [f"{there}/a.yaml", f"{there}/b.yaml"], "envoy_gateway": [f"{gone}/c.yaml"]}
-        sources = {name: [{"url": url, "insecure": True} for url in found] for name, found in urls.items()}
-        charts = {"envoy_gateway": f"oci://{there.split('//')[1]}/charts/gateway-helm"}
-        found = look(call, api, llm_d_crd_sources=sources, llm_d_charts=charts)
-    silent = [finding for finding in found["findings"] if finding["id"] == "host/source"]
+        urls = {"gateway_api": [f"{gone}/not-asked"], "inference_extension": [f"{server}/a.yaml", f"{server}/b.yaml"], "envoy_gateway": [f"{gone}/c.yaml"]}
+        sources = {name: [{"url": url, "insecure": True} for url in places] for name, places in urls.items()}
+        charts = {"envoy_gateway": f"oci://{server.split('//')[1]}/charts/gateway-helm"}
+        result = look(call, api, llm_d_crd_sources=sources, llm_d_charts=charts)
+    silent = [finding for finding in result["findings"] if finding["id"] == "host/source"]
     assert [finding["what"].partition(",")[0] for finding in silent] == ["127.0.0.1:1"] and silent[0]["severity"] == "warning"
-    assert "refused" in silent[0]["found"].lower() and asked == [("GET", "/v2/")]
+    assert "refused" in silent[0]["found"].lower() and requests == [("GET", "/v2/")]
 
 
 def test_what_is_there_already_needs_no_source():
@@ -241,56 +241,56 @@ def test_what_is_there_already_needs_no_source():
 def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():
     refs = {part: f"oci://{part}.example.com/chart" for part in ("controllers", "leader_worker_set", "gpu_operator")}
     needs = {"definitions": [], "charts": [{"ref": ref, "brings": part} for part, ref in refs.items()]}
-    there = {"controllers": {"a/b": {}}, "leader_worker_set": {"namespace": {}, "controller": {}}, "gpu_operator": {"namespace": {}, "policies": [{}]}}
+    installed = {"controllers": {"a/b": {}}, "leader_worker_set": {"namespace": {}, "controller": {}}, "gpu_operator": {"namespace": {}, "policies": [{}]}}
     nowhere = {"controllers": {"a/b": None}, "leader_worker_set": {"namespace": None, "controller": None}, "gpu_operator": {"namespace": None, "policies": []}}
-    assert cluster_preflight.wanted_sources(needs, there) == cluster_preflight.wanted_sources(needs, {}) == []
+    assert cluster_preflight.wanted_sources(needs, installed) == cluster_preflight.wanted_sources(needs, {}) == []
     for part, ref in refs.items():
-        assert cluster_preflight.wanted_sources(needs, {**there, part: nowhere[part]}) == [ref]
+        assert cluster_preflight.wanted_sources(needs, {**installed, part: nowhere[part]}) == [ref]
 
 
 def test_every_registry_that_images_name_is_asked_whether_it_is_there(call, api):
-    with serve(lambda *_args: (401, {}, "")) as there:
+    with serve(lambda *_args: (401, {}, "")) as server:
         images = {"epp": "127.0.0.1:1/epp:1"}
-        found = look(call, api, llm_d_images=images, llm_d_image_registry=there.split("//")[1], llm_d_preflight={"images": "warning"})
-    silent = [finding for finding in found["findings"] if finding["id"] == "host/registry"]
+        result = look(call, api, llm_d_images=images, llm_d_image_registry=server.split("//")[1], llm_d_preflight={"images": "warning"})
+    silent = [finding for finding in result["findings"] if finding["id"] == "host/registry"]
     assert len(silent) == 1 and "The image registry 127.0.0.1:1 does not answer" in silent[0]["what"] and silent[0]["severity"] == "warning"
-    assert "refused" in silent[0]["found"].lower() and not [finding for finding in found["findings"] if finding["id"] == "host/source"]
+    assert "refused" in silent[0]["found"].lower() and not [finding for finding in result["findings"] if finding["id"] == "host/source"]
 
 
 @pytest.fixture(name="mirror")
 def image_registry():
-    """A registry that has everything but the scheduler's image; gives its host and what it was asked."""
-    asked = []
+    """A registry that has everything but the scheduler's image; gives its host and its requests."""
+    requests = []
 
     def answer(handler, method, path, _body):
-        asked.append((method, path, handler.headers.get("Authorization")))
+        requests.append((method, path, handler.headers.get("Authorization")))
         return (404 if SCHEDULER in path else 200), {}, ""
 
     with serve(answer) as url:
-        yield url.split("//")[1], asked
+        yield url.split("//")[1], requests
 
 
-def images_of(found):
-    return [finding for finding in found["findings"] if finding["id"] == "host/image"]
+def images_of(result):
+    return [finding for finding in result["findings"] if finding["id"] == "host/image"]
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_an_image_that_the_mirror_lacks_is_told(call, api, mirror, severity):
-    host, asked = mirror
-    found = look(call, api, **OLD, llm_d_image_registry=host, llm_d_preflight={"images": severity})
-    (missing,) = images_of(found)
+    host, requests = mirror
+    result = look(call, api, **OLD, llm_d_image_registry=host, llm_d_preflight={"images": severity})
+    (missing,) = images_of(result)
     assert f"{host}/{SCHEDULER}:v0.7.1" in missing["what"] and missing["found"] == "the registry does not have it (HTTP 404)"
     assert missing["severity"] == severity and "llm_d_images" in missing["how"]
-    assert (missing["what"] in found["msg"].partition("\n")[2]) is (severity == "error") and found["failed"]
-    assert {path.split("/manifests/")[0] for method, path, _account in asked if method == "HEAD"} == {
+    assert (missing["what"] in result["msg"].partition("\n")[2]) is (severity == "error") and result["failed"]
+    assert {path.split("/manifests/")[0] for method, path, _account in requests if method == "HEAD"} == {
         f"/v2/{name}" for name in (SCHEDULER, "envoyproxy/gateway", "envoyproxy/envoy", "vllm/vllm-openai")
     }
 
 
 def test_no_registry_is_asked_where_images_are_ignored(call, api, mirror):
-    host, asked = mirror
-    found = look(call, api, llm_d_image_registry=host, llm_d_preflight={"images": "ignore"})
-    assert images_of(found) == [] and asked == []
+    host, requests = mirror
+    result = look(call, api, llm_d_image_registry=host, llm_d_preflight={"images": "ignore"})
+    assert images_of(result) == [] and requests == []
 
 
 def test_an_image_that_upstream_removed_is_told_with_what_replaced_it(call, api, monkeypatch):
@@ -312,21 +312,21 @@ def test_an_image_that_upstream_removed_is_told_with_what_replaced_it(call, api,
     with serve(answer) as url:
         monkeypatch.setattr(registry, "_registry", lambda _host, _timeout: UrlTransport(url))
         monkeypatch.setattr(cluster_preflight, "registry_problem", lambda _host: None)
-        found = look(call, api, **OLD, llm_d_preflight={"images": "error"})
-    (gone,) = images_of(found)
+        result = look(call, api, **OLD, llm_d_preflight={"images": "error"})
+    (gone,) = images_of(result)
     assert gone["what"] == f"The image ghcr.io/{SCHEDULER}:v0.7.1 cannot be pulled." and gone["found"] == "the registry wants an account (HTTP 401)"
     assert "Upstream removed it for ghcr.io/llm-d/llm-d-router-endpoint-picker" in gone["how"] and gone["severity"] == "error"
-    assert found["failed"] and gone["what"] in found["msg"]
+    assert result["failed"] and gone["what"] in result["msg"]
     assert {"service": "ghcr.io", "scope": f"repository:{SCHEDULER}:pull"} in tokens
 
 
 def test_registries_are_asked_with_the_accounts_of_the_file_and_of_the_secrets(call, api, monkeypatch):
-    """An account of the file counts more than one in a Secret; neither is in the result."""
-    said = []
+    """An account of the file takes precedence over one in a Secret; neither is in the result."""
+    authorizations = []
 
     def answer(handler, _method, _path, _body):
-        said.append(handler.headers.get("Authorization"))
-        return (200 if said[-1] else 401), {"WWW-Authenticate": 'Basic realm="x"'}, ""
+        authorizations.append(handler.headers.get("Authorization"))
+        return (200 if authorizations[-1] else 401), {"WWW-Authenticate": 'Basic realm="x"'}, ""
 
     def basic(name, password):
         return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
@@ -336,12 +336,12 @@ def test_registries_are_asked_with_the_accounts_of_the_file_and_of_the_secrets(c
         config = base64.b64encode(json.dumps({"auths": {host: {"username": "robot", "password": "from-the-secret"}}}).encode()).decode()
         monkeypatch.setitem(ANSWERS, "/api/v1/namespaces/llm-d/secrets/mirror", {"data": {".dockerconfigjson": config}})
         more = {"llm_d_image_registry": host, "llm_d_preflight": {"images": "error"}, "llm_d_image_pull_secrets": ["mirror", "missing"]}
-        found = look(call, api, **more)
-        assert images_of(found) == [] and set(filter(None, said)) == {basic("robot", "from-the-secret")}
-        said.clear()
+        result = look(call, api, **more)
+        assert images_of(result) == [] and set(filter(None, authorizations)) == {basic("robot", "from-the-secret")}
+        authorizations.clear()
         own = look(call, api, [{"registry": f"{host}/path", "username": "me", "password": "of-the-file"}], **more)
-        assert images_of(own) == [] and set(filter(None, said)) == {basic("me", "of-the-file")}
-    assert not [word for word in ("from-the-secret", "of-the-file") if word in seen(found, own)]
+        assert images_of(own) == [] and set(filter(None, authorizations)) == {basic("me", "of-the-file")}
+    assert not [word for word in ("from-the-secret", "of-the-file") if word in user_output(result, own)]
 
 
 POLICIES = "/apis/nvidia.com/v1"
@@ -353,30 +353,30 @@ def test_an_operator_of_someone_elses_is_seen(call, api, monkeypatch, known, wan
         monkeypatch.setitem(ANSWERS, POLICIES, {"resources": [{"name": "clusterpolicies", "kind": "ClusterPolicy", "namespaced": False}]})
         monkeypatch.setitem(ANSWERS, f"{POLICIES}/clusterpolicies", {"items": [{"metadata": {"name": "theirs"}}]})
     charts = {**FILE["llm_d_charts"], "gpu_operator": "/nonexistent/gpu-operator"}
-    found = look(call, api, llm_d_gpus={"operator": "nvidia_helm"}, llm_d_charts=charts)
-    assert [finding["id"] for finding in found["findings"] if finding["id"].startswith("gpu_operator")] == wanted
-    assert sum(finding["id"] == "host/chart" for finding in found["findings"]) == 2, "the operator's chart is looked for too"
+    result = look(call, api, llm_d_gpus={"operator": "nvidia_helm"}, llm_d_charts=charts)
+    assert [finding["id"] for finding in result["findings"] if finding["id"].startswith("gpu_operator")] == wanted
+    assert sum(finding["id"] == "host/chart" for finding in result["findings"]) == 2, "the operator's chart is looked for too"
 
 
-@pytest.mark.parametrize(("there", "wanted"), [(True, ["controller/shared"]), (False, [])])
-def test_an_extension_that_another_run_would_take_away_is_seen(call, api, monkeypatch, there, wanted):
-    if there:
+@pytest.mark.parametrize(("present", "wanted"), [(True, ["controller/shared"]), (False, [])])
+def test_an_extension_that_another_run_would_take_away_is_seen(call, api, monkeypatch, present, wanted):
+    if present:
         monkeypatch.setitem(ANSWERS, "/apis/apps/v1/namespaces/envoy-ai-gateway-system/deployments/ai-gateway-controller", {"metadata": {}})
         monkeypatch.setitem(ANSWERS, "/api/v1/namespaces/envoy-ai-gateway-system", {"metadata": {"name": "envoy-ai-gateway-system"}})
     assert [finding["id"] for finding in look(call, api)["findings"] if finding["id"].startswith("controller")] == wanted
 
 
-@pytest.mark.parametrize(("said", "version"), [("v3.5.4+g1b5edb6", "3.5.4"), ("v4.0.1+g12500dd", "4.0.1"), ("what?", None)])
-def test_helm_is_asked_for_its_version(tmp_path, said, version):
+@pytest.mark.parametrize(("output", "version"), [("v3.5.4+g1b5edb6", "3.5.4"), ("v4.0.1+g12500dd", "4.0.1"), ("what?", None)])
+def test_helm_is_asked_for_its_version(tmp_path, output, version):
     helm = tmp_path / "helm"
-    helm.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    helm.write_text(f"#!/bin/sh\necho '{output}'\n", encoding="utf-8")
     assert cluster_preflight.helm_version(str(helm)) is None, "it may not be run"
     helm.chmod(0o755)
     assert cluster_preflight.helm_version(str(helm)) == version
 
 
-@pytest.mark.parametrize(("exceptions", "told"), [("", True), ("localhost,.example.com", False), ("*.example.com", True), ("api.example.com:6443", False)])
-def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, told):
+@pytest.mark.parametrize(("exceptions", "reported"), [("", True), ("localhost,.example.com", False), ("*.example.com", True), ("api.example.com:6443", False)])
+def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, reported):
     """As the library that is installed decides it: version 37 knows names, networks and ports, and no `*.`. The password of the proxy is not shown."""
     monkeypatch.setenv("HTTPS_PROXY", "http://me:s3cret-word@proxy.example.com:3128")
     for name in ("NO_PROXY", "no_proxy"):
@@ -386,8 +386,8 @@ def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, t
     server = connect(types.SimpleNamespace(params={"host": "https://api.example.com:6443", "api_key": "sesame-open"}))
     facts["host"] = cluster_preflight.host_facts(needs, server, facts, [], {})
     assert "s3cret-word" not in json.dumps(facts)
-    found = [finding for finding in judge(facts, needs) if finding.id.startswith("host/")]
-    assert [finding.id for finding in found] == (["host/proxy"] if told else []), "and the libraries of this host are new enough"
+    findings = [finding for finding in judge(facts, needs) if finding.id.startswith("host/")]
+    assert [finding.id for finding in findings] == (["host/proxy"] if reported else []), "and the libraries of this host are new enough"
     libraries = facts["host"]["libraries"]
     assert set(libraries) == {"kubernetes", "yaml", "urllib3", "requests", "python", "websocket"}
     assert {name for name, version in libraries.items() if not version} == {"websocket"}, "which nobody needs"

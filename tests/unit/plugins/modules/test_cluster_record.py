@@ -1,4 +1,4 @@
-"""The record of an instance on a real API server: what it says, what a run prunes by it, and that kubectl knows it."""
+"""The record of an instance on a real API server: its content, what a run prunes by it, and that kubectl reads it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[ApiServer]:
         yield running
 
 
-@pytest.fixture(name="there")
+@pytest.fixture(name="stack")
 def deployed(server: ApiServer) -> c.Iterator[ApiServer]:
-    """Two services and the record, and nothing afterwards."""
+    """Two services and the record; removed afterwards."""
     apply(server, [*with_secrets(plan(file_of(SIM, CHAT, **KEY)))])
     yield server
     for kind, namespace, name in objects(server):
@@ -53,9 +53,9 @@ def deployed(server: ApiServer) -> c.Iterator[ApiServer]:
 
 
 def path(server: ApiServer, version: str, kind: str, namespace: str, name: str = "") -> str:
-    found = server.cluster.path(version, kind, namespace, name or None)
-    assert found, f"{version} {kind} is not served"
-    return found
+    where = server.cluster.path(version, kind, namespace, name or None)
+    assert where, f"{version} {kind} is not served"
+    return where
 
 
 def apply(server: ApiServer, definitions: t.Iterable[Facts]) -> None:
@@ -70,14 +70,14 @@ KINDS |= {"RoleBinding": "rbac.authorization.k8s.io/v1", "InferencePool": "infer
 
 
 def objects(server: ApiServer) -> set[Key]:
-    """(kind, namespace, name) of all that stands in the three namespaces, but for what Kubernetes puts into each."""
-    found = {
+    """(kind, namespace, name) of all objects in the three namespaces, except those that Kubernetes creates in each."""
+    identities = {
         (kind, namespace, item["metadata"]["name"])
         for kind, version in KINDS.items()
         for namespace in ("llm-d", "pickers", "shop")
         for item in server.cluster.listed(path(server, version, kind, namespace))
     }
-    return {each for each in found if each[2] not in ("kube-root-ca.crt", "default")}
+    return {each for each in identities if each[2] not in ("kube-root-ca.crt", "default")}
 
 
 def delete(server: ApiServer, kind: str, namespace: str, name: str) -> None:
@@ -85,22 +85,22 @@ def delete(server: ApiServer, kind: str, namespace: str, name: str) -> None:
 
 
 @pytest.fixture(name="run")
-def run_module(call: t.Any, there: ApiServer) -> t.Callable[..., Facts]:
-    """What the module finds for a file; `find=False` as before anything is applied. The record is written as the role does it."""
+def run_module(call: t.Any, stack: ApiServer) -> t.Callable[..., Facts]:
+    """The module's result for a file; `find=False` as before anything is applied. The record is written as by the role."""
 
     def run(file: Facts, find: bool = True, **rules: t.Any) -> Facts:
         planned = plan(file)
         record = {**planned["record"], **rules}
-        found: Facts = call(cluster_record, kubeconfig=str(there.kubeconfig), record=record, wanted=wanted(with_secrets(planned)), find=find)
-        assert "failed" not in found, found
-        apply(there, [found["after" if find else "before"]])
-        return found
+        result: Facts = call(cluster_record, kubeconfig=str(stack.kubeconfig), record=record, wanted=wanted(with_secrets(planned)), find=find)
+        assert "failed" not in result, result
+        apply(stack, [result["after" if find else "before"]])
+        return result
 
     return run
 
 
-def keys(found: Facts) -> set[Key]:
-    return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in found["surplus"]}
+def keys(result: Facts) -> set[Key]:
+    return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in result["surplus"]}
 
 
 def of(file: Facts) -> set[Key]:
@@ -119,10 +119,10 @@ def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: 
     assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": "", "crds": "", "needed": ""}
 
 
-def test_each_member_says_whose_it_is(run: t.Any, there: ApiServer) -> None:
+def test_each_member_says_whose_it_is(run: t.Any, stack: ApiServer) -> None:
     parent = run(file_of(SIM, CHAT, **KEY))["after"]["metadata"]
     for kind, namespace, name in of(file_of(SIM, CHAT, **KEY)):
-        labels = there.cluster.get(path(there, KINDS[kind], kind, namespace, name))["metadata"]["labels"]
+        labels = stack.cluster.get(path(stack, KINDS[kind], kind, namespace, name))["metadata"]["labels"]
         assert labels[applyset.MEMBER] == parent["labels"][applyset.ID], (kind, name)
 
 
@@ -134,24 +134,24 @@ def test_what_leaves_the_file_goes_wherever_it_is_and_nothing_else(run: t.Any) -
 
 
 def test_namespaces_and_secrets_of_before_are_in_the_record(run: t.Any) -> None:
-    """The file names neither any more."""
+    """The file no longer names either."""
     run(file_of(SIM, CHAT, **KEY), False)
     moved = {**file_of(SIM), "llm_d_scheduler_namespace": None}
-    found = run(moved)
-    assert keys(found) == of(file_of(SIM, CHAT, **KEY)) - of(moved) and "pickers" in {namespace for _kind, namespace, _name in keys(found)}
-    assert found["after"]["metadata"]["annotations"][applyset.NAMESPACES] == ""
+    result = run(moved)
+    assert keys(result) == of(file_of(SIM, CHAT, **KEY)) - of(moved) and "pickers" in {namespace for _kind, namespace, _name in keys(result)}
+    assert result["after"]["metadata"]["annotations"][applyset.NAMESPACES] == ""
 
 
-def test_a_stack_of_before_the_record_is_found_by_its_labels(run: t.Any, there: ApiServer) -> None:
-    """As an older version of the collection has left it."""
+def test_a_stack_of_before_the_record_is_found_by_its_labels(run: t.Any, stack: ApiServer) -> None:
+    """As by an older version of the collection."""
     for item in with_secrets(plan(file_of(SIM, CHAT, **KEY))):
         if item["metadata"].get("namespace"):
             del item["metadata"]["labels"][applyset.MEMBER]
-            apply(there, [item])
+            apply(stack, [item])
     assert keys(run(file_of(SIM))) == of(file_of(SIM, CHAT, **KEY)) - of(file_of(SIM))
 
 
-def test_what_is_not_ours_stays(run: t.Any, there: ApiServer) -> None:
+def test_what_is_not_ours_stays(run: t.Any, stack: ApiServer) -> None:
     labels = plan(file_of())["labels"]
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "6b0c1d1e-0000-0000-0000-000000000000"}
     heads: list[Facts] = [
@@ -162,44 +162,44 @@ def test_what_is_not_ours_stays(run: t.Any, there: ApiServer) -> None:
         {"name": "in-no-namespace-of-ours", "namespace": "shop", "labels": labels},
         {"name": "owned", "namespace": "llm-d", "labels": labels, "ownerReferences": [owner]},
     ]
-    apply(there, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": head} for head in heads])
-    apply(there, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours", "namespace": "llm-d", "labels": labels}}])
+    apply(stack, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": head} for head in heads])
+    apply(stack, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours", "namespace": "llm-d", "labels": labels}}])
     assert keys(run(file_of(SIM, CHAT, **KEY))) == {("ConfigMap", "llm-d", "ours")}
 
 
-def test_the_record_of_an_administrator_stays(run: t.Any, there: ApiServer) -> None:
+def test_the_record_of_an_administrator_stays(run: t.Any, stack: ApiServer) -> None:
     """That of scope prerequisites, in the same namespace and with the same labels; nor does it prune what the other account has deployed."""
     run(file_of(SIM, CHAT, **KEY), False)
-    before = objects(there)
+    before = objects(stack)
     assert run(file_of(llm_d_scope="prerequisites"))["surplus"] == []
-    assert objects(there) - before == {("ConfigMap", "llm-d", "llm-d-prerequisites-record")}
+    assert objects(stack) - before == {("ConfigMap", "llm-d", "llm-d-prerequisites-record")}
     assert run(file_of(SIM, CHAT, llm_d_scope="namespace", **KEY))["surplus"] == []
 
 
-def test_what_has_lost_our_labels_stays(run: t.Any, there: ApiServer) -> None:
+def test_what_has_lost_our_labels_stays(run: t.Any, stack: ApiServer) -> None:
     run(file_of(SIM, CHAT, **KEY), False)
     lost = next(item for item in with_secrets(plan(file_of(CHAT))) if item["kind"] == "Deployment" and item["metadata"]["name"] == "chat-decode")
-    where = path(there, "apps/v1", "Deployment", "llm-d", "chat-decode")
+    where = path(stack, "apps/v1", "Deployment", "llm-d", "chat-decode")
     body = {"metadata": {"labels": dict.fromkeys(plan(file_of())["labels"])}}
-    there.cluster.request("PATCH", where, body=body, content_type="application/merge-patch+json")
+    stack.cluster.request("PATCH", where, body=body, content_type="application/merge-patch+json")
     assert lost and ("Deployment", "llm-d", "chat-decode") not in keys(run(file_of(SIM)))
 
 
 def test_services_that_the_file_keeps_stay_in_the_record(run: t.Any) -> None:
     """llm_d_prune: {services: false}, and a run for one service alone."""
     run(file_of(SIM, CHAT, **KEY), False)
-    found = run(file_of(SIM, llm_d_prune={"services": False}, **KEY))
-    assert found["surplus"] == [] and found["after"] == found["before"]
+    result = run(file_of(SIM, llm_d_prune={"services": False}, **KEY))
+    assert result["surplus"] == [] and result["after"] == result["before"]
     assert keys(run(file_of(**KEY), services=["chat"], alone=True)) == of(file_of(CHAT)) - of(file_of())
 
 
-def test_all_of_it_goes_at_the_end(run: t.Any, there: ApiServer) -> None:
+def test_all_of_it_goes_at_the_end(run: t.Any, stack: ApiServer) -> None:
     run(file_of(SIM, CHAT, **KEY), False)
     assert keys(run(file_of())) == of(file_of(SIM, CHAT, **KEY))
-    assert ("ConfigMap", "llm-d", "llm-d-record") in objects(there)
+    assert ("ConfigMap", "llm-d", "llm-d-record") in objects(stack)
 
 
-def test_what_this_account_may_not_list_is_named_where_the_record_has_it(run: t.Any, there: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_this_account_may_not_list_is_named_where_the_record_has_it(run: t.Any, stack: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
     from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 
@@ -213,34 +213,34 @@ def test_what_this_account_may_not_list_is_named_where_the_record_has_it(run: t.
 
     with monkeypatch.context() as patch:
         patch.setattr(Cluster, "listed", refused)
-        found = run(file_of(SIM))
-    assert "Deployment.apps in namespace pickers" in found["unseen"] and not [each for each in found["unseen"] if "InferencePool" in each or "llm-d" in each]
-    assert "pickers" not in {namespace for _kind, namespace, _name in keys(found)}
-    assert found["after"]["metadata"]["annotations"][applyset.NAMESPACES] == "pickers", "another account may see it"
+        result = run(file_of(SIM))
+    assert "Deployment.apps in namespace pickers" in result["unseen"] and not [each for each in result["unseen"] if "InferencePool" in each or "llm-d" in each]
+    assert "pickers" not in {namespace for _kind, namespace, _name in keys(result)}
+    assert result["after"]["metadata"]["annotations"][applyset.NAMESPACES] == "pickers", "another account may see it"
 
 
-def kubectl_prunes(there: ApiServer, kept: Facts) -> subprocess.CompletedProcess[str]:
-    """What kubectl says that it would prune of our set, where its file has one member."""
-    kubectl = there.kubeconfig.parent / "bin/kubectl"
+def kubectl_prunes(stack: ApiServer, kept: Facts) -> subprocess.CompletedProcess[str]:
+    """The dry run of kubectl on our set, where its file has one member."""
+    kubectl = stack.kubeconfig.parent / "bin/kubectl"
     if not kubectl.exists():
         kubectl.symlink_to(own_api_server.NODE)
     options = ["-n", "llm-d", "--prune", "--applyset=configmap/llm-d-record", "--dry-run=server", "-f", "-"]
     return subprocess.run(
-        [str(kubectl), "--kubeconfig", str(there.kubeconfig), "apply", *options],
+        [str(kubectl), "--kubeconfig", str(stack.kubeconfig), "apply", *options],
         input=json.dumps(kept), capture_output=True, text=True, timeout=60, env={**os.environ, "KUBECTL_APPLYSET": "true"}, check=False,
     )  # fmt: skip
 
 
-def test_kubectl_reads_it_as_the_parent_of_an_applyset(run: t.Any, there: ApiServer) -> None:
+def test_kubectl_reads_it_as_the_parent_of_an_applyset(run: t.Any, stack: ApiServer) -> None:
     """It leaves the set of another tool alone; where that is itself, it finds the members that we find, in each namespace."""
     record = run(file_of(SIM, CHAT))["after"]
     kept = next(copy.deepcopy(item) for item in with_secrets(plan(file_of(SIM))) if item["kind"] == "Service" and item["metadata"]["namespace"] == "llm-d")
     del kept["metadata"]["labels"][applyset.MEMBER]  # kubectl sets it itself
-    done = kubectl_prunes(there, kept)
+    done = kubectl_prunes(stack, kept)
     assert done.returncode and 'is managed by tooling "llm_d.inference" instead of "kubectl"' in done.stderr, done.stderr
     notes = {**record["metadata"]["annotations"], applyset.TOOLING: "kubectl/v1.34.4"}
-    apply(there, [{**record, "metadata": {**record["metadata"], "annotations": notes}}])
-    done = kubectl_prunes(there, kept)
-    found = re.findall(r"^([a-z]+)\S*/(\S+) pruned \(server dry run\)$", done.stdout, re.MULTILINE)
+    apply(stack, [{**record, "metadata": {**record["metadata"], "annotations": notes}}])
+    done = kubectl_prunes(stack, kept)
+    pruned = re.findall(r"^([a-z]+)\S*/(\S+) pruned \(server dry run\)$", done.stdout, re.MULTILINE)
     wanted_gone = {(kind.lower(), name) for kind, _namespace, name in of(file_of(SIM, CHAT))} - {("service", kept["metadata"]["name"])}
-    assert done.returncode == 0 and set(found) == wanted_gone, done.stdout + done.stderr
+    assert done.returncode == 0 and set(pruned) == wanted_gone, done.stdout + done.stderr

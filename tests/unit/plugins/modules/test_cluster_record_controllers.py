@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the whole cluster has one of stays while anybody else needs it."""
+"""Controllers and classes, which exist once per cluster, stay while anybody else needs them."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Api:
         if plain in self.answers:
             return self.answers[plain], {}, json.dumps({"kind": "Status", "code": self.answers[plain], "message": "not now"})
         if plain == "/apis":
-            found = [{"name": name, "preferredVersion": {"groupVersion": f"{name}/v1"}, "versions": [{"groupVersion": f"{name}/v1"}]} for name in self.groups]
-            return 200, {}, json.dumps({"groups": found})
+            groups = [{"name": name, "preferredVersion": {"groupVersion": f"{name}/v1"}, "versions": [{"groupVersion": f"{name}/v1"}]} for name in self.groups]
+            return 200, {}, json.dumps({"groups": groups})
         if plain in self.kinds:
             return 200, {}, json.dumps({"resources": self.kinds[plain]})
         named = [item for item in self.lists.get(plain.rpartition("/")[0], []) if item["metadata"]["name"] == plain.rpartition("/")[2]]
@@ -109,8 +109,8 @@ def _look(call):
         releases = "\n".join(f"{each['namespace']}/{each['release_name']}" for each in rows)
         notes = {KEPT_IN: places}
         metadata = {"name": "a-record", "labels": {**OURS, "applyset.kubernetes.io/id": "applyset-x-v1"}, "annotations": notes}
-        there = {"metadata": metadata, "data": {"releases": releases, **(noted or {})}}
-        api.lists[RECORD.rpartition("/")[0]] = [*([there] if recorded else []), *look.shared]
+        config_map = {"metadata": metadata, "data": {"releases": releases, **(noted or {})}}
+        api.lists[RECORD.rpartition("/")[0]] = [*([config_map] if recorded else []), *look.shared]
         record = {**RULES, "controllers": rows, **rules}
         return call(cluster_record, host=api.url, api_key="sesame-open", record=record, wanted=[], everything=everything)
 
@@ -120,28 +120,28 @@ def _look(call):
         yield look
 
 
-def gone(found):
+def gone(result):
     """Names of the releases that are removed, in their order."""
-    return [chart["release_name"] for each in found["controllers"] for chart in each["charts"]]
+    return [chart["release_name"] for each in result["controllers"] for chart in each["charts"]]
 
 
-def made(found):
-    return [item["metadata"]["name"] for each in found["controllers"] for item in each["made"]]
+def made(result):
+    return [item["metadata"]["name"] for each in result["controllers"] for item in each["made"]]
 
 
-def classes(found):
-    return [item["metadata"]["name"] for item in found["surplus"]]
+def classes(result):
+    return [item["metadata"]["name"] for item in result["surplus"]]
 
 
 def test_our_own_gateway_keeps_nothing(look):
-    found = look(ENVOY)
-    assert not found["changed"] and (gone(found), classes(found), found["lines"]) == (["it"], ["envoy-gateway"], [])
-    assert made(found) == [], "a class that we apply goes by its labels"
-    assert found["after"]["data"]["releases"] == "" and found["before"]["data"]["releases"] == "envoy-gateway-system/it"
+    result = look(ENVOY)
+    assert not result["changed"] and (gone(result), classes(result), result["lines"]) == (["it"], ["envoy-gateway"], [])
+    assert made(result) == [], "a class that we apply goes by its labels"
+    assert result["after"]["data"]["releases"] == "" and result["before"]["data"]["releases"] == "envoy-gateway-system/it"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({GATEWAYS: gateway("b", "llm-d-gateway", "envoy-gateway", THEIRS)}, "Gateway b/llm-d-gateway of instance b is of class envoy-gateway"),
         ({GATEWAYS: gateway("shop", "front", "envoy-gateway")}, "Gateway shop/front is of class envoy-gateway"),
@@ -151,14 +151,14 @@ def test_our_own_gateway_keeps_nothing(look):
         ({CLASSES: of(ENVOY, "by-hand")}, "GatewayClass by-hand is another's"),
     ],
 )
-def test_whoever_else_is_there_keeps_it(look, change, said):
+def test_whoever_else_is_there_keeps_it(look, change, message):
     for path, item in change.items():
         look.lists[path].append(item)
-    found = look(ENVOY)
-    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it", "the next run looks again"
-    assert len(found["lines"]) == 1 and said in found["lines"][0]
+    result = look(ENVOY)
+    assert gone(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it", "the next run checks again"
+    assert len(result["lines"]) == 1 and message in result["lines"][0]
     used = {item["spec"]["gatewayClassName"] for item in look.lists[GATEWAYS][1:]}
-    assert classes(found) == [name for name in ["envoy-gateway"] if name not in used]
+    assert classes(result) == [name for name in ["envoy-gateway"] if name not in used]
 
 
 def test_a_gateway_whose_class_is_gone_still_counts(look):
@@ -168,29 +168,29 @@ def test_a_gateway_whose_class_is_gone_still_counts(look):
 
 
 def test_the_rest_of_a_deployment_goes_before_its_controller(look):
-    """With scope prerequisites it is another file's."""
-    found = look(ENVOY, home="")
-    assert gone(found) == classes(found) == []
+    """With scope prerequisites another file has it."""
+    result = look(ENVOY, home="")
+    assert gone(result) == classes(result) == []
 
 
 def test_who_made_the_namespace_takes_it_away(look):
     look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
-    found = look(ENVOY)
-    assert gone(found) == [] and "Namespace envoy-gateway-system of instance b was made by another instance" in found["lines"][0]
+    result = look(ENVOY)
+    assert gone(result) == [] and "Namespace envoy-gateway-system of instance b was made by another instance" in result["lines"][0]
 
 
 def test_other_controllers_and_their_gateways_do_not_matter(look):
     look.lists[GATEWAYS].append(gateway("shop", "front", "nginx"))
     look.lists[CLASSES].append({"metadata": {"name": "nginx"}, "spec": {"controllerName": "nginx.org/gateway"}})
-    found = look(ENVOY)
-    assert gone(found) == ["it"] and classes(found) == ["envoy-gateway"]
+    result = look(ENVOY)
+    assert gone(result) == ["it"] and classes(result) == ["envoy-gateway"]
 
 
 def test_classes_that_a_controller_makes_by_itself_are_cleared_away_with_it(look):
     look.lists[CLASSES] += [of(ISTIO, "istio"), {"metadata": {"name": "istio-remote"}, "spec": {"controllerName": "istio.io/unmanaged-gateway"}}]
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
-    found = look(ISTIO)
-    assert gone(found) == ["it"] and made(found) == ["istio", "istio-remote"]
+    result = look(ISTIO)
+    assert gone(result) == ["it"] and made(result) == ["istio", "istio-remote"]
     look.lists[CLASSES][-1]["spec"]["controllerName"] = "someone.else/controller"
     assert made(look(ISTIO)) == ["istio"]
     for class_name in ("istio", "istio-remote"):
@@ -201,36 +201,36 @@ def test_classes_that_a_controller_makes_by_itself_are_cleared_away_with_it(look
 
 def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
     look.lists[SPACES][0]["metadata"]["labels"] = {"team": "mesh"}
-    found = look(ENVOY)
-    told = "Namespace envoy-gateway-system is not ours, so that the release in it may be of others (helm list -n envoy-gateway-system)"
-    assert gone(found) == [] and told in found["lines"][0]
+    result = look(ENVOY)
+    message = "Namespace envoy-gateway-system is not ours, so that the release in it may be of others (helm list -n envoy-gateway-system)"
+    assert gone(result) == [] and message in result["lines"][0]
 
 
 def test_without_a_record_the_releases_in_our_namespaces_are_ours(look):
-    """As an older version of the collection has left them."""
+    """As by an older version of the collection."""
     assert gone(look(ENVOY, ISTIO, recorded=False)) == ["it"] and look(ENVOY, ISTIO, recorded=False)["lines"] == []
     look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
-    found = look(ENVOY, recorded=False)
-    assert gone(found) == [] and found["lines"] == []
+    result = look(ENVOY, recorded=False)
+    assert gone(result) == [] and result["lines"] == []
 
 
 def test_what_the_file_still_has_stays_until_all_goes(look):
     planned = [["envoy-gateway-system", "it"]]
-    found = look(ENVOY, releases=planned)
-    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
-    found = look(ENVOY, releases=planned, everything=True)
-    assert gone(found) == ["it"] and found["after"]["data"]["releases"] == ""
+    result = look(ENVOY, releases=planned)
+    assert gone(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    result = look(ENVOY, releases=planned, everything=True)
+    assert gone(result) == ["it"] and result["after"]["data"]["releases"] == ""
 
 
 def test_a_run_for_some_services_removes_no_controller(look):
     """The Gateway that it serves stays."""
-    found = look(ENVOY, alone=True)
-    assert gone(found) == [] == classes(found) and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    result = look(ENVOY, alone=True)
+    assert gone(result) == [] == classes(result) and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
 
 
 def test_what_the_file_needs_stays_also_where_it_no_longer_installs_it(look):
-    found = look(ENVOY, needed=["envoy-gateway-system"])
-    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    result = look(ENVOY, needed=["envoy-gateway-system"])
+    assert gone(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
     assert gone(look(ENVOY, needed=["envoy-gateway-system"], everything=True)) == ["it"]
 
 
@@ -248,34 +248,34 @@ def test_the_secrets_that_a_controller_pulls_its_images_with_stay_with_it(look):
     given = {"noted": {"secrets": "envoy-gateway-system/a-image-pull"}, "kinds": [["v1", "Secret"]], "everything": True}
     assert [item["kind"] for item in look(ENVOY, **given)["surplus"]] == ["Secret"]
     look.lists[GATEWAYS].append(gateway("shop", "front", "envoy-gateway"))
-    found = look(ENVOY, **given)
-    assert gone(found) == [] == found["surplus"] and found["after"]["data"]["secrets"] == "envoy-gateway-system/a-image-pull"
+    result = look(ENVOY, **given)
+    assert gone(result) == [] == result["surplus"] and result["after"]["data"]["secrets"] == "envoy-gateway-system/a-image-pull"
 
 
 def test_a_secret_that_this_account_may_not_read_stays_in_the_record(look):
     look.answers[f"{SPACES}/old/secrets/a-image-pull"] = 403
-    found = look(ENVOY, noted={"secrets": "old/a-image-pull"}, kinds=[["v1", "Secret"]])
-    assert found["after"]["data"]["secrets"] == "old/a-image-pull" and found["unseen"] == ["Secret old/a-image-pull"]
+    result = look(ENVOY, noted={"secrets": "old/a-image-pull"}, kinds=[["v1", "Secret"]])
+    assert result["after"]["data"]["secrets"] == "old/a-image-pull" and result["unseen"] == ["Secret old/a-image-pull"]
     assert look(ENVOY, noted={"secrets": "old/other"}, kinds=[["v1", "Secret"]])["after"]["data"]["secrets"] == "", "what is gone leaves it"
 
 
 def test_where_the_record_has_members_and_nothing_can_be_listed_is_named_and_stays_in_it(look):
-    """Classes are in no namespace; the group of widgets does not answer. What the record has nothing of is not named."""
+    """Classes are in no namespace; the group of widgets does not answer. Kinds that the record does not have are not named."""
     look.groups.append("example.com")
     look.answers |= {"/apis/example.com/v1": 503, CLASSES: 403, f"{SPACES}/a/configmaps": 403}
     look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     kept = "/GatewayClass.gateway.networking.k8s.io\na/Widget.example.com"
-    found = look(ENVOY, noted={"kinds": kept}, kinds=[*RULES["kinds"], ["v1", "ConfigMap"]])
-    assert found["unseen"] == ["Widget.example.com in namespace a", "GatewayClass.gateway.networking.k8s.io"]
-    assert found["after"]["data"]["kinds"] == kept
+    result = look(ENVOY, noted={"kinds": kept}, kinds=[*RULES["kinds"], ["v1", "ConfigMap"]])
+    assert result["unseen"] == ["Widget.example.com in namespace a", "GatewayClass.gateway.networking.k8s.io"]
+    assert result["after"]["data"]["kinds"] == kept
 
 
 def test_the_release_of_a_gpu_operator_stays_and_is_named(look):
-    """Pods of others reach their devices by it. It goes by the file that installed it."""
+    """Pods of others reach their devices through it. The file that installed it removes it."""
     noted = {"releases": "envoy-gateway-system/it\ngpu-operator/gpu-operator"}
-    found = look(ENVOY, noted=noted, needed=["envoy-gateway-system"])
-    assert found["after"]["data"]["releases"] == "envoy-gateway-system/it\ngpu-operator/gpu-operator"
-    assert found["lines"] == ["the GPU operator gpu-operator/gpu-operator stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it"]
+    result = look(ENVOY, noted=noted, needed=["envoy-gateway-system"])
+    assert result["after"]["data"]["releases"] == "envoy-gateway-system/it\ngpu-operator/gpu-operator"
+    assert result["lines"] == ["the GPU operator gpu-operator/gpu-operator stays: playbooks/teardown.yml removes it by the llm_d_gpus that installed it"]
     assert look(ENVOY, noted=noted, needed=["envoy-gateway-system"], releases=[["gpu-operator", "gpu-operator"]])["lines"] == []
 
 
@@ -300,12 +300,12 @@ def test_namespaces_that_the_file_has_left_go_last_and_only_ours(look):
 def test_a_teardown_names_the_namespaces_of_the_file_and_the_operator_of_gpus(look):
     look.lists[SPACES] += [{"metadata": {"name": name, "labels": OURS}} for name in ("a", "gpu-operator")]
     operator = {"name": "nvidia_helm", "namespaces": ["gpu-operator"], "pools": ["a100", "h100"]}
-    said = ["GPU operator nvidia_helm in gpu-operator, and our labels of the nodes of a100, h100", "Namespace (1), if nothing else is in it: a"]
-    assert look(ENVOY, everything=True, operator=operator)["summary"][-2:] == said
+    lines = ["GPU operator nvidia_helm in gpu-operator, and our labels of the nodes of a100, h100", "Namespace (1), if nothing else is in it: a"]
+    assert look(ENVOY, everything=True, operator=operator)["summary"][-2:] == lines
     assert look(ENVOY, everything=True, operator={**operator, "pools": []})["summary"][-2] == "GPU operator nvidia_helm in gpu-operator"
-    assert not {*said} & {*look(ENVOY, operator=operator)["summary"]}
+    assert not {*lines} & {*look(ENVOY, operator=operator)["summary"]}
     look.lists[SPACES].pop()
-    assert look(ENVOY, everything=True, operator=operator)["summary"][-1] == said[-1] and said[0] not in look(ENVOY, everything=True)["summary"]
+    assert look(ENVOY, everything=True, operator=operator)["summary"][-1] == lines[-1] and lines[0] not in look(ENVOY, everything=True)["summary"]
 
 
 def twin(name="b", **parts):
@@ -319,17 +319,17 @@ def test_a_controller_that_the_file_of_another_record_needs_stays(look, everythi
     """Its Gateway is not there yet, or in a namespace that only its own account sees. It stays in the record, as the files may give it up in either order."""
     for needs in ({"needed": "envoy-gateway-system"}, {"releases": "envoy-gateway-system/it"}):
         look.lists[RECORDS] = [twin(**needs)]
-        found = look(ENVOY, everything=everything)
-        assert gone(found) == classes(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
+        result = look(ENVOY, everything=everything)
+        assert gone(result) == classes(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
         name = "the controller gateway.envoyproxy.io/gatewayclass-controller stays, and with it what it needs"
-        assert found["lines"] == [f"{name}: the file of the record b/a-record needs it"]
+        assert result["lines"] == [f"{name}: the file of the record b/a-record needs it"]
     look.lists[RECORDS] = [twin("a", needed="envoy-gateway-system"), twin(releases="envoy-gateway-system/it", needed="istio-system")]
     assert gone(look(ENVOY, everything=everything)) == ["it"], "one in the namespace of the file is of the same file, and the other has given it up"
 
 
 def test_a_record_says_which_controllers_its_file_needs(look):
-    found = look(ENVOY, needed=["istio-system", "envoy-gateway-system", "istio-system"])
-    assert found["before"]["data"]["needed"] == found["after"]["data"]["needed"] == "envoy-gateway-system\nistio-system"
+    result = look(ENVOY, needed=["istio-system", "envoy-gateway-system", "istio-system"])
+    assert result["before"]["data"]["needed"] == result["after"]["data"]["needed"] == "envoy-gateway-system\nistio-system"
     assert look(ENVOY, needed=["istio-system"], everything=True)["before"]["data"]["needed"] == ""
 
 
@@ -337,8 +337,8 @@ def test_a_file_without_a_record_has_no_controller_that_another_record_has(look)
     for has in ({"releases": "envoy-gateway-system/it", "needed": ""}, {"needed": "envoy-gateway-system"}):
         look.lists[RECORDS] = [twin(**has)]
         for everything in (True, False):
-            found = look(ENVOY, recorded=False, everything=everything)
-            assert gone(found) == [] and found["before"]["data"]["releases"] == ""
+            result = look(ENVOY, recorded=False, everything=everything)
+            assert gone(result) == [] and result["before"]["data"]["releases"] == ""
 
 
 def test_a_class_in_another_record_stays_with_it(look):
@@ -357,9 +357,9 @@ def test_a_class_in_another_record_stays_with_it(look):
 
 def test_controllers_stay_where_the_records_of_others_cannot_be_read(look):
     look.answers[RECORDS] = 403
-    found = look(ENVOY)
-    assert gone(found) == [] and found["after"]["data"]["releases"] == "envoy-gateway-system/it"
-    assert found["lines"][0].endswith(": it is not known who else uses it, since this account may not list configmaps")
+    result = look(ENVOY)
+    assert gone(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
+    assert result["lines"][0].endswith(": it is not known who else uses it, since this account may not list configmaps")
     assert look(ENVOY, controllers=[])["lines"] == [], "in one namespace, nothing is shared"
     look.lists[SPACES].append({"metadata": {"name": "pickers", "labels": OURS}})
     look.lists[f"{SPACES}/envoy-gateway-system/secrets"] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
@@ -368,15 +368,15 @@ def test_controllers_stay_where_the_records_of_others_cannot_be_read(look):
 
 def test_a_file_of_one_namespace_leaves_the_class_to_that_of_prerequisites(look):
     """Its record may have been that of the whole cluster."""
-    found = look(ENVOY, controllers=[], noted={"kinds": "/GatewayClass.gateway.networking.k8s.io"}, kinds=[])
-    assert classes(found) == [] == found["unseen"] and found["after"]["data"]["kinds"] == ""
+    result = look(ENVOY, controllers=[], noted={"kinds": "/GatewayClass.gateway.networking.k8s.io"}, kinds=[])
+    assert classes(result) == [] == result["unseen"] and result["after"]["data"]["kinds"] == ""
 
 
 def test_the_secret_that_a_controller_pulls_its_images_with_goes_with_it_whoever_made_it(look):
     """The record of that file is gone."""
     look.lists[f"{SPACES}/envoy-gateway-system/secrets"] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
-    found = look(ENVOY, kinds=[["v1", "Secret"]], recorded=False, everything=True)
-    assert gone(found) == ["it"] and [item["metadata"]["name"] for item in found["surplus"]] == ["a-image-pull"]
+    result = look(ENVOY, kinds=[["v1", "Secret"]], recorded=False, everything=True)
+    assert gone(result) == ["it"] and [item["metadata"]["name"] for item in result["surplus"]] == ["a-image-pull"]
 
 
 def test_secrets_and_namespaces_in_another_record_are_given_up_and_stay(look):
@@ -386,12 +386,12 @@ def test_secrets_and_namespaces_in_another_record_are_given_up_and_stay(look):
     given = {"secrets": [["envoy-gateway-system", "a-image-pull"]], "kinds": [["v1", "Secret"]], "releases": [["envoy-gateway-system", "it"]], **place}
     assert [item["kind"] for item in look(ENVOY, **given)["surplus"]] == ["Namespace", "Secret"]
     look.lists[RECORDS] = [twin(secrets="envoy-gateway-system/a-image-pull", places="pickers")]
-    found = look(ENVOY, **given)
-    assert found["surplus"] == [] and found["after"]["data"]["secrets"] == "" and found["after"]["metadata"]["annotations"][KEPT_IN] == ""
+    result = look(ENVOY, **given)
+    assert result["surplus"] == [] and result["after"]["data"]["secrets"] == "" and result["after"]["metadata"]["annotations"][KEPT_IN] == ""
 
 
 def test_what_belongs_to_no_service_stays_while_one_stays_that_the_file_does_not_have(look):
-    """With `llm_d_prune: {services: false}`, or a file that does not speak of services: it may need the controller, the Gateway, and a Secret."""
+    """With `llm_d_prune: {services: false}`, or a file without services: it may need the controller, the Gateway, and a Secret."""
     look.kinds |= {
         "/api/v1": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}],
         "/apis/leaderworkerset.x-k8s.io/v1": [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", "namespaced": True}],
@@ -402,9 +402,9 @@ def test_what_belongs_to_no_service_stays_while_one_stays_that_the_file_does_not
     ]
     rules = {"kinds": [["v1", "ConfigMap"], ["leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"]], "noted": {"releases": "lws-system/it"}}
     look.shared = [{"metadata": {"namespace": "a", "name": "shared", "labels": OURS}}]
-    found = look(GROUPS, services=[], **rules)
-    assert gone(found) == [] == found["surplus"] and found["after"]["data"]["releases"] == "lws-system/it"
-    assert found["lines"] == ["what belongs to no service stays, since llama, of which the file has nothing, may need it"]
+    result = look(GROUPS, services=[], **rules)
+    assert gone(result) == [] == result["surplus"] and result["after"]["data"]["releases"] == "lws-system/it"
+    assert result["lines"] == ["objects that belong to no service stay, since llama, which the file does not have, may need them"]
     assert gone(look(GROUPS, services=["llama"], **rules)) == ["it"]
     everything = look(GROUPS, services=[], everything=True, **rules)
     assert [item["metadata"]["name"] for item in everything["surplus"]] == ["shared", "llama"] and gone(everything) == ["it"]
@@ -415,35 +415,35 @@ def test_a_run_for_some_services_says_nothing_of_the_others(look):
     look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     look.shared = [{"metadata": {"namespace": "a", "name": name, "labels": {**OURS, "s": name}}} for name in ("chat", "sim")]
     for everything in (False, True):
-        found = look(ENVOY, services=["chat"], alone=True, everything=everything, kinds=[["v1", "ConfigMap"]])
-        assert [item["metadata"]["name"] for item in found["surplus"]] == ["chat"] and found["lines"] == []
+        result = look(ENVOY, services=["chat"], alone=True, everything=everything, kinds=[["v1", "ConfigMap"]])
+        assert [item["metadata"]["name"] for item in result["surplus"]] == ["chat"] and result["lines"] == []
 
 
 def test_bundles_of_crds_stay_in_the_record(look):
-    """As the CRDs do in the cluster, also when the file asks for other ones."""
-    found = look(ENVOY)
-    assert found["before"]["data"]["crds"] == found["after"]["data"]["crds"] == "it"
+    """As the CRDs do in the cluster, also when the file requests other ones."""
+    result = look(ENVOY)
+    assert result["before"]["data"]["crds"] == result["after"]["data"]["crds"] == "it"
     assert look(ENVOY, crds=["other"], recorded=False)["after"]["data"]["crds"] == "other"
     assert look(ENVOY, crds=["other"], noted={"crds": "it"})["after"]["data"]["crds"] == "it\nother"
 
 
 def test_the_last_one_installed_goes_first(look):
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
-    found = look({**ISTIO, "release_name": "istio-base"}, {**ISTIO, "release_name": "istiod"})
-    assert gone(found) == ["istiod", "istio-base"] and [each["namespace"] for each in found["controllers"]] == ["istio-system"]
+    result = look({**ISTIO, "release_name": "istio-base"}, {**ISTIO, "release_name": "istiod"})
+    assert gone(result) == ["istiod", "istio-base"] and [each["namespace"] for each in result["controllers"]] == ["istio-system"]
 
 
 def test_a_mesh_of_others_keeps_its_control_plane(look):
     """Their sidecars get certificates and configuration from the istiod that we have installed, without any Gateway."""
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     mesh = {**ISTIO, "mesh": {"istio-injection": "enabled", "istio.io/rev": "default"}}
-    ours, theirs = ({"metadata": {"name": name, "labels": {**more, "istio-injection": "enabled"}}} for name, more in (("a", OURS), ("shop", {})))
+    ours, theirs = ({"metadata": {"name": name, "labels": {**extra, "istio-injection": "enabled"}}} for name, extra in (("a", OURS), ("shop", {})))
     other = {"metadata": {"name": "other", "labels": {"istio-injection": "disabled", "istio.io/rev": "stable"}}}
     look.lists[SPACES] += [ours, other]
     assert gone(look(mesh)) == ["it"]
     look.lists[SPACES].append(theirs)
-    found = look(mesh)
-    assert gone(found) == [] and found["lines"] == [
+    result = look(mesh)
+    assert gone(result) == [] and result["lines"] == [
         "the controller istio.io/gateway-controller stays, and with it what it needs: Namespace shop has its pods served (istio-injection=enabled)"
     ]
 
@@ -459,27 +459,27 @@ def test_pods_of_others_that_join_a_mesh_by_themselves_keep_its_control_plane(lo
     assert gone(look(mesh)) == ["it"]
     for labels in ({"sidecar.istio.io/inject": "true"}, revision, {**revision, "sidecar.istio.io/inject": "true"}):
         look.lists[PODS] = [own, {"metadata": {"namespace": "istio-system", "name": "ingress-1", "labels": labels}}]
-        found = look(mesh)
-        assert gone(found) == [] and found["lines"] == [
+        result = look(mesh)
+        assert gone(result) == [] and result["lines"] == [
             "the controller istio.io/gateway-controller stays, and with it what it needs: Pod istio-system/ingress-1"
         ]
     look.answers[PODS] = 403
-    assert gone(found := look(mesh)) == [] and found["lines"][0].endswith("it is not known who else uses it, since this account may not list pods")
+    assert gone(result := look(mesh)) == [] and result["lines"][0].endswith("it is not known who else uses it, since this account may not list pods")
 
 
 def test_the_plan_says_which_namespaces_and_pods_are_of_a_mesh():
     """Also that of a provider which the file had before."""
     for provider in ("istio", "standalone"):
         rows = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]["controllers"]
-        found = [(each["mesh"]["istio-injection"], each["mesh_pods"][0]) for each in rows if each["name"] == ISTIO["name"]]
-        assert found == [("enabled", "sidecar.istio.io/inject=true")] * 2
+        meshes = [(each["mesh"]["istio-injection"], each["mesh_pods"][0]) for each in rows if each["name"] == ISTIO["name"]]
+        assert meshes == [("enabled", "sidecar.istio.io/inject=true")] * 2
 
 
 def test_a_gateway_of_another_file_with_our_instance_counts(look):
     shared = {**OURS, "llm-d.ai/namespace": "other"}
     look.lists[GATEWAYS].append(gateway("a", "second", "envoy-gateway", shared))
-    found = look(ENVOY)
-    assert gone(found) == [] and "Gateway a/second of instance a in namespace other is of class envoy-gateway" in found["lines"][0]
+    result = look(ENVOY)
+    assert gone(result) == [] and "Gateway a/second of instance a in namespace other is of class envoy-gateway" in result["lines"][0]
 
 
 GROUPS = {
@@ -498,17 +498,17 @@ def test_a_controller_of_other_kinds_stays_while_others_have_objects_of_them(loo
     look.lists[SETS] = [{"metadata": {"namespace": "a", "name": "llama", "labels": OURS}}]
     assert gone(look(GROUPS)) == ["it"] and gone(look(GROUPS, home="")) == [], "ours counts where it is not about to go"
     look.lists[SETS].append({"metadata": {"namespace": "shop", "name": "bert"}})
-    found = look(GROUPS)
-    assert gone(found) == []
-    assert found["lines"] == ["the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert"]
+    result = look(GROUPS)
+    assert gone(result) == []
+    assert result["lines"] == ["the controller leaderworkerset.x-k8s.io stays, and with it what it needs: LeaderWorkerSet shop/bert"]
 
 
 @pytest.mark.parametrize(("status", "why"), [(403, "this account may not list gateways"), (503, "gateways cannot be listed: 503 not now")])
 def test_a_controller_of_which_nobody_knows_stays_and_nothing_fails(look, status, why):
     look.answers[GATEWAYS] = status
-    found = look(ENVOY)
-    assert not found.get("failed") and gone(found) == classes(found) == []
-    assert found["lines"] == [f"the controller {ENVOY['name']} stays, and with it what it needs: it is not known who else uses it, since {why}"]
+    result = look(ENVOY)
+    assert not result.get("failed") and gone(result) == classes(result) == []
+    assert result["lines"] == [f"the controller {ENVOY['name']} stays, and with it what it needs: it is not known who else uses it, since {why}"]
 
 
 def test_a_cluster_without_the_gateway_api_has_no_users(look):

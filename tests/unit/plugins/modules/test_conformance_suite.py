@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With which kubeconfig the conformance suite runs."""
+"""The kubeconfig and the arguments of the conformance suite."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_a_connection_without_a_file_is_refused(given: dict[str, str], tmp_path:
 
 
 def test_the_suite_gets_its_arguments_and_its_times_by_a_file(tmp_path: Path) -> None:
-    asked = {"gateway_class": "a", "path": "results", "other_crds": False, "wait": 0, "arguments": ["-run-test=X"]}
+    options = {"gateway_class": "a", "path": "results", "other_crds": False, "wait": 0, "arguments": ["-run-test=X"]}
     plain = ["-test.v", "-gateway-class=a", "-report-output=results/report.yaml"]
-    assert flags(asked, str(tmp_path)) == [*plain, "-run-test=X"] and not list(tmp_path.iterdir())
-    found = flags({**asked, "other_crds": True, "wait": 60}, str(tmp_path))
-    assert found == [*plain, "-allow-crds-mismatch", f"-conformance-options-file={tmp_path}/options.yaml", "-run-test=X"]
+    assert flags(options, str(tmp_path)) == [*plain, "-run-test=X"] and not list(tmp_path.iterdir())
+    arguments = flags({**options, "other_crds": True, "wait": 60}, str(tmp_path))
+    assert arguments == [*plain, "-allow-crds-mismatch", f"-conformance-options-file={tmp_path}/options.yaml", "-run-test=X"]
     times = json.loads((tmp_path / "options.yaml").read_text(encoding="utf-8"))["timeoutConfig"]
     assert times["maxTimeToConsistency"] == times["httpRouteMustHaveCondition"] == 60_000_000_000

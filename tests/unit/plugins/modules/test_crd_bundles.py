@@ -87,26 +87,28 @@ def test_no_cluster(run, folder):
     assert "connection refused" in run(url, bundles=[bundle(folder)])["msg"]
 
 
-@pytest.mark.parametrize("status, said", [(401, "does not accept the credentials"), (403, "forbids GET"), (500, "answered 500"), (200, "does not answer like")])
-def test_a_cluster_that_refuses(run, folder, status, said):
+@pytest.mark.parametrize(
+    "status, message", [(401, "does not accept the credentials"), (403, "forbids GET"), (500, "answered 500"), (200, "does not answer like")]
+)
+def test_a_cluster_that_refuses(run, folder, status, message):
     with serve(lambda *request: (status, {}, "no")) as url:
-        assert said in run(url, bundles=[bundle(folder)])["msg"]
+        assert message in run(url, bundles=[bundle(folder)])["msg"]
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, message",
     [
         (None, "holds no .yaml file"),
         ("<html>Not found</html>", "this is no Kubernetes YAML"),
         (CRD.format(name="others.example.com"), f"do not have the CRD {PROBE}"),
     ],
 )
-def test_sources_that_hold_something_else(run, tmp_path, content, said):
+def test_sources_that_hold_something_else(run, tmp_path, content, message):
     if content:
         (tmp_path / "x.yaml").write_text(content)
     with serve(Api()) as url:
         result = run(url, bundles=[bundle(tmp_path)])
-    assert result["failed"] and said in result["msg"] and "things" in result["msg"] and str(tmp_path) in result["msg"]
+    assert result["failed"] and message in result["msg"] and "things" in result["msg"] and str(tmp_path) in result["msg"]
 
 
 def test_a_file_that_is_not_there(run):
@@ -116,19 +118,19 @@ def test_a_file_that_is_not_there(run):
 
 
 def plain(url, **more):
-    """A source over plain http, which has to be asked for."""
+    """A source over plain http, which has to be allowed explicitly."""
     return {"url": f"{url}/crds.yaml", "insecure": True, **more}
 
 
-@pytest.mark.parametrize("status, said", [(404, "404"), (503, "503")])
-def test_a_url_that_answers_badly(run, status, said):
+@pytest.mark.parametrize("status, message", [(404, "404"), (503, "503")])
+def test_a_url_that_answers_badly(run, status, message):
     with serve(lambda *request: (status, {}, "no")) as source, serve(Api()) as url:
         result = run(url, bundles=[bundle(sources=[plain(source)])])
-    assert said in result["msg"] and source in result["msg"] and "mirror" in result["msg"]
+    assert message in result["msg"] and source in result["msg"] and "mirror" in result["msg"]
 
 
 def test_urls_are_secured(run):
-    """Plain http, a redirect to it and another content are refused; what was meant is installed. test_download.py has the rest."""
+    """Plain http, a redirect to it and another content are refused; the intended content is installed. test_download.py has the rest."""
     text = CRD.format(name=PROBE)
     right = hashlib.sha256(text.encode()).hexdigest()
     api = Api()
@@ -136,8 +138,8 @@ def test_urls_are_secured(run):
         result = run(url, bundles=[bundle(source + "/crds.yaml")])
         assert "is plain http" in result["msg"] and "insecure: true" in result["msg"] and "bundle things" in result["msg"]
         assert run(url, bundles=[bundle(sources=[plain(source, insecure=False)])])["msg"] == result["msg"]
-        wrong = run(url, bundles=[bundle(sources=[plain(source, sha256="0" * 64)])])
-        assert f"its sha256 is {right}, not {'0' * 64}" in wrong["msg"] and not api.patches
+        mismatch = run(url, bundles=[bundle(sources=[plain(source, sha256="0" * 64)])])
+        assert f"its sha256 is {right}, not {'0' * 64}" in mismatch["msg"] and not api.patches
         assert run(url, bundles=[bundle(sources=[plain(source, sha256=right)])])["bundles"][0]["crds"] == [PROBE]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Definitions go when they are ours and unused, all or none, and nobody else's ever."""
+"""CRDs are removed when they are ours and unused, all or none; those of others never."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Api:
             "httproutes.gateway.networking.k8s.io": [OURS, {"manager": "ingress-operator", "operation": "Update"}, STATUS],
             "things.example.com": [{"manager": "helm", "operation": "Update"}, STATUS],
         }
-        self.objects, self.more, self.unserved, self.refused, self.deleted = {}, 0, (), (), []
+        self.objects, self.remaining, self.unserved, self.refused, self.deleted = {}, 0, (), (), []
 
     def answer(self, _handler, method, path, _body):
         plain = path.split("?")[0]
         if plain == CRDS:
-            items = [{"metadata": {"name": name, "managedFields": found}} for name, found in self.managers.items()]
+            items = [{"metadata": {"name": name, "managedFields": fields}} for name, fields in self.managers.items()]
             return 200, {}, json.dumps({"kind": "PartialObjectMetadataList", "items": items})
         name = plain.removeprefix(f"{CRDS}/")
         if name in self.managers:
@@ -51,8 +51,8 @@ class Api:
         if plain.startswith("/apis/") and len(parts) == 3 and f"{parts[2]}.{parts[0]}" in self.refused:
             return 403, {}, json.dumps({"kind": "Status", "reason": "Forbidden", "code": 403, "message": "forbidden"})
         if plain.startswith("/apis/") and len(parts) == 3:
-            found = self.objects.get(f"{parts[2]}.{parts[0]}", [])
-            return 200, {}, json.dumps({"metadata": {"remainingItemCount": self.more} if self.more and found else {}, "items": found})
+            items = self.objects.get(f"{parts[2]}.{parts[0]}", [])
+            return 200, {}, json.dumps({"metadata": {"remainingItemCount": self.remaining} if self.remaining and items else {}, "items": items})
         return 404, {}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
 
 
@@ -64,8 +64,8 @@ def _api():
 
 
 def test_what_is_ours_and_unused_goes(call, api):
-    found = call(crd_removal, host=api.url, api_key="sesame-open")
-    assert found["changed"] and found["removed"] == sorted([POOLS, GATEWAYS, CLASSES]) == sorted(api.deleted)
+    result = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert result["changed"] and result["removed"] == sorted([POOLS, GATEWAYS, CLASSES]) == sorted(api.deleted)
     assert sorted(api.managers) == ["httproutes.gateway.networking.k8s.io", "things.example.com"]
     again = call(crd_removal, host=api.url, api_key="sesame-open")
     assert not again["changed"] and again["removed"] == []
@@ -73,17 +73,17 @@ def test_what_is_ours_and_unused_goes(call, api):
 
 def test_nothing_goes_while_there_are_objects_and_they_are_listed(call, api):
     api.objects = {POOLS: [{"metadata": {"name": "sim", "namespace": "llm-d"}}], CLASSES: [{"metadata": {"name": "envoy-gateway"}}]}
-    api.more = 7
-    found = call(crd_removal, host=api.url, api_key="sesame-open")
-    assert found["failed"] and api.deleted == [] and "Nothing has been removed" in found["msg"]
-    assert found["objects"] == [f"{CLASSES} envoy-gateway", f"{CLASSES}: 7 more", f"{POOLS} llm-d/sim", f"{POOLS}: 7 more"]
+    api.remaining = 7
+    result = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert result["failed"] and api.deleted == [] and "Nothing has been removed" in result["msg"]
+    assert result["objects"] == [f"{CLASSES} envoy-gateway", f"{CLASSES}: 7 more", f"{POOLS} llm-d/sim", f"{POOLS}: 7 more"]
 
 
 def test_all_whose_objects_cannot_be_listed_are_named_beside_the_objects(call, api):
     api.objects, api.unserved, api.refused = {CLASSES: [{"metadata": {"name": "theirs"}}]}, (POOLS,), (GATEWAYS,)
-    found = call(crd_removal, host=api.url, api_key="sesame-open")
-    assert found["failed"] and api.deleted == []
-    assert found["objects"] == [
+    result = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert result["failed"] and api.deleted == []
+    assert result["objects"] == [
         f"{POOLS}: the API server does not serve it, so its objects cannot be listed; remove it by hand",
         f"{CLASSES} theirs",
         f"{GATEWAYS}: its objects cannot be listed (403 forbidden)",
@@ -91,19 +91,19 @@ def test_all_whose_objects_cannot_be_listed_are_named_beside_the_objects(call, a
 
 
 def test_check_mode_removes_nothing(call, api):
-    found = call(crd_removal, host=api.url, api_key="sesame-open", check=True, _ansible_diff=True)
-    assert found["changed"] and len(found["removed"]) == 3 and api.deleted == []
-    assert POOLS in found["diff"]["before"]
+    result = call(crd_removal, host=api.url, api_key="sesame-open", check=True, _ansible_diff=True)
+    assert result["changed"] and len(result["removed"]) == 3 and api.deleted == []
+    assert POOLS in result["diff"]["before"]
 
 
 def test_what_is_not_served_is_not_removed_blindly(call, api):
     api.unserved = (POOLS,)
-    found = call(crd_removal, host=api.url, api_key="sesame-open")
-    assert found["failed"] and POOLS in found["msg"] and api.deleted == []
+    result = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert result["failed"] and POOLS in result["msg"] and api.deleted == []
 
 
 @pytest.mark.parametrize(
-    ("managers", "said"),
+    ("managers", "others"),
     [
         ([OURS, STATUS], ""),
         ([STATUS], "unknown"),
@@ -112,5 +112,5 @@ def test_what_is_not_served_is_not_removed_blindly(call, api):
         ([{"manager": "kubectl", "operation": "Apply"}], "kubectl"),
     ],
 )
-def test_whose_a_definition_is(managers, said):
-    assert other_managers({"managedFields": managers}, "llm_d.inference") == said
+def test_whose_a_definition_is(managers, others):
+    assert other_managers({"managedFields": managers}, "llm_d.inference") == others

@@ -41,7 +41,7 @@ def completions(status, kind, body):
 
 
 def everything(status, kind, body):
-    """A server that answers so to whatever is asked."""
+    """A server that answers so to every request."""
     return lambda *_request: (status, {"Content-Type": kind}, body)
 
 
@@ -62,7 +62,7 @@ def silent(handler, method, path, body):
     return time.sleep(3) if path == "/v1/completions" else engine("vllm")(handler, method, path, body)
 
 
-# (name, answer function, what health calls it, what perf counts or, where the first look says that more makes no sense, says)
+# (name, answer function, kind of the failed health check, the failures that perf counts or, where the check before the run fails, part of its message)
 FAULTS = [
     ("401", completions(401, JSON, '{"error":"Unauthorized"}'), "unauthorized", "answered 401"),
     ("403", completions(403, JSON, '{"error":"Forbidden"}'), "forbidden", "answered 403"),
@@ -85,15 +85,15 @@ FAULTS = [
 def test_a_server_that_fails(call, answer, kind, counted):
     start = time.monotonic()
     with serve(answer) as url:
-        told = call(vllm_health_info, url=url, model="acme/tiny", request_timeout=0.6, retries=0)
+        info = call(vllm_health_info, url=url, model="acme/tiny", request_timeout=0.6, retries=0)
         waited = call(vllm_health, url=url, model="acme/tiny", request_timeout=0.6, timeout=0.7, interval=0.1)
         measured = call(vllm_perf, url=url, model="acme/tiny", **LOAD)
     assert time.monotonic() - start < 12
-    check = told["checks"][-1]
-    assert not told["healthy"] and "failed" not in told and check["evidence"] and check["remedy"] and "\n" not in check["evidence"]
+    check = info["checks"][-1]
+    assert not info["healthy"] and "failed" not in info and check["evidence"] and check["remedy"] and "\n" not in check["evidence"]
     assert kind in (None, check["kind"])
     assert waited["failed"] and "Remedy: " in waited["msg"] and "\n" not in waited["msg"]
-    assert measured["failed"] and "\n" not in measured["msg"] and "Traceback" not in json.dumps([told, waited, measured])
+    assert measured["failed"] and "\n" not in measured["msg"] and "Traceback" not in json.dumps([info, waited, measured])
     if isinstance(counted, str):
         assert counted in measured["msg"]
     else:
@@ -121,17 +121,17 @@ def test_a_stream_that_fails_although_the_whole_answer_was_good(call, events, ki
 
 
 @pytest.mark.parametrize(
-    ("place", "kind", "said"),
+    ("place", "kind", "message"),
     [
         (lambda: f"http://127.0.0.1:{closed_port()}", "refused", "connection refused"),
         (lambda: "http://no-such-host.invalid:8000", "dns", "no-such-host.invalid"),
     ],
 )
-def test_nobody_there(call, place, kind, said):
+def test_nobody_there(call, place, kind, message):
     url = place()
-    told = call(vllm_health_info, url=url, request_timeout=5, retries=0, use_proxy=False)
+    info = call(vllm_health_info, url=url, request_timeout=5, retries=0, use_proxy=False)
     measured = call(vllm_perf, url=url, model="acme/tiny", **LOAD)
-    assert told["checks"][0]["kind"] == kind and measured["failed"] and said in measured["msg"] and "\n" not in measured["msg"]
+    assert info["checks"][0]["kind"] == kind and measured["failed"] and message in measured["msg"] and "\n" not in measured["msg"]
 
 
 def test_a_host_that_swallows_packets_takes_no_longer_than_its_time(call):
@@ -142,29 +142,29 @@ def test_a_host_that_swallows_packets_takes_no_longer_than_its_time(call):
             full.setblocking(False)
             full.connect_ex(listener.getsockname())
         url, start = f"http://127.0.0.1:{listener.getsockname()[1]}", time.monotonic()
-        told = call(vllm_health_info, url=url, request_timeout=0.6, retries=0)
+        info = call(vllm_health_info, url=url, request_timeout=0.6, retries=0)
         measured = call(vllm_perf, url=url, model="acme/tiny", **LOAD)
-    assert told["checks"][0]["kind"] == "timeout" and measured["failed"] and time.monotonic() - start < 6
+    assert info["checks"][0]["kind"] == "timeout" and measured["failed"] and time.monotonic() - start < 6
 
 
 @pytest.mark.parametrize(
-    ("secure", "asked", "kinds", "said"),
+    ("secure", "scheme", "kinds", "message"),
     [
         (True, "https", {"tls_untrusted"}, "certificate verify failed|CERTIFICATE_VERIFY_FAILED"),
         (False, "https", {"tls"}, "TLS failed"),
         (True, "http", {"closed", "not_http", "network", "truncated"}, "closed|not HTTP|reset"),
     ],
 )
-def test_tls_that_cannot_be(call, certificate, secure, asked, kinds, said):
+def test_tls_that_cannot_be(call, certificate, secure, scheme, kinds, message):
     with serve(engine("vllm"), certificate if secure else None) as url:
-        url = f"{asked}://{url.partition('://')[2]}"
-        told = call(vllm_health_info, url=url, request_timeout=2, retries=0)
+        url = f"{scheme}://{url.partition('://')[2]}"
+        info = call(vllm_health_info, url=url, request_timeout=2, retries=0)
         measured = call(vllm_perf, url=url, model="acme/tiny", **LOAD)
-    assert told["checks"][0]["kind"] in kinds and measured["failed"] and any(part in measured["msg"] for part in said.split("|"))
+    assert info["checks"][0]["kind"] in kinds and measured["failed"] and any(part in measured["msg"] for part in message.split("|"))
 
 
 @pytest.mark.parametrize(
-    ("page", "kind", "said"),
+    ("page", "kind", "message"),
     [
         ("", "metrics", "no metrics"),
         ("# HELP nothing\n", "metrics", "no metrics"),
@@ -175,10 +175,10 @@ def test_tls_that_cannot_be(call, certificate, secure, asked, kinds, said):
         ("\x00\x01{}{}}\n" * 50, "metrics", ""),
     ],
 )
-def test_metrics_that_say_nothing(call, page, kind, said):
+def test_metrics_that_say_nothing(call, page, kind, message):
     with serve(engine("vllm", **{"/metrics": (200, TEXT, page)})) as url:
         check = call(vllm_health_info, url=url, level="metrics", retries=0)["checks"][-1]
-    assert check["name"] == "metrics" and not check["ok"] and said in check["evidence"] and check["remedy"] and "\n" not in check["evidence"]
+    assert check["name"] == "metrics" and not check["ok"] and message in check["evidence"] and check["remedy"] and "\n" not in check["evidence"]
 
 
 SERVER = """
@@ -229,12 +229,12 @@ def test_a_server_that_restarts_in_the_middle_of_a_run(call):
     thread.start()
     assert up.wait(20)
     start = time.monotonic()
-    found = call(vllm_perf, url=url, model="acme/tiny", **{**LOAD, "stages": [{"rate": 30, "seconds": 5}], "arrivals": "constant"})
-    stage = found["stages"][0]
-    assert found["failed"] and found["verdict"] == "failed" and time.monotonic() - start < 9
+    result = call(vllm_perf, url=url, model="acme/tiny", **{**LOAD, "stages": [{"rate": 30, "seconds": 5}], "arrivals": "constant"})
+    stage = result["stages"][0]
+    assert result["failed"] and result["verdict"] == "failed" and time.monotonic() - start < 9
     assert stage["requests"] == 150 and stage["failed"] >= 15 and set(stage["errors"]) <= {"refused", "closed", "truncated", "network", "timeout"}
     # before and after it served
-    assert stage["ok"] >= 40 and "error_rate_max" in found["msg"]
+    assert stage["ok"] >= 40 and "error_rate_max" in result["msg"]
     thread.join(15)
 
 
@@ -244,13 +244,13 @@ def test_waiting_for_a_server_that_restarts(call):
     started = []
     with contextlib.ExitStack() as stack:
         later.start()
-        found = call(vllm_health, url=f"http://127.0.0.1:{port}", level="ready", timeout=30, interval=0.1)
+        result = call(vllm_health, url=f"http://127.0.0.1:{port}", level="ready", timeout=30, interval=0.1)
         later.join()
-    assert found["healthy"] and found["looks"] > 1 and found["waited"] >= 0.9
+    assert result["healthy"] and result["looks"] > 1 and result["waited"] >= 0.9
 
 
 def test_an_answer_that_never_begins_to_be_http(call):
     with raw(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")) as url:
-        told = call(vllm_health_info, url=url, request_timeout=1, retries=0)
+        info = call(vllm_health_info, url=url, request_timeout=1, retries=0)
         measured = call(vllm_perf, url=url, model="acme/tiny", **LOAD)
-    assert told["checks"][0]["kind"] == "not_http" and measured["failed"] and "not HTTP" in measured["msg"]
+    assert info["checks"][0]["kind"] == "not_http" and measured["failed"] and "not HTTP" in measured["msg"]

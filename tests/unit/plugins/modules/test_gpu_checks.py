@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of GPUs are looked for on each node of a pool, wherever the exporters are. A test pod takes no place of somebody else's."""
+"""Metrics of GPUs are checked on each node of a pool, wherever the exporters are. A test pod does not replace a pod of others."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ def answer(handler, method, path, body):
 def test_each_node_of_a_pool_has_metrics(namespace, pool, cut, words):
     metrics = {"namespace": namespace, "selector": "app=nvidia-dcgm-exporter", "pools": [{"selector": f"pool={pool}", "cut": cut}]}
     with serve(answer) as url:
-        found = missing_metrics(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
-    assert (not found) if words is None else (len(found) == 1 and words in found[0])
+        lines = missing_metrics(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
+    assert (not lines) if words is None else (len(lines) == 1 and words in lines[0])
 
 
 def test_a_pod_of_others_with_the_name_of_a_test_pod_stays():
-    def theirs(_handler, method, path, _body):
-        asked.append(method)
+    def foreign_pod(_handler, method, path, _body):
+        methods.append(method)
         return (
             200,
             {},
             json.dumps({"kind": "Pod", "metadata": {"name": "gpu-test-a-gpu", "namespace": "llm-d", "labels": {"app.kubernetes.io/part-of": "shop"}}}),
         )
 
-    asked = []
+    methods = []
     pod = {"metadata": {"name": "gpu-test-a-gpu", "namespace": "llm-d", "labels": {"app.kubernetes.io/part-of": "llm-d"}}}
-    with serve(theirs) as url, pytest.raises(ClusterError, match="there is a Pod llm-d/gpu-test-a-gpu of shop; write another name for the pool a"):
+    with serve(foreign_pod) as url, pytest.raises(ClusterError, match="there is a Pod llm-d/gpu-test-a-gpu of shop; write another name for the pool a"):
         run(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), [{"pool": "a", "resource": "nvidia.com/gpu", "pod": pod}], 0.0)
-    assert set(asked) == {"GET"}
+    assert set(methods) == {"GET"}

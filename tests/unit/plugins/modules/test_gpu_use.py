@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A GPU operator goes only while nobody else uses it, and only where it is ours."""
+"""A GPU operator is removed only while nobody else uses it, and only where it is ours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def thing(name, namespace=None, labels=None, **more):
 
 
 def pod(name, namespace, labels=None, phase="Running", resource=GPU, **spec):
-    """A pod that asks for an accelerator, as the API server shows it."""
+    """A pod that requests an accelerator, as the API server returns it."""
     resources = {"limits": {resource: "1"}, "requests": {resource: "1", "cpu": "1"}} if resource else {}
     return thing(name, namespace, labels, spec={"containers": [{"name": "main", "resources": resources}], **spec}, status={"phase": phase})
 
@@ -88,7 +88,7 @@ def _api():
 @pytest.fixture(name="look")
 def _look(call, api):
     def look(**options):
-        asked = {
+        arguments = {
             "definitions": DEFINITIONS,
             "resources": [GPU, "nvidia.com/mig-"],
             "namespaces": ["openshift-nfd", HOME],
@@ -97,18 +97,18 @@ def _look(call, api):
             "own_namespace": "a",
             **options,
         }
-        return call(gpu_use, host=api.url, api_key="sesame-open", **asked)
+        return call(gpu_use, host=api.url, api_key="sesame-open", **arguments)
 
     return look
 
 
-def ids(found):
-    return [finding["id"] for finding in found["findings"]]
+def ids(result):
+    return [finding["id"] for finding in result["findings"]]
 
 
 def test_an_operator_of_ours_that_nobody_else_uses_may_go(look):
-    found = look()
-    assert not found.get("failed") and not found["changed"] and found["findings"] == []
+    result = look()
+    assert not result.get("failed") and not result["changed"] and result["findings"] == []
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_an_operator_of_ours_that_nobody_else_uses_may_go(look):
 )
 def test_pods_of_others_keep_it(api, look, added, wanted, words):
     api.add(f"/api/v1/namespaces/{added['metadata']['namespace']}/pods", added)
-    found = look()
-    assert found["failed"] and ids(found) == [wanted] and words in found["findings"][0]["found"]
-    assert "Nothing has been removed.\n  - error  " in found["msg"] and "llm_d_gpus" in found["findings"][0]["how"]
+    result = look()
+    assert result["failed"] and ids(result) == [wanted] and words in result["findings"][0]["found"]
+    assert "Nothing has been removed.\n  - error  " in result["msg"] and "llm_d_gpus" in result["findings"][0]["how"]
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_an_operator_that_we_did_not_install_is_not_removed(api, look, labels):
     for item in api.kept.values():
         if item["metadata"].get("labels") == OURS and item["metadata"]["name"] != "llama":
             item["metadata"]["labels"] = labels
-    found = look()
-    assert ids(found) == ["gpu_operator/foreign"] and "ClusterPolicy gpu-cluster-policy" in found["findings"][0]["found"]
-    assert ("of instance b" in found["findings"][0]["found"]) == bool(labels) and "'install: false'" in found["findings"][0]["how"]
+    result = look()
+    assert ids(result) == ["gpu_operator/foreign"] and "ClusterPolicy gpu-cluster-policy" in result["findings"][0]["found"]
+    assert ("of instance b" in result["findings"][0]["found"]) == bool(labels) and "'install: false'" in result["findings"][0]["how"]
 
 
 def test_all_reasons_come_at_once(api, look):
@@ -199,9 +199,9 @@ def test_all_reasons_come_at_once(api, look):
     api.add("/api/v1/namespaces/training/pods", pod("bert-0", "training"))
     api.add(f"{RULES}/nodefeaturerules", thing("sriov-cards"))
     api.add(f"{SUBSCRIPTIONS}/namespaces/{HOME}/subscriptions", thing("network", HOME, spec={"name": "network-operator"}))
-    found = look()
-    assert ids(found) == ["gpu_operator/foreign", "gpu_operator/subscription", "gpu_operator/in_use", "nfd/in_use"]
-    assert found["msg"].count("\n  - error  ") == 4 and all(finding["how"].endswith(".") for finding in found["findings"])
+    result = look()
+    assert ids(result) == ["gpu_operator/foreign", "gpu_operator/subscription", "gpu_operator/in_use", "nfd/in_use"]
+    assert result["msg"].count("\n  - error  ") == 4 and all(finding["how"].endswith(".") for finding in result["findings"])
 
 
 def test_a_release_of_helm_is_ours_where_its_namespace_is(api, look):
@@ -211,8 +211,8 @@ def test_a_release_of_helm_is_ours_where_its_namespace_is(api, look):
     api.add(f"{path}/secrets", thing("sh.helm.release.v1.gpu-operator.v1", "gpu-operator", {"owner": "helm", "name": "gpu-operator"}))
     assert ids(look(**options)) == []
     api.kept[path]["metadata"]["labels"] = {}
-    found = look(**options)
-    assert ids(found) == ["gpu_operator/release"] and "helm uninstall -n gpu-operator gpu-operator" in found["findings"][0]["how"]
+    result = look(**options)
+    assert ids(result) == ["gpu_operator/release"] and "helm uninstall -n gpu-operator gpu-operator" in result["findings"][0]["how"]
     del api.kept[f"{path}/secrets/sh.helm.release.v1.gpu-operator.v1"]
     assert ids(look(**options)) == [], "a namespace alone is no operator"
 
@@ -230,5 +230,5 @@ def test_who_may_not_look_removes_nothing(call):
         return 403, {}, json.dumps({"kind": "Status", "reason": "Forbidden", "code": 403, "message": "pods is forbidden"})
 
     with serve(denied) as url:
-        found = call(gpu_use, host=url, api_key="sesame-open", definitions=[], resources=[GPU], labels=OURS, own_namespace="a")
-    assert found["failed"] and "forbidden" in found["msg"]
+        result = call(gpu_use, host=url, api_key="sesame-open", definitions=[], resources=[GPU], labels=OURS, own_namespace="a")
+    assert result["failed"] and "forbidden" in result["msg"]

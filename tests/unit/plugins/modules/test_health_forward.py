@@ -28,7 +28,7 @@ SERVICE = {
 
 @contextlib.contextmanager
 def cluster(monkeypatch, *pods, **options):
-    """An API server that forwards to these pods, set as the one to talk to; gives it. Nothing may be open when it ends."""
+    """An API server that forwards to these pods, which the environment names; gives it. No connection may be open when it ends."""
     for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
     api = ApiServer(list(pods), **options)
@@ -40,7 +40,7 @@ def cluster(monkeypatch, *pods, **options):
 
 
 class Locked:
-    """A server that asks for a key and a host name."""
+    """A server that requires a key and records host names."""
 
     def __init__(self):
         self.hosts = set()
@@ -57,7 +57,7 @@ def test_replicas_with_a_key_and_their_metrics(call, monkeypatch):
     with contextlib.ExitStack() as stack:
         pods = [pod(f"pod-{index}", stack.enter_context(serve(server)), LABELS) for index, server in enumerate(servers)]
         api = stack.enter_context(cluster(monkeypatch, *pods))
-        found = call(
+        result = call(
             vllm_health,
             replicas={**REPLICAS, "count": 2},
             through="port_forward",
@@ -69,13 +69,13 @@ def test_replicas_with_a_key_and_their_metrics(call, monkeypatch):
         )
         locked = call(vllm_health_info, replicas=REPLICAS, through="port_forward")
     assert (
-        found["healthy"]
-        and found["metrics"]["block_size"]["value"] == 16.0
-        and [each["server"] for each in found["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1"]
+        result["healthy"]
+        and result["metrics"]["block_size"]["value"] == 16.0
+        and [each["server"] for each in result["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1"]
     )
-    assert "Pod llm-d/pod-0:8000 (port-forward)" in found["checks"][0]["evidence"] and servers[0].hosts == {"llama.example.com", "pod-0.llm-d.pod:8000"}
-    assert {key for key, _name, _port in api.asked} == {"Bearer sk-token-of-the-test"}
-    assert {(name, port) for _key, name, port in api.asked} == {("pod-0", 8000), ("pod-1", 8000)}
+    assert "Pod llm-d/pod-0:8000 (port-forward)" in result["checks"][0]["evidence"] and servers[0].hosts == {"llama.example.com", "pod-0.llm-d.pod:8000"}
+    assert {key for key, _name, _port in api.port_forwards} == {"Bearer sk-token-of-the-test"}
+    assert {(name, port) for _key, name, port in api.port_forwards} == {("pod-0", 8000), ("pod-1", 8000)}
     assert not locked["healthy"] and locked["checks"][-1]["kind"] == "unauthorized"
 
 
@@ -84,42 +84,44 @@ def test_the_key_is_read_from_the_secret_of_the_servers(call, monkeypatch, way):
     replicas = {**REPLICAS, "api_key_secret": SECRET}
     place = {"replicas": replicas} if way == "replicas" else {"groups": [{"name": "tiny", "replicas": replicas}]}
     with serve(keyed(engine("vllm"))) as url, cluster(monkeypatch, pod("pod-0", url, LABELS), objects=SECRETS) as api:
-        found = call(vllm_health_info, level="metrics", **place)
+        result = call(vllm_health_info, level="metrics", **place)
         other = call(vllm_health_info, replicas=replicas, api_key="sk-of-the-gateway")
         api.objects = {}
         absent = call(vllm_health_info, replicas=replicas)
-    assert found["healthy"] and other["healthy"] and {name for _key, name, _port in api.asked} == {"pod-0"}
+    assert result["healthy"] and other["healthy"] and {name for _key, name, _port in api.port_forwards} == {"pod-0"}
     assert "there is no Secret llm-d/keys with the API key of the servers" in absent["msg"]
-    assert "sk-model" not in str([found, other, absent])
+    assert "sk-model" not in str([result, other, absent])
 
 
 def test_a_service_leads_to_a_ready_pod_behind_its_port(call, monkeypatch):
     with serve(engine("vllm")) as url, cluster(monkeypatch, pod("pod-0", url, LABELS, ready=False), pod("pod-1", url, LABELS), objects=SERVICE) as api:
         for port in ("80", "web"):
-            found = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": port}, through="port_forward", level="ready")
-            assert found["healthy"] and found["servers"][0]["server"] == "Service llm-d/tiny"
-        wrong = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": "81"}, through="port_forward")
+            result = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": port}, through="port_forward", level="ready")
+            assert result["healthy"] and result["servers"][0]["server"] == "Service llm-d/tiny"
+        no_port = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": "81"}, through="port_forward")
         absent = call(vllm_health_info, service={"namespace": "llm-d", "name": "other", "port": "80"}, through="port_forward")
-    assert {(name, port) for _key, name, port in api.asked} == {("pod-1", 8000)}
-    assert "Service llm-d/tiny has no port 81" in wrong["msg"] and "there is no Service llm-d/other: correct service.namespace or service.name" in absent["msg"]
+    assert {(name, port) for _key, name, port in api.port_forwards} == {("pod-1", 8000)}
+    assert (
+        "Service llm-d/tiny has no port 81" in no_port["msg"] and "there is no Service llm-d/other: correct service.namespace or service.name" in absent["msg"]
+    )
 
 
 @pytest.mark.parametrize(("status", "remedy"), [(403, "pods/portforward"), (404, "the pod is gone"), (500, "does not forward ports")])
 def test_an_api_server_that_refuses(call, monkeypatch, status, remedy):
     with serve(engine("vllm")) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)) as api:
         api.refuses = status
-        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
-    check = found["checks"][0]
+        result = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
+    check = result["checks"][0]
     assert (
-        not found["healthy"] and check["kind"] == {403: "forbidden"}.get(status, "cluster") and str(status) in check["evidence"] and remedy in check["remedy"]
+        not result["healthy"] and check["kind"] == {403: "forbidden"}.get(status, "cluster") and str(status) in check["evidence"] and remedy in check["remedy"]
     )
-    assert "sk-token-of-the-test" not in str(found) and "\n" not in check["evidence"]
+    assert "sk-token-of-the-test" not in str(result) and "\n" not in check["evidence"]
 
 
 def test_a_port_on_which_nothing_listens(call, monkeypatch):
     with cluster(monkeypatch, pod("pod-0", f"http://127.0.0.1:{closed_port()}", LABELS)):
-        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
-    check = found["checks"][0]
+        result = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
+    check = result["checks"][0]
     assert check["kind"] == "refused" and "Connection refused" in check["evidence"] and "vLLM listens only once" in check["remedy"]
 
 
@@ -128,9 +130,9 @@ def test_a_port_on_which_nothing_listens(call, monkeypatch):
 def test_a_server_that_hangs_takes_no_longer_than_told_and_leaves_nothing_open(call, monkeypatch, talk):
     start = time.monotonic()
     with raw(talk) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
-        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", request_timeout=0.5, retries=0)
+        result = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", request_timeout=0.5, retries=0)
         took = time.monotonic() - start
-    assert found["checks"][0]["kind"] == "timeout" and took < 5
+    assert result["checks"][0]["kind"] == "timeout" and took < 5
 
 
 def test_https_behind_a_forwarded_port_is_verified_by_name(call, monkeypatch, certificate):
@@ -150,5 +152,5 @@ def test_a_broken_answer_of_the_server_is_as_without_a_forward(call, monkeypatch
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc")
 
     with raw(cut) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
-        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
-    assert found["checks"][0]["kind"] == "truncated"
+        result = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
+    assert result["checks"][0]["kind"] == "truncated"

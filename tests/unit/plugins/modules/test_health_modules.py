@@ -12,7 +12,7 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import claims
 from ansible_collections.llm_d.inference.plugins.modules import stack_validation, vllm_health
 from local_servers import InferenceGateway, closed_port, models, serve
-from module_calls import seen
+from module_calls import user_output
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -49,7 +49,7 @@ def test_a_server_that_is_not_there(run):
 def test_the_key_is_never_shown(run):
     with serve(lambda handler, *rest: (401, {}, handler.headers["Authorization"] or "")) as url:
         result = run(vllm_health, url=url, api_key=KEY, timeout=60)
-    assert "401" in result["msg"] and KEY not in seen({**result, "invocation": None})
+    assert "401" in result["msg"] and KEY not in user_output({**result, "invocation": None})
 
 
 def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(run):
@@ -62,7 +62,7 @@ def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(r
 
 
 @pytest.mark.parametrize(
-    "options, said",
+    "options, message",
     [
         ({}, "one of the following is required: url, urls, service, pod, gateway, replicas"),
         ({"url": "localhost:8000"}, "'localhost:8000' is no address of a server; write http://"),
@@ -73,9 +73,9 @@ def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(r
         ({"url": "https://a", "ca_path": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
     ],
 )
-def test_bad_options_are_one_clear_line(run, options, said):
+def test_bad_options_are_one_clear_line(run, options, message):
     result = run(vllm_health, **options)
-    assert result["failed"] is True and said in result["msg"] and "Traceback" not in result["msg"] and "\n" not in result["msg"]
+    assert result["failed"] is True and message in result["msg"] and "Traceback" not in result["msg"] and "\n" not in result["msg"]
 
 
 def test_a_model_that_is_too_short(run):
@@ -91,17 +91,17 @@ def service(url, **more):
 def test_a_proof(run):
     with serve(InferenceGateway()) as url:
         result = run(stack_validation, services=[service(url)])
-    found = result["verdict"]
-    assert found["ok"] is True and result["changed"] is False and "failed" not in result and set(found["versions"]) == {"kubernetes"}
-    assert [entry["id"].split("/")[1] for entry in found["claims"]] == ["serving", "scheduled", "counted", "sticky", "cached", "spread"]
+    verdict = result["verdict"]
+    assert verdict["ok"] is True and result["changed"] is False and "failed" not in result and set(verdict["versions"]) == {"kubernetes"}
+    assert [entry["id"].split("/")[1] for entry in verdict["claims"]] == ["serving", "scheduled", "counted", "sticky", "cached", "spread"]
 
 
 def test_a_proof_that_fails_names_every_claim(run):
     with serve(InferenceGateway(sticky=False, scheduler_header=False)) as url:
         result = run(stack_validation, services=[service(url)], settle=0.1)
     assert "failed" not in result and result["verdict"]["ok"] is False
-    told = "\n".join(claims.failures(result["verdict"]["claims"]))
-    assert "llama-8b/scheduled: 0 of 10" in told and "llama-8b/sticky: 6 requests" in told and told.count("remedy: ") == 2
+    failures = "\n".join(claims.failures(result["verdict"]["claims"]))
+    assert "llama-8b/scheduled: 0 of 10" in failures and "llama-8b/sticky: 6 requests" in failures and failures.count("remedy: ") == 2
 
 
 def test_a_proof_in_check_mode_sends_nothing(run):
@@ -120,7 +120,7 @@ def test_all_bad_options_of_a_proof_at_once(run):
         sticky_requests=1,
         request_timeout=0,
     )
-    for said in (
+    for message in (
         "services[2].url: ca_path /nowhere/ca.pem",
         "services[0].url: 'a' is no address",
         "services[0].headers.x two: 'x two' is no name of a header",
@@ -128,7 +128,7 @@ def test_all_bad_options_of_a_proof_at_once(run):
         "sticky_requests: 1 must be",
         "request_timeout: 0",
     ):
-        assert said in result["msg"]
+        assert message in result["msg"]
 
 
 def test_a_proof_without_an_api_server_is_one_clear_line(run):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting bears hiccups of the API server and what comes a moment later; what no wait heals fails at once, with a clear word."""
+"""A wait tolerates short failures of the API server and objects that appear later; errors that no wait resolves fail at once, with a clear message."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ PLUGINS = Path(__file__).resolve().parents[4] / "plugins"
 
 @pytest.fixture(name="first")
 def first_answers(monkeypatch):
-    """Lets the API server answer its first requests so, of those whose path ends in `end`; gives the paths of all requests."""
+    """Makes the API server answer its first requests whose path ends in `end` with these statuses; gives the paths of all requests."""
 
     def begin(*answers, end=""):
-        left, asked, real = list(answers), [], ApiServer.__call__
+        left, paths, real = list(answers), [], ApiServer.__call__
 
         def answer(self, handler, method, path, body):
-            asked.append(path)
+            paths.append(path)
             if left and "/proxy/" not in path and path.partition("?")[0].endswith(end):
                 status = left.pop(0)
                 return ApiServer.status(status, "Trouble", f"{status} for the test") if status else None
             return real(self, handler, method, path, body)
 
         monkeypatch.setattr(ApiServer, "__call__", answer)
-        return asked
+        return paths
 
     return begin
 
@@ -52,15 +52,15 @@ def first_answers(monkeypatch):
 def test_hiccups_of_the_api_server_are_borne(call, monkeypatch, first, place, answers):
     first(*answers)
     with cluster(monkeypatch, engine("vllm"), objects={"/api/v1/namespaces/llm-d/services/tiny": SERVICE}):
-        found = call(vllm_health, **place, timeout=60, interval=0.1)
-    assert found["healthy"] is True and "failed" not in found
+        result = call(vllm_health, **place, timeout=60, interval=0.1)
+    assert result["healthy"] is True and "failed" not in result
 
 
 def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypatch, first, clock):
     first(*[503] * 1000)
     with cluster(monkeypatch, engine("vllm")):
-        found = call(vllm_health, replicas=REPLICAS, timeout=20, interval=1)
-    assert found["failed"] is True and "overloaded or not ready (503)" in found["msg"] and sum(clock.sleeps) == 20
+        result = call(vllm_health, replicas=REPLICAS, timeout=20, interval=1)
+    assert result["failed"] is True and "overloaded or not ready (503)" in result["msg"] and sum(clock.sleeps) == 20
 
 
 @pytest.mark.parametrize(
@@ -70,21 +70,21 @@ def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypat
 def test_what_appears_a_moment_later_is_waited_for(call, monkeypatch, first, place, end):
     with cluster(monkeypatch, engine("vllm"), objects={"/api/v1/namespaces/llm-d/services/tiny": SERVICE}) as api:
         pods, api.pods = api.pods, [] if end == "/pods" else api.pods
-        asked = first(*([404] * 3 if end != "/pods" else []), end=end)
+        paths = first(*([404] * 3 if end != "/pods" else []), end=end)
         if end == "/pods":
-            monkeypatch.setattr(api, "pods", Later(asked, pods, 3))
-        found = call(vllm_health, **place, timeout=60, interval=0.1)
-    assert found["healthy"] is True and found["looks"] > 3
+            monkeypatch.setattr(api, "pods", Later(paths, pods, 3))
+        result = call(vllm_health, **place, timeout=60, interval=0.1)
+    assert result["healthy"] is True and result["looks"] > 3
 
 
 class Later:
-    """Pods that are there from the `after`-th look on."""
+    """Pods that exist from the `after`-th request on."""
 
-    def __init__(self, asked, pods, after):
-        self.asked, self.pods, self.after = asked, pods, after
+    def __init__(self, paths, pods, after):
+        self.paths, self.pods, self.after = paths, pods, after
 
     def __iter__(self):
-        return iter(self.pods if sum("/pods?" in path for path in self.asked) > self.after else [])
+        return iter(self.pods if sum("/pods?" in path for path in self.paths) > self.after else [])
 
     def __getitem__(self, index):
         return self.pods[index]
@@ -92,13 +92,13 @@ class Later:
 
 def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
     with cluster(monkeypatch):
-        found = call(vllm_health, pod=POD, timeout=50, interval=10)
-    assert found["failed"] is True and found["looks"] == 6 and found["waited"] == 50
-    assert "there is no Pod llm-d/pod-0. Remedy: correct pod.namespace or pod.name" in found["msg"]
+        result = call(vllm_health, pod=POD, timeout=50, interval=10)
+    assert result["failed"] is True and result["looks"] == 6 and result["waited"] == 50
+    assert "there is no Pod llm-d/pod-0. Remedy: correct pod.namespace or pod.name" in result["msg"]
 
 
 @pytest.mark.parametrize(
-    ("status", "place", "said"),
+    ("status", "place", "message"),
     [
         (401, {"replicas": REPLICAS}, "does not accept the credentials (401)"),
         (403, {"replicas": REPLICAS}, "forbids GET /api/v1/namespaces/llm-d/pods (403)"),
@@ -107,28 +107,28 @@ def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
         (None, {"pod": {**POD, "namespace": "gone"}}, "there is no namespace gone: correct pod.namespace"),
     ],
 )
-def test_what_no_wait_heals_fails_at_once(call, monkeypatch, first, status, place, said):
-    asked = first(*([status] * 100 if status else []))
+def test_what_no_wait_heals_fails_at_once(call, monkeypatch, first, status, place, message):
+    paths = first(*([status] * 100 if status else []))
     with cluster(monkeypatch, *([engine("vllm")] if status else [])):
-        found = call(vllm_health, **place, timeout=600, interval=0.1)
-    assert found["failed"] is True and said in found["msg"] and len(asked) <= 2
+        result = call(vllm_health, **place, timeout=600, interval=0.1)
+    assert result["failed"] is True and message in result["msg"] and len(paths) <= 2
 
 
 def test_no_right_to_use_the_proxy_fails_at_once(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm")):
         monkeypatch.setattr(ApiServer, "proxy", lambda self, *rest: self.status(403, "Forbidden", "no"))
-        found = call(vllm_health, replicas=REPLICAS, timeout=600, interval=0.1)
-    assert found["failed"] is True and found["looks"] == 1 and "pods/proxy" in found["msg"].replace("services/proxy", "pods/proxy")
+        result = call(vllm_health, replicas=REPLICAS, timeout=600, interval=0.1)
+    assert result["failed"] is True and result["looks"] == 1 and "pods/proxy" in result["msg"].replace("services/proxy", "pods/proxy")
 
 
 class Refusing:
-    """A reader that answers with this status, and counts; the namespace exists or not."""
+    """A reader that answers with this status, and counts the requests; the namespace exists or not."""
 
     def __init__(self, status, namespace=True):
-        self.status, self.namespace, self.asked, self.clock = status, namespace, 0, SYSTEM
+        self.status, self.namespace, self.requests, self.clock = status, namespace, 0, SYSTEM
 
     def get(self, path):
-        self.asked += 1
+        self.requests += 1
         status = self.status if not path.endswith("/namespaces/llm-d") or self.status != 404 else None if self.namespace else 404
         if status:
             raise ApiError(f"answered {status}", status, "", "")
@@ -137,10 +137,10 @@ class Refusing:
 
 @pytest.mark.parametrize(("status", "namespace"), [(401, True), (403, True), (404, False)])
 def test_an_address_that_will_never_come_is_not_waited_for(status, namespace):
-    said = "there is no namespace llm-d" if status == 404 else f"answered {status}"
-    seen = wait_for_gateway(Refusing(status, namespace), {"namespace": "llm-d", "name": "gw"}, 600)
-    assert said in seen["message"] and seen["url"] is None
-    with pytest.raises(ClusterError, match=said):
+    message = "there is no namespace llm-d" if status == 404 else f"answered {status}"
+    outcome = wait_for_gateway(Refusing(status, namespace), {"namespace": "llm-d", "name": "gw"}, 600)
+    assert message in outcome["message"] and outcome["url"] is None
+    with pytest.raises(ClusterError, match=message):
         wait_for_service(Refusing(status, namespace), {"namespace": "llm-d", "name": "s", "port": 80}, 600)
 
 

@@ -31,33 +31,33 @@ REPLICAS = {"namespace": "llm-d", "label_selector": SELECTOR}
 
 def test_all_replicas_of_a_selector(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm"), engine("vllm"), engine("vllm")):
-        found = call(vllm_health, replicas={**REPLICAS, "count": 3}, level="metrics", timeout=60)
-    assert found["healthy"] is True and "failed" not in found and found["findings"] == []
-    assert [entry["server"] for entry in found["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1", "Pod llm-d/pod-2"]
-    assert found["engine"] == "vllm" and found["version"] == "0.33.0" and found["metrics"]["block_size"] == {"name": "vllm:cache_config_info", "value": 16.0}
+        result = call(vllm_health, replicas={**REPLICAS, "count": 3}, level="metrics", timeout=60)
+    assert result["healthy"] is True and "failed" not in result and result["findings"] == []
+    assert [entry["server"] for entry in result["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1", "Pod llm-d/pod-2"]
+    assert result["engine"] == "vllm" and result["version"] == "0.33.0" and result["metrics"]["block_size"] == {"name": "vllm:cache_config_info", "value": 16.0}
 
 
 def test_all_replicas_of_a_service(call, monkeypatch):
     service = {"kind": "Service", "metadata": {"name": "tiny"}, "spec": {"selector": TINY, "ports": [{"port": 80, "targetPort": "http"}]}}
     with cluster(monkeypatch, engine("vllm"), engine("sglang"), objects={"/api/v1/namespaces/llm-d/services/tiny": service}):
-        found = call(vllm_health_info, replicas={"namespace": "llm-d", "service": "tiny"}, level="metrics")
-    assert [entry["healthy"] for entry in found["servers"]] == [True, True] and found["healthy"] is False
-    assert {"mixed_engine", "mixed_version", "mixed_block_size"} <= {entry["code"] for entry in found["findings"]}
-    assert found["engine"] is None and "the servers differ in engine" in found["msg"] and "failed" not in found
+        result = call(vllm_health_info, replicas={"namespace": "llm-d", "service": "tiny"}, level="metrics")
+    assert [entry["healthy"] for entry in result["servers"]] == [True, True] and result["healthy"] is False
+    assert {"mixed_engine", "mixed_version", "mixed_block_size"} <= {entry["code"] for entry in result["findings"]}
+    assert result["engine"] is None and "the servers differ in engine" in result["msg"] and "failed" not in result
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     [
         ({"/version": (200, JSON, '{"version":"0.31.0"}')}, "differ in version"),
         ({"/v1/models": (200, JSON, listed("vllm", "acme/other"))}, "differ in models"),
         ({"/metrics": (200, TEXT, VLLM.replace('block_size="16"', 'block_size="64"'))}, "differ in block_size"),
     ],
 )
-def test_mixed_servers_are_not_healthy(call, monkeypatch, change, said):
+def test_mixed_servers_are_not_healthy(call, monkeypatch, change, message):
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **change)):
-        found = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=60, interval=30)
-    assert found["failed"] is True and said in found["msg"] and "Remedy: " in found["msg"]
+        result = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=60, interval=30)
+    assert result["failed"] is True and message in result["msg"] and "Remedy: " in result["msg"]
 
 
 def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monkeypatch):
@@ -78,27 +78,27 @@ def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monk
     )
     logs = {"pod-dead": "INFO starting\nValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n"}
     with cluster(monkeypatch, engine("vllm"), dead, logs=logs):
-        found = call(vllm_health, replicas=REPLICAS, timeout=60, interval=30)
-    assert found["failed"] is True and "1 of 2 servers, Pod llm-d/pod-dead" in found["msg"] and "F18" in found["msg"] and "memory" in found["msg"]
-    assert found["findings"][0]["code"] == "F18" and found["servers"][1]["ready"] is False
+        result = call(vllm_health, replicas=REPLICAS, timeout=60, interval=30)
+    assert result["failed"] is True and "1 of 2 servers, Pod llm-d/pod-dead" in result["msg"] and "F18" in result["msg"] and "memory" in result["msg"]
+    assert result["findings"][0]["code"] == "F18" and result["servers"][1]["ready"] is False
 
 
 def test_too_few_servers_and_none(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm")):
         assert "1 of 2 servers exist" in call(vllm_health, replicas={**REPLICAS, "count": 2}, timeout=60, interval=30)["msg"]
-        found = call(vllm_health_info, replicas={"namespace": "llm-d", "label_selector": "a=b"})
-    assert found["healthy"] is False and found["servers"] == [] and "no pod is selected" in found["msg"]
+        result = call(vllm_health_info, replicas={"namespace": "llm-d", "label_selector": "a=b"})
+    assert result["healthy"] is False and result["servers"] == [] and "no pod is selected" in result["msg"]
 
 
 def test_a_set_is_waited_for(call, monkeypatch):
-    asked = itertools.count()
+    count = itertools.count()
 
     def late(handler, method, path, body):
-        return engine("vllm")(handler, method, path, body) if next(asked) >= 3 else (503, {"Content-Type": "text/plain"}, "loading")
+        return engine("vllm")(handler, method, path, body) if next(count) >= 3 else (503, {"Content-Type": "text/plain"}, "loading")
 
     with cluster(monkeypatch, engine("vllm"), late):
-        found = call(vllm_health, replicas=REPLICAS, timeout=60, interval=1)
-    assert found["healthy"] is True and found["looks"] > 1
+        result = call(vllm_health, replicas=REPLICAS, timeout=60, interval=1)
+    assert result["healthy"] is True and result["looks"] > 1
 
 
 def test_several_sets_in_one_call(call, monkeypatch):
@@ -111,32 +111,32 @@ def test_several_sets_in_one_call(call, monkeypatch):
             {"name": "other", "model": "acme/small", "replicas": {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=other"}},
             {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}},
         ]
-        found = call(vllm_health_info, groups=groups, level="metrics")
-        well = call(vllm_health_info, groups=groups[:1], level="metrics")
-    tiny, small, gone = found["groups"]
-    assert [each["name"] for each in found["groups"]] == ["tiny", "other", "gone"] and found["healthy"] is False and "failed" not in found
+        result = call(vllm_health_info, groups=groups, level="metrics")
+        healthy = call(vllm_health_info, groups=groups[:1], level="metrics")
+    tiny, small, gone = result["groups"]
+    assert [each["name"] for each in result["groups"]] == ["tiny", "other", "gone"] and result["healthy"] is False and "failed" not in result
     assert tiny["healthy"] is True and len(tiny["servers"]) == 2 and tiny["engine"] == "vllm"
     assert small["healthy"] is False and "not acme/small" in small["checks"][-1]["evidence"]
     assert gone["healthy"] is False and "there is no Service llm-d/gone" in gone["msg"]
-    assert well["healthy"] is True
+    assert healthy["healthy"] is True
 
 
 def test_a_set_may_ask_for_other_signals(call, monkeypatch):
     page = "".join(line for line in VLLM.splitlines(True) if "lora" not in line)
     with cluster(monkeypatch, engine("vllm", **{"/metrics": (200, TEXT, page)})):
-        found = call(
+        result = call(
             vllm_health_info,
             level="metrics",
             groups=[{"name": "plain", "replicas": REPLICAS}, {"name": "adapters", "replicas": REPLICAS, "signals": ["waiting", "lora"]}],
         )
-    plain, adapters = found["groups"]
+    plain, adapters = result["groups"]
     assert plain["healthy"] and not adapters["healthy"] and "vllm:lora_requests_info is not exported" in adapters["checks"][-1]["evidence"]
 
 
 def test_no_set_is_nothing_to_look_at_and_a_wrong_one_is_named(call):
     assert call(vllm_health_info, groups=[])["groups"] == []
-    found = call(vllm_health_info, groups=[{"name": "tiny", "replicas": {**REPLICAS, "count": 0}}])
-    assert found["failed"] is True and found["msg"].startswith("tiny: replicas.count is 0")
+    result = call(vllm_health_info, groups=[{"name": "tiny", "replicas": {**REPLICAS, "count": 0}}])
+    assert result["failed"] is True and result["msg"].startswith("tiny: replicas.count is 0")
     assert "mutually exclusive" in call(vllm_health_info, groups=[], url="http://127.0.0.1:1")["msg"]
 
 
@@ -149,9 +149,9 @@ def test_servers_are_looked_at_at_the_same_time(call):
     with contextlib.ExitStack() as stack:
         urls = [stack.enter_context(serve(sleepy)) for _number in range(8)]
         start = time.monotonic()
-        found = call(vllm_health_info, urls=urls)
+        result = call(vllm_health_info, urls=urls)
     # one after the other, eight servers with five pages each would take eight seconds
-    assert found["healthy"] is True and len(found["servers"]) == 8 and time.monotonic() - start < 6
+    assert result["healthy"] is True and len(result["servers"]) == 8 and time.monotonic() - start < 6
 
 
 def test_one_pod_and_a_gateway(call, monkeypatch):
@@ -169,16 +169,16 @@ def test_one_pod_and_a_gateway(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm"), objects=objects):
         one = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0", "port": "http"})
         through = call(vllm_health_info, gateway={"namespace": "llm-d", "name": "gw"})
-        wrong = call(vllm_health_info, gateway={"namespace": "llm-d", "name": "gw", "listener": "https"})
+        no_listener = call(vllm_health_info, gateway={"namespace": "llm-d", "name": "gw", "listener": "https"})
         absent = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-9"})
     assert one["healthy"] is True and one["servers"][0]["server"] == "Pod llm-d/pod-0"
     assert through["healthy"] is True and through["servers"][0]["server"] == "Service envoy-gateway-system/envoy-gw"
-    assert "has no listener https; it has http" in wrong["msg"] and "there is no Pod llm-d/pod-9" in absent["msg"]
+    assert "has no listener https; it has http" in no_listener["msg"] and "there is no Pod llm-d/pod-9" in absent["msg"]
 
 
 def test_info_reports_and_does_not_fail(call):
-    found = call(vllm_health_info, url=f"http://127.0.0.1:{closed_port()}", retries=0)
-    assert found["healthy"] is False and "failed" not in found and found["checks"][0]["kind"] == "refused" and found["looks"] == 1
+    result = call(vllm_health_info, url=f"http://127.0.0.1:{closed_port()}", retries=0)
+    assert result["healthy"] is False and "failed" not in result and result["checks"][0]["kind"] == "refused" and result["looks"] == 1
 
 
 def test_info_tries_again(call):
@@ -195,9 +195,9 @@ def test_info_tries_again(call):
 
 def test_check_mode_sends_no_completion(call):
     with serve(engine("vllm", **{"/v1/completions": (500, "text/plain", "must not be asked")})) as url:
-        found = call(vllm_health_info, check=True, url=url, level="metrics")
+        result = call(vllm_health_info, check=True, url=url, level="metrics")
         waited = call(vllm_health, check=True, url=url, level="metrics")
-    assert found["healthy"] is True and found["level"] == "metrics" and waited["healthy"] is True
+    assert result["healthy"] is True and result["level"] == "metrics" and waited["healthy"] is True
 
 
 def test_an_error_inside_the_stream_of_one_replica(call, monkeypatch):
@@ -207,12 +207,12 @@ def test_an_error_inside_the_stream_of_one_replica(call, monkeypatch):
         return engine("vllm")(handler, method, path, body)
 
     with cluster(monkeypatch, engine("vllm"), broken):
-        found = call(vllm_health_info, replicas=REPLICAS)
-    assert [entry["healthy"] for entry in found["servers"]] == [True, False] and found["checks"][-1]["kind"] == "error_in_stream"
+        result = call(vllm_health_info, replicas=REPLICAS)
+    assert [entry["healthy"] for entry in result["servers"]] == [True, False] and result["checks"][-1]["kind"] == "error_in_stream"
 
 
 @pytest.mark.parametrize(
-    "options, said",
+    "options, message",
     [
         ({"urls": []}, ""),
         ({"url": "http://a", "retries": -1}, "retries is -1"),
@@ -223,6 +223,6 @@ def test_an_error_inside_the_stream_of_one_replica(call, monkeypatch):
         ({"gateway": {"namespace": "a", "name": "b"}, "host_header": "x.example"}, "host_header cannot be sent through the API server"),
     ],
 )
-def test_options_that_do_not_fit(call, options, said):
+def test_options_that_do_not_fit(call, options, message):
     result = call(vllm_health_info, **options)
-    assert (result.get("failed") is True or not said) and said in result.get("msg", "") and "\n" not in result.get("msg", "")
+    assert (result.get("failed") is True or not message) and message in result.get("msg", "") and "\n" not in result.get("msg", "")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the health modules return is what their documentation says, both ways round."""
+"""The health modules return exactly what their documentation lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from local_servers import JSON
 REPLICAS = {"namespace": "llm-d", "label_selector": ",".join(f"{key}={value}" for key, value in TINY.items())}
 OLDER = {"/version": (200, JSON, '{"version":"0.31.0"}')}
 LOADING = {"/health": (503, "text/plain", "loading")}
-UNTOLD = {"changed", "failed", "invocation", "warnings"}  # of every module
+COMMON = {"changed", "failed", "invocation", "warnings"}  # of every module
 
 
 @pytest.fixture(autouse=True)
@@ -26,21 +26,21 @@ def nowhere(monkeypatch):
 
 
 def returned(documentation):
-    """What a module says it returns; a reference to a return value of vllm_health has the type and the contents of that one."""
-    told, others = yaml.safe_load(documentation), yaml.safe_load(vllm_health.RETURN)
-    for about in told.values():
-        if found := re.fullmatch(r"As RV\(llm_d\.inference\.vllm_health#module:(\w+)\)\.", about["description"]):
-            other = others[found.group(1)]
+    """The documented return values of a module; a reference to a return value of vllm_health has the type and the contents of that one."""
+    documented, others = yaml.safe_load(documentation), yaml.safe_load(vllm_health.RETURN)
+    for about in documented.values():
+        if match := re.fullmatch(r"As RV\(llm_d\.inference\.vllm_health#module:(\w+)\)\.", about["description"]):
+            other = others[match.group(1)]
             assert other["type"] == about["type"]
             about |= {"contains": other["contains"]} if "contains" in other else {}
-    return told
+    return documented
 
 
-def same(told, found, but=()):
-    """Both have the same keys, all the way down; values are of the types that are told, and samples have no other keys."""
-    assert set(found) == set(told) - set(but)
-    for name, value in found.items():
-        about = told[name]
+def same(documented, result, but=()):
+    """Both have the same keys, at every level; values have the documented types, and samples have no other keys."""
+    assert set(result) == set(documented) - set(but)
+    for name, value in result.items():
+        about = documented[name]
         assert value is None or type(value).__name__ == about["type"], (name, value)
         if "contains" in about:
             for item in value:
@@ -54,42 +54,42 @@ def same(told, found, but=()):
         )
 
 
-def seen(found):
-    """A result without what every module returns."""
-    return {key: value for key, value in found.items() if key not in UNTOLD}
+def specific(result):
+    """A result without the keys that every module returns."""
+    return {key: value for key, value in result.items() if key not in COMMON}
 
 
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("other", [{}, OLDER, LOADING])
 def test_of_one_set(call, monkeypatch, other):
     """Healthy, and with findings, and with a server that fails: each has all that is described, and nothing else."""
-    told, told_info = returned(vllm_health.RETURN), returned(vllm_health_info.RETURN)
-    of_groups = [name for name, about in told_info.items() if about["returned"] == "with O(groups)"]
+    documented, documented_info = returned(vllm_health.RETURN), returned(vllm_health_info.RETURN)
+    of_groups = [name for name, about in documented_info.items() if about["returned"] == "with O(groups)"]
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **other)):
         waited = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=60, interval=30)
         looked = call(vllm_health, True, replicas=REPLICAS, level="metrics")
         info = call(vllm_health_info, replicas=REPLICAS, level="metrics", retries=0)
     assert waited["healthy"] is info["healthy"] is (not other) and bool(info["findings"]) is (other == OLDER)
-    same(told, seen(waited), () if other else ["msg"])
-    same(told, seen(looked))
-    same(told_info, seen(info), of_groups if other == OLDER else [*of_groups, "msg"])
-    assert all(each["sample"] is not None for each in (*told.values(), *told_info.values()))
+    same(documented, specific(waited), () if other else ["msg"])
+    same(documented, specific(looked))
+    same(documented_info, specific(info), of_groups if other == OLDER else [*of_groups, "msg"])
+    assert all(each["sample"] is not None for each in (*documented.values(), *documented_info.values()))
 
 
 def test_of_groups(call, monkeypatch):
-    told = returned(vllm_health_info.RETURN)
+    documented = returned(vllm_health_info.RETURN)
     groups = [
         {"name": "well", "replicas": REPLICAS},
         {"name": "few", "replicas": {**REPLICAS, "count": 9}},
         {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}},
     ]
     with cluster(monkeypatch, engine("vllm"), engine("vllm")):
-        found = call(vllm_health_info, groups=groups, level="metrics")
-    assert set(seen(found)) == {name for name, about in told.items() if about["returned"] in ("always", "with O(groups)")}
-    described, (well, few, gone) = told["groups"]["contains"], found["groups"]
-    same(described, well, ["msg"])
+        result = call(vllm_health_info, groups=groups, level="metrics")
+    assert set(specific(result)) == {name for name, about in documented.items() if about["returned"] in ("always", "with O(groups)")}
+    described, (complete, few, gone) = documented["groups"]["contains"], result["groups"]
+    same(described, complete, ["msg"])
     same(described, few)
-    assert set(gone) == {"name", "healthy", "msg"} and all(f"C({name})" in told["groups"]["description"] for name in gone)
-    assert set(described) == {"name", *(set(told) - {"groups"})}
-    assert all(described[name]["type"] == about["type"] for name, about in told.items() if name in described)
-    assert all(set(sample) <= set(described) for sample in told["groups"]["sample"])
+    assert set(gone) == {"name", "healthy", "msg"} and all(f"C({name})" in documented["groups"]["description"] for name in gone)
+    assert set(described) == {"name", *(set(documented) - {"groups"})}
+    assert all(described[name]["type"] == about["type"] for name, about in documented.items() if name in described)
+    assert all(set(sample) <= set(described) for sample in documented["groups"]["sample"])

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A release is read as Helm has noted it.
+"""A release is read from Helm's records.
 
-A Helm at work is waited for; one that is no more is taken up, and what it wrote in the meantime is never overwritten.
+A Helm process in progress is waited for; the release of one that was killed is marked as failed, and what Helm wrote in the meantime is never overwritten.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def record(version: int, status: str, age: float = 0) -> dict:
 
 
 class Server:
-    """An API server that holds records; `meanwhile` changes them at each look."""
+    """An API server that holds records; `meanwhile` changes them after each read."""
 
-    def __init__(self, *found: dict):
-        self.records = {item["metadata"]["name"]: item for item in found}
+    def __init__(self, *secrets: dict):
+        self.records = {item["metadata"]["name"]: item for item in secrets}
         self.meanwhile = lambda: None
 
     def answer(self, _handler, method, path, body):
@@ -65,13 +65,15 @@ class Server:
 
 @pytest.fixture(name="settle")
 def _settle(call, monkeypatch, tmp_path):
-    """Runs the module against a server; gives its result and what it told."""
+    """Runs the module against a server; gives its result and its progress lines."""
     monkeypatch.setattr(helm_release, "INTERVAL", 0.01)
 
     def run(server: Server, **more):
         with serve(server.answer) as url:
-            found = call(helm_release, host=url, api_key="sesame-open", release_name="eg", release_namespace="eg", progress_path=str(tmp_path / "told"), **more)
-        return found, (tmp_path / "told").read_text(encoding="utf-8") if (tmp_path / "told").exists() else ""
+            result = call(
+                helm_release, host=url, api_key="sesame-open", release_name="eg", release_namespace="eg", progress_path=str(tmp_path / "progress"), **more
+            )
+        return result, (tmp_path / "progress").read_text(encoding="utf-8") if (tmp_path / "progress").exists() else ""
 
     return run
 
@@ -79,9 +81,9 @@ def _settle(call, monkeypatch, tmp_path):
 @pytest.mark.parametrize("status", records.AT_WORK)
 def test_what_a_killed_helm_left_is_marked_as_failed(settle, status):
     server = Server(record(1, "superseded", 900), record(10, status, 400), record(9, "deployed", 800))
-    found, _told = settle(server)
-    assert found.get("changed"), found
-    assert (found["before"], found["status"]) == (status, "failed")
+    result, _progress = settle(server)
+    assert result.get("changed"), result
+    assert (result["before"], result["status"]) == (status, "failed")
     last = server.records["sh.helm.release.v1.eg.v10"]
     release = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
     assert last["metadata"]["labels"]["status"] == release["info"]["status"] == "failed"
@@ -98,9 +100,9 @@ def test_a_helm_at_work_is_waited_for(settle):
             server.records = {"sh.helm.release.v1.eg.v1": record(1, "deployed")}
 
     server.meanwhile = meanwhile
-    found, told = settle(server)
-    assert not found["changed"] and (found["before"], found["status"]) == ("pending-install", "deployed")
-    assert told.count("eg/eg is pending-install since") == 1
+    result, progress = settle(server)
+    assert not result["changed"] and (result["before"], result["status"]) == ("pending-install", "deployed")
+    assert progress.count("eg/eg is pending-install since") == 1
 
 
 def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
@@ -108,38 +110,38 @@ def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
     done = record(1, "deployed")
     done["metadata"]["resourceVersion"] = "8"
     server.meanwhile = lambda: server.records.update({"sh.helm.release.v1.eg.v1": done})
-    found, _told = settle(server)
-    assert not found["changed"] and found["status"] == "deployed" and server.records["sh.helm.release.v1.eg.v1"] == done
+    result, _progress = settle(server)
+    assert not result["changed"] and result["status"] == "deployed" and server.records["sh.helm.release.v1.eg.v1"] == done
 
 
-@pytest.mark.parametrize(("there", "status"), [([], "absent"), ([record(1, "deployed")], "deployed"), ([record(1, "failed", 900)], "failed")])
-def test_nothing_to_do(settle, there, status):
-    found, told = settle(Server(*there))
-    assert not found["changed"] and found["status"] == found["before"] == status and not told
+@pytest.mark.parametrize(("existing", "status"), [([], "absent"), ([record(1, "deployed")], "deployed"), ([record(1, "failed", 900)], "failed")])
+def test_nothing_to_do(settle, existing, status):
+    result, progress = settle(Server(*existing))
+    assert not result["changed"] and result["status"] == result["before"] == status and not progress
 
 
 def test_what_was_released(settle):
-    found, _told = settle(Server(record(1, "superseded"), record(2, "deployed")))
-    assert (found["revision"], found["version"], found["release_values"]) == (2, "1.2.0", {"replicas": 2})
-    found, _told = settle(Server())
-    assert (found["status"], found["revision"], found["version"], found["release_values"]) == ("absent", 0, "", {})
+    result, _progress = settle(Server(record(1, "superseded"), record(2, "deployed")))
+    assert (result["revision"], result["version"], result["release_values"]) == (2, "1.2.0", {"replicas": 2})
+    result, _progress = settle(Server())
+    assert (result["status"], result["revision"], result["version"], result["release_values"]) == ("absent", 0, "", {})
 
 
 def test_check_mode_only_looks(settle):
     server = Server(record(1, "pending-install", 400))
-    found, _told = settle(server, check=True)
-    assert found["changed"] and found["status"] == "pending-install" and records.status(server.records["sh.helm.release.v1.eg.v1"]) == "pending-install"
+    result, _progress = settle(server, check=True)
+    assert result["changed"] and result["status"] == "pending-install" and records.status(server.records["sh.helm.release.v1.eg.v1"]) == "pending-install"
 
 
 def test_a_record_that_cannot_be_read_is_named(settle):
     broken = record(1, "pending-install", 400)
     broken["data"]["release"] = base64.b64encode(b"no such thing").decode()
-    found, _told = settle(Server(broken))
-    assert found["failed"] and "sh.helm.release.v1.eg.v1" in found["msg"] and "delete that Secret" in found["msg"]
+    result, _progress = settle(Server(broken))
+    assert result["failed"] and "sh.helm.release.v1.eg.v1" in result["msg"] and "delete that Secret" in result["msg"]
 
 
 def test_the_steps_to_the_wanted_state(settle, tmp_path):
-    """The version of a chart in a folder is that of its Chart.yaml, whatever else is said."""
+    """The version of a chart in a folder is that of its Chart.yaml, whatever the options say."""
     (tmp_path / "Chart.yaml").write_text("name: gateway-helm\nversion: v1.1.0\n", encoding="utf-8")
     wanted = {"chart_ref": str(tmp_path), "chart_version": "v9.9.9", "release_values": {"replicas": 1}}
     nothing = {"uninstall": False, "install": False, "force": False}
@@ -152,5 +154,5 @@ def test_the_steps_to_the_wanted_state(settle, tmp_path):
 
 def test_a_chart_whose_version_cannot_be_read_is_named(settle, tmp_path):
     (tmp_path / "Chart.yaml").write_text("name: gateway-helm\n", encoding="utf-8")
-    found, _told = settle(Server(record(1, "deployed")), chart_ref=str(tmp_path))
-    assert found["failed"] and str(tmp_path) in found["msg"] and "no version" in found["msg"]
+    result, _progress = settle(Server(record(1, "deployed")), chart_ref=str(tmp_path))
+    assert result["failed"] and str(tmp_path) in result["msg"] and "no version" in result["msg"]

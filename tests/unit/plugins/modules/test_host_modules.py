@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules that look at a host, change it and clean it, as Ansible runs them."""
+"""The modules that check a host, change it and clean it, as Ansible runs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_checks
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_residue as residue
 from ansible_collections.llm_d.inference.plugins.modules import host_preflight, host_residue, local_network, local_pki, oci_images
-from module_calls import seen
+from module_calls import user_output
 from own_host import needs_root, network_namespace, running, sh
 
 SETTING = "net.ipv4.conf.all.rp_filter"
@@ -53,10 +53,10 @@ def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
             assert {each["dst"] for each in json.loads(sh("ip", "-json", "route"))} == {"10.253.77.0/24", "10.253.78.0/24"}
             assert residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip() == "1"
             assert not call(local_network, **network)["changed"]
-            # What the host had before us is noted once, whatever happens to the setting later.
+            # The value before our change is recorded once, whatever happens to the setting later.
             residue.sysctl_path(SETTING).write_text("2", encoding="utf-8")
             assert call(local_network, **network)["made"] == [f"sysctl {SETTING}=1"]
-            # What a run that was cut off had not done yet, and only that, is done.
+            # Only what an interrupted run had not done yet is done.
             sh("ip", "route", "delete", "10.253.78.0/24")
             assert call(local_network, **network)["made"] == ["route 10.253.78.0/24"]
             assert json.loads(Path(cluster["sysctl_backup"]).read_text(encoding="utf-8")) == {SETTING: "0"}
@@ -180,11 +180,11 @@ def test_certificates_are_issued_once(call, tmp_path):
         "certificates": [{"name": "admin", "common_name": "admin", "organizations": ["system:masters"]}],
         "kubeconfigs": [{"certificate": "admin", "path": str(tmp_path / "admin.kubeconfig")}],
     }  # fmt: skip
-    said = call(local_pki, check=True, **options)
+    planned = call(local_pki, check=True, **options)
     assert os.listdir(tmp_path) == []
     result = call(local_pki, **options)
-    assert result["issued"] == said["issued"] == ["ca", "admin", "service-account", str(tmp_path / "admin.kubeconfig")]
-    assert "PRIVATE KEY" not in seen(result)
+    assert result["issued"] == planned["issued"] == ["ca", "admin", "service-account", str(tmp_path / "admin.kubeconfig")]
+    assert "PRIVATE KEY" not in user_output(result)
     assert not call(local_pki, **options)["changed"]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All kinds that an API server has are looked at, once each, and what it does not answer is said."""
+"""All kinds that an API server has are listed, once each, and kinds that cannot be listed are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def named(name, **metadata):
 
 
 class Api:
-    """An API server with kinds by API version and objects by path. `asked`: paths with their query; `accepted`: what the client accepts."""
+    """An API server with kinds by API version and objects by path. `requests`: the requested paths; `accepted`: the accepted content types."""
 
     def __init__(self):
         self.kinds = {
@@ -42,16 +42,16 @@ class Api:
             "example.com/v1alpha1": kinds(things="Thing", gadgets="Gadget"),
         }
         self.lists = {SPACE: [], f"{SPACE}/configmaps": [named("kube-root-ca.crt")], f"{SPACE}/events": [named("theirs")]}
-        self.answers, self.asked, self.accepted = {}, [], set()
+        self.answers, self.requests, self.accepted = {}, [], set()
 
     def answer(self, handler, _method, path, _body):
         plain, _mark, query = path.partition("?")
-        self.asked.append(plain)
+        self.requests.append(plain)
         self.accepted.add(handler.headers["Accept"])
-        status, found = self.answers.get(plain) or self.found(plain, urllib.parse.parse_qs(query))
-        return status, {}, json.dumps(found)
+        status, content = self.answers.get(plain) or self.respond(plain, urllib.parse.parse_qs(query))
+        return status, {}, json.dumps(content)
 
-    def found(self, plain, query):
+    def respond(self, plain, query):
         if plain == "/api":
             return 200, {"kind": "APIVersions", "versions": ["v1"]}
         if plain == "/apis":
@@ -59,15 +59,15 @@ class Api:
             for version in self.kinds:
                 if "/" in version:
                     groups.setdefault(version.partition("/")[0], []).append({"groupVersion": version})
-            return 200, {"groups": [{"name": name, "preferredVersion": found[0], "versions": found} for name, found in groups.items()]}
+            return 200, {"groups": [{"name": name, "preferredVersion": versions[0], "versions": versions} for name, versions in groups.items()]}
         version = plain.removeprefix("/apis/").removeprefix("/api/")
         if version in self.kinds:
             return 200, {"resources": self.kinds[version]}
-        if plain in self.lists or plain.rpartition("/")[2] in {entry["name"] for found in self.kinds.values() for entry in found}:
+        if plain in self.lists or plain.rpartition("/")[2] in {entry["name"] for entries in self.kinds.values() for entry in entries}:
             start = int(query.get("continue", ["0"])[0])
             items = self.lists.get(plain, [])
-            more = {"continue": str(start + 2)} if len(items) > start + 2 else {}
-            return 200, {"metadata": more, "items": items[start : start + 2]}
+            metadata = {"continue": str(start + 2)} if len(items) > start + 2 else {}
+            return 200, {"metadata": metadata, "items": items[start : start + 2]}
         return 404, {"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"}
 
 
@@ -88,8 +88,8 @@ def _look(call, api):
 
 def test_nothing_but_what_is_ours_keeps_nothing(look, api):
     api.lists["/apis/apps/v1/namespaces/llm-d/deployments"] = [named("sim", labels=LABELS)]
-    found = look()
-    assert found["kept"] == [] and not found["changed"]
+    result = look()
+    assert result["kept"] == [] and not result["changed"]
     assert all(accept.startswith("application/json") for accept in api.accepted) and any("PartialObjectMetadataList" in accept for accept in api.accepted)
 
 
@@ -100,7 +100,7 @@ def test_every_kind_is_looked_at_once_and_records_not_at_all(look, api):
     (kept,) = look()["kept"]
     assert kept["objects"] == [f"Gadget llm-d/gadget-{number}" for number in range(5)]
     assert kept["lines"][0] == kept["summary"] == "the namespace llm-d stays: it holds 5 objects that are not deleted" and kept["lines"][-1] == FORCE
-    listed = [path for path in api.asked if "/namespaces/llm-d/" in path]
+    listed = [path for path in api.requests if "/namespaces/llm-d/" in path]
     plurals = ["pods", "configmaps", "secrets", "deployments", "things", *["gadgets"] * 3]
     assert sorted(path.rpartition("/")[2] for path in listed) == sorted(plurals)
     assert "/apis/example.com/v1/namespaces/llm-d/things" in listed
@@ -143,9 +143,9 @@ def test_what_cannot_be_listed_keeps_it_and_nothing_fails(look, api):
     unable = {"kind": "Status", "reason": "ServiceUnavailable", "code": 503, "message": "the server is currently unable to handle the request"}
     api.answers["/apis/example.com/v1alpha1"] = (503, unable)
     api.answers["/apis/example.com/v1/namespaces/llm-d/things"] = (500, {**unable, "code": 500, "message": "the conversion webhook does not answer"})
-    found = look()
-    (kept,) = found["kept"]
-    assert not found.get("failed") and kept["objects"] == [] and kept["summary"] == "the namespace llm-d stays: not all that is in it is known"
+    result = look()
+    (kept,) = result["kept"]
+    assert not result.get("failed") and kept["objects"] == [] and kept["summary"] == "the namespace llm-d stays: not all that is in it is known"
     why = "the namespace llm-d stays: it is not known whether it holds objects of others, since"
     assert kept["lines"] == [
         f"{why} this account may not list secrets",
@@ -162,14 +162,14 @@ def test_an_api_server_that_names_no_kind_is_not_believed(look, api):
 
 def test_credentials_that_expire_are_an_error(look, api):
     api.answers[f"{SPACE}/secrets"] = (401, {"kind": "Status", "code": 401})
-    found = look()
-    assert found["failed"] and "(401)" in found["msg"]
+    result = look()
+    assert result["failed"] and "(401)" in result["msg"]
 
 
 def test_a_namespace_that_nobody_can_read_is_an_error(look, api):
     api.answers[SPACE] = (500, {"kind": "Status", "code": 500, "message": "etcd is away"})
-    found = look()
-    assert found["failed"] and "etcd is away" in found["msg"]
+    result = look()
+    assert result["failed"] and "etcd is away" in result["msg"]
 
 
 def test_a_namespace_that_is_not_there_or_on_its_way_out_is_not_looked_at(look, api):

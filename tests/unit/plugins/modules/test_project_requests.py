@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects are requested once, as OpenShift wants it: a look at one that is not there is forbidden, not answered with not found."""
+"""Projects are requested once. OpenShift answers 403, not 404, for a project that does not exist."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_what_is_not_there_is_requested_once(call, openshift):
 
 
 def test_check_mode_requests_nothing(call, openshift):
-    found = ask(call, openshift, "new", check=True)
-    assert found["changed"] and found["requested"] == ["new"] and not openshift[1]
+    result = ask(call, openshift, "new", check=True)
+    assert result["changed"] and result["requested"] == ["new"] and not openshift[1]
 
 
 def test_a_project_of_someone_elses_is_told(call, openshift):
-    found = ask(call, openshift, "theirs")
-    assert found["failed"] and "already exists" in found["msg"]
+    result = ask(call, openshift, "theirs")
+    assert result["failed"] and "already exists" in result["msg"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a wait returns of the objects: which they are, and nothing that pods run with."""
+"""A wait returns references to the objects, and nothing of the environment of pods."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judg
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Wait
 from ansible_collections.llm_d.inference.plugins.modules import resource_ready
-from module_calls import seen
+from module_calls import user_output
 from recorded import recorded
 
 SECRET = "hunter2-in-clear"
 
 
 class Waited(Wait):
-    """In the place of the wait: a Deployment that is ready."""
+    """Replaces the wait, with a Deployment that is ready."""
 
     elapsed = 1.5
 
@@ -40,9 +40,9 @@ def test_no_more_than_which_objects_there_are(call: t.Any, monkeypatch: pytest.M
     monkeypatch.setattr(resource_ready, "connect", lambda _module: None)
     result = call(resource_ready, resources=[{"api_version": "apps/v1", "kind": "Deployment", "name": "sim-decode", "namespace": "llm-d"}])
     name = recorded("deployment")["metadata"]["name"]
-    (found,) = result["resources"]
-    spec = found.pop("spec")
-    assert found == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d", "reason": "4/4 ready"}
+    (resource,) = result["resources"]
+    spec = resource.pop("spec")
+    assert resource == {"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d", "reason": "4/4 ready"}
     assert set(spec) == {"template"} and set(spec["template"]) == {"metadata", "spec"} and spec["template"]["metadata"]["labels"]
     assert {key for part in spec["template"]["spec"]["containers"] for key in part} == {"ports"}
-    assert SECRET not in seen(result) and not result["changed"] and result["waited"] == 1.5
+    assert SECRET not in user_output(result) and not result["changed"] and result["waited"] == 1.5

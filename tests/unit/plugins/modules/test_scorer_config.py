@@ -28,7 +28,7 @@ REFUSAL = "no kind EndpointPickerConfig is registered for version llm-d.ai/v1alp
 JSON = {"Content-Type": "application/json"}
 
 
-# The line of the endpoint picker that is written to.
+# The release line of the endpoint picker that is changed.
 LINE = "scheduler-0.7"
 
 
@@ -48,9 +48,9 @@ def printed(document):
 
 
 class Api:
-    """An API server with one endpoint picker of scheduler-0.7: each new checksum makes a new pod, which reads the ConfigMap when it is born.
+    """An API server with one endpoint picker of scheduler-0.7: each new checksum makes a new pod, which reads the ConfigMap when it starts.
 
-    As a real one it tells the new template at once, and the revision and the status only when the controller has seen it: here at the next look.
+    As a real one it returns the new template at once, and the revision and the status only when the controller has observed it: here at the next request.
     """
 
     def __init__(self, preset="balanced", **knobs):
@@ -91,10 +91,10 @@ class Api:
                 return code, JSON, json.dumps({"kind": "Status", "reason": reason, "message": "no log", "code": code})
             return 200, {"Content-Type": "text/plain"}, self.log(parts.path.split("/")[-2])
         kind = parts.path.split("/namespaces/llm-d/")[-1]
-        found = {"deployments/sim-epp": self.deployment, "configmaps/sim-epp": self.config_map, "pods": self.pod_list, "replicasets": self.sets}.get(kind)
-        if found is None or (kind.startswith("deployments") and not self.knobs["deployment"]):
+        content = {"deployments/sim-epp": self.deployment, "configmaps/sim-epp": self.config_map, "pods": self.pod_list, "replicasets": self.sets}.get(kind)
+        if content is None or (kind.startswith("deployments") and not self.knobs["deployment"]):
             return 404, JSON, json.dumps({"kind": "Status", "reason": "NotFound", "message": "not found", "code": 404})
-        return 200, JSON, json.dumps(found())
+        return 200, JSON, json.dumps(content())
 
     def patch(self, path, query, body):
         assert query["fieldManager"] == ["llm_d.inference.scorer_config"]
@@ -110,12 +110,12 @@ class Api:
 
     def deployment(self):
         ready = int(self.newest["ready"])
-        found = self.as_seen(ready)
+        shown = self.as_observed(ready)
         if self.revision < self.generation:
             self.roll()
-        return found
+        return shown
 
-    def as_seen(self, ready):
+    def as_observed(self, ready):
         return {
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "sim-epp", "namespace": "llm-d", "uid": "d", "generation": self.generation,
@@ -189,8 +189,8 @@ def test_without_a_target_it_builds_and_explains(run):
     servers = [{"name": "a", "waiting": 3}, {"name": "b", "waiting": 0}]
     result = run(scorer_config, preset="queue", servers=servers)
     assert not result["changed"] and result["text"] == text_of("queue", "router-0.10") and result["explanation"]["winners"] == ["b"]
-    wrong = run(scorer_config, scorers={"quue": 1, "prefx": 2}, servers=servers)
-    assert wrong["failed"] and len(wrong["problems"]) == 2 and "Did you mean queue?" in wrong["msg"] and "prefx" in wrong["msg"]
+    refused = run(scorer_config, scorers={"quue": 1, "prefx": 2}, servers=servers)
+    assert refused["failed"] and len(refused["problems"]) == 2 and "Did you mean queue?" in refused["msg"] and "prefx" in refused["msg"]
 
 
 def test_it_writes_and_proves(ask):
@@ -236,7 +236,7 @@ def test_when_even_that_fails_it_says_both(ask):
 
 
 def test_a_pod_that_read_something_else_is_no_success(ask):
-    """A node may still have the ConfigMap of a moment ago when the pod starts."""
+    """A node may still have the previous ConfigMap when the pod starts."""
     api = Api("balanced", stale=True)
     result = ask(api, preset="queue")
     assert result["failed"] and "runs another configuration" in result["msg"] and "random-picker" in result["msg"] and result["rolled_back"]
@@ -249,7 +249,7 @@ def test_a_log_that_is_gone_leaves_readiness(ask):
 
 @pytest.mark.parametrize("refusal", [(500, "InternalError"), (502, "BadGateway"), (404, "NotFound")])
 def test_a_log_that_comes_late_is_waited_for(ask, clock, refusal):
-    """The kubelet of a node was busy. The pod has been ready for days, so that only another look can tell what it runs."""
+    """The kubelet of a node was busy. The pod has been ready for days, so that only another check shows what it runs."""
     api = Api("balanced", refusals=[refusal] * 5, stale=True)
     result = ask(api, preset="queue")
     assert result["failed"] and "runs another configuration" in result["msg"]
@@ -280,7 +280,7 @@ def test_what_it_needs_beside_it_must_be_there(ask):
 
 @pytest.fixture(name="look")
 def look_at_pickers(monkeypatch):
-    """Looks at the endpoint pickers of an API as the validation does."""
+    """Checks the endpoint pickers of an API as the validation does."""
     monkeypatch.setattr(kubernetes.client.Configuration, "_default", None)
 
     def look(api, config=None, patient=True):
@@ -291,15 +291,15 @@ def look_at_pickers(monkeypatch):
     return look
 
 
-def told(found):
-    (wrong,) = found["failures"]
-    return wrong["error"]
+def error_of(result):
+    (failure,) = result["failures"]
+    return failure["error"]
 
 
 def test_the_validation_names_who_does_not_run_what_it_should(look):
     api = Api("balanced")
     assert look(api, text_of("balanced"))["schedulers"][0]["pods"][0]["by"] == "log"
-    assert told(look(api, text_of("queue"))).startswith("Deployment llm-d/sim-epp was changed by someone else")
+    assert error_of(look(api, text_of("queue"))).startswith("Deployment llm-d/sim-epp was changed by someone else")
     api.config = text_of("round_robin", "router-0.10")
     api.checksum = rollout.checksum(api.config)
     api.roll()
@@ -311,12 +311,12 @@ def test_a_verdict_waits_for_no_picker_that_is_not_ready(look, clock):
     api = Api("balanced")
     api.newest["ready"] = False
     api.log = lambda _name: ""
-    assert "container epp crashes" in told(look(api, patient=False)) and clock.sleeps == []
-    assert "container epp crashes" in told(look(api)) and sum(clock.sleeps) == 60
+    assert "container epp crashes" in error_of(look(api, patient=False)) and clock.sleeps == []
+    assert "container epp crashes" in error_of(look(api)) and sum(clock.sleeps) == 60
 
 
 def test_a_picker_that_is_scaled_away_is_said_at_once(look, clock):
     api = Api("balanced")
-    shown = api.as_seen
-    api.as_seen = lambda _ready: {**shown(0), "spec": {**shown(0)["spec"], "replicas": 0}, "status": {"observedGeneration": 1}}
-    assert "Deployment llm-d/sim-epp is scaled to 0" in told(look(api)) and clock.sleeps == []
+    shown = api.as_observed
+    api.as_observed = lambda _ready: {**shown(0), "spec": {**shown(0)["spec"], "replicas": 0}, "status": {"observedGeneration": 1}}
+    assert "Deployment llm-d/sim-epp is scaled to 0" in error_of(look(api)) and clock.sleeps == []

@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import c
 from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 from engine_servers import SECRETS, engine, keyed, listed
 from local_servers import JSON, closed_port, raw, serve, whole
-from module_calls import seen
+from module_calls import user_output
 from stack_objects import EPP_METRICS, NAMESPACE, StackServer, healthy, planned
 
 MODEL = "llm-d/simulated-8b"
@@ -55,7 +55,7 @@ def simulator(picked=True, **pages):
 
 @contextlib.contextmanager
 def stack(monkeypatch, change=None, server=None, gateway=None, made=None, **options):
-    """A healthy stack, changed by `change`, behind an API server that is set as the one to talk to; gives that server."""
+    """A healthy stack, changed by `change`, behind an API server that the environment names; gives that server."""
     snap = healthy(made)
     if change:
         change(snap)
@@ -83,9 +83,9 @@ def stack(monkeypatch, change=None, server=None, gateway=None, made=None, **opti
 
 def test_a_healthy_stack(call, monkeypatch):
     with stack(monkeypatch) as (api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert found["findings"] == [] and found["ok"] is True and found["changed"] is False and "failed" not in found, found["lines"]
-    assert found["looked_at"]["Pod"] == 5 and found["looked_at"]["Deployment"] == 3 and found["not_read"] == []
+        result = call(stack_diagnosis, plan=made)
+    assert result["findings"] == [] and result["ok"] is True and result["changed"] is False and "failed" not in result, result["lines"]
+    assert result["looked_at"]["Pod"] == 5 and result["looked_at"]["Deployment"] == 3 and result["not_read"] == []
     assert api.methods == {"GET"}
 
 
@@ -94,10 +94,10 @@ def test_a_wrong_selector_comes_first(call, monkeypatch):
         snap.objects["InferencePool"][0]["spec"]["selector"]["matchLabels"] = {"app": "nothing"}
 
     with stack(monkeypatch, change, gateway=lambda *request: (503, {"Content-Type": "text/plain"}, "no healthy upstream")) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == ["F21", "F21"] and found["findings"][0]["where"] == f"InferencePool {NAMESPACE}/sim"
-    assert "the pool selects no pod" in found["summary"] and found["findings"][1]["kind"] == "symptom"
-    assert "no healthy upstream" in " ".join(found["findings"][1]["evidence"])
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == ["F21", "F21"] and result["findings"][0]["where"] == f"InferencePool {NAMESPACE}/sim"
+    assert "the pool selects no pod" in result["summary"] and result["findings"][1]["kind"] == "symptom"
+    assert "no healthy upstream" in " ".join(result["findings"][1]["evidence"])
 
 
 def test_a_route_of_someone_else_comes_first(call, monkeypatch):
@@ -108,8 +108,8 @@ def test_a_route_of_someone_else_comes_first(call, monkeypatch):
         snap.objects["HTTPRoute"].append(theirs)
 
     with stack(monkeypatch, change, gateway=lambda *request: (404, {"Content-Type": "text/plain"}, "")) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == ["stranger", "F23"] and "HTTPRoute llm-d/theirs" in found["summary"]
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == ["stranger", "F23"] and "HTTPRoute llm-d/theirs" in result["summary"]
 
 
 def test_an_account_of_the_namespaces_finds_what_is_attached_there(call, monkeypatch):
@@ -118,11 +118,11 @@ def test_an_account_of_the_namespaces_finds_what_is_attached_there(call, monkeyp
         metadata = {"name": "theirs", "namespace": NAMESPACE}
         snap.others = [{"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy", "metadata": metadata, "spec": {"targetRefs": refs}}]
 
-    for refuses, codes, said in ((("in all namespaces",), ["stranger"], False), (("SecurityPolicy",), [], True)):
+    for refuses, codes, reported in ((("in all namespaces",), ["stranger"], False), (("SecurityPolicy",), [], True)):
         with stack(monkeypatch, change, refuses=refuses) as (_api, made):
-            found = call(stack_diagnosis, plan=made)
-        assert [entry["code"] for entry in found["findings"] if entry["code"] != "rights"] == codes, found["lines"]
-        assert ("what others attach: SecurityPolicy" in " ".join(found["not_read"])) is said
+            result = call(stack_diagnosis, plan=made)
+        assert [entry["code"] for entry in result["findings"] if entry["code"] != "rights"] == codes, result["lines"]
+        assert ("what others attach: SecurityPolicy" in " ".join(result["not_read"])) is reported
 
 
 def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):
@@ -141,8 +141,8 @@ def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):
         ]
 
     with stack(monkeypatch, change, logs={"sim-decode-744dfd47c8-4bn0t": "unknown flag: --nonsense\n"}) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == ["args"] and "unknown flag" in found["findings"][0]["evidence"][0]
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == ["args"] and "unknown flag" in result["findings"][0]["evidence"][0]
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):
 )
 def test_servers_are_asked_themselves(call, monkeypatch, server, code):
     with stack(monkeypatch, server=server) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert code in [entry["code"] for entry in found["findings"][:2]], found["lines"]
+        result = call(stack_diagnosis, plan=made)
+    assert code in [entry["code"] for entry in result["findings"][:2]], result["lines"]
 
 
 def test_check_mode_asks_no_server(call, monkeypatch):
@@ -172,26 +172,26 @@ def test_a_gateway_that_cannot_be_reached_from_here(call, monkeypatch):
 
     with stack(monkeypatch, change) as (_api, made):
         made["gateway"]["listener"]["port"] = closed_port()
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == ["unreachable"] and "connection refused" in found["findings"][0]["evidence"][0]
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == ["unreachable"] and "connection refused" in result["findings"][0]["evidence"][0]
 
 
-def asked(server, seen):
-    """The server, which notes what it is asked."""
+def recording(server, requests):
+    """The server, with its requests recorded."""
 
     def answer(handler, method, path, body):
-        seen.append((method, path))
+        requests.append((method, path))
         return server(handler, method, path, body)
 
     return answer
 
 
 def test_without_a_gateway_the_proxy_of_each_picker_is_asked(call, monkeypatch):
-    seen = []
-    with stack(monkeypatch, gateway=asked(simulator(), seen), made=planned({"provider": "standalone"})) as (api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert found["findings"] == [], found["lines"]
-    assert seen == [("POST", "/v1/completions")] and api.methods == {"GET"}
+    requests = []
+    with stack(monkeypatch, gateway=recording(simulator(), requests), made=planned({"provider": "standalone"})) as (api, made):
+        result = call(stack_diagnosis, plan=made)
+    assert result["findings"] == [], result["lines"]
+    assert requests == [("POST", "/v1/completions")] and api.methods == {"GET"}
 
 
 @pytest.mark.parametrize(
@@ -203,15 +203,17 @@ def test_without_a_gateway_the_proxy_of_each_picker_is_asked(call, monkeypatch):
 )
 def test_a_proxy_that_fails_or_asks_nobody(call, monkeypatch, server, code, where):
     with stack(monkeypatch, gateway=server, made=planned({"provider": "standalone"})) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == [code] and found["findings"][0]["where"].startswith(where), found["lines"]
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == [code] and result["findings"][0]["where"].startswith(where), result["lines"]
 
 
 def test_a_proxy_that_cannot_be_reached_from_here_is_asked_through_the_api_server(call, monkeypatch):
     with stack(monkeypatch, made=planned({"provider": "standalone"})) as (_api, made):
         made["services"][0]["scheduler"]["proxy"]["port"] = closed_port()
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == ["answer"] and "Service llm-d/sim-gateway" in found["findings"][0]["evidence"][0], found["lines"]
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == ["answer"] and "Service llm-d/sim-gateway" in result["findings"][0]["evidence"][0], result[
+        "lines"
+    ]
 
 
 def test_a_proxy_without_its_service(call, monkeypatch):
@@ -219,8 +221,8 @@ def test_a_proxy_without_its_service(call, monkeypatch):
         snap.objects["Service"] = [obj for obj in snap.objects["Service"] if obj["metadata"]["name"] != "sim-gateway"]
 
     with stack(monkeypatch, change, made=planned({"provider": "standalone"})) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert [(entry["code"], entry["where"]) for entry in found["findings"]] == [("absent", "Service llm-d/sim-gateway")], found["lines"]
+        result = call(stack_diagnosis, plan=made)
+    assert [(entry["code"], entry["where"]) for entry in result["findings"]] == [("absent", "Service llm-d/sim-gateway")], result["lines"]
 
 
 def test_a_cluster_with_nothing_of_ours(call, monkeypatch):
@@ -231,16 +233,16 @@ def test_a_cluster_with_nothing_of_ours(call, monkeypatch):
 
     without = ("gateway.networking.k8s.io/v1", "gateway.networking.k8s.io/v1beta1", "inference.networking.k8s.io/v1", "gateway.envoyproxy.io/v1alpha1")
     with stack(monkeypatch, change, without=without) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert {entry["code"] for entry in found["findings"][:3]} == {"namespace", "F1"} and "failed" not in found
-    assert all(entry["kind"] != "cause" or entry["code"] in ("namespace", "F1") for entry in found["findings"])
+        result = call(stack_diagnosis, plan=made)
+    assert {entry["code"] for entry in result["findings"][:3]} == {"namespace", "F1"} and "failed" not in result
+    assert all(entry["kind"] != "cause" or entry["code"] in ("namespace", "F1") for entry in result["findings"])
 
 
 def test_what_may_not_be_read_is_said(call, monkeypatch):
     with stack(monkeypatch, refuses=("Pod", "NetworkPolicy")) as (_api, made):
-        found = call(stack_diagnosis, plan=made, requests=False)
-    assert found["findings"][0]["code"] == "rights" and any("Pod in llm-d" in line for line in found["not_read"])
-    assert "F21" not in [entry["code"] for entry in found["findings"]]
+        result = call(stack_diagnosis, plan=made, requests=False)
+    assert result["findings"][0]["code"] == "rights" and any("Pod in llm-d" in line for line in result["not_read"])
+    assert "F21" not in [entry["code"] for entry in result["findings"]]
 
 
 @pytest.mark.parametrize("how", ["refused", pytest.param("hangs", marks=pytest.mark.timing), "html"])
@@ -251,42 +253,42 @@ def test_no_api_server_is_one_line(call, monkeypatch, how):
     with raw(hangs) as silent, serve(lambda *request: (200, {"Content-Type": "text/html"}, "<html>Sign in</html>")) as html:
         monkeypatch.setenv("K8S_AUTH_HOST", {"refused": f"http://127.0.0.1:{closed_port()}", "hangs": silent, "html": html}[how])
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-        found = call(stack_diagnosis, plan=planned())
-    assert [entry["code"] for entry in found["findings"]] == ["api"] and found["ok"] is False and "failed" not in found
-    assert "\n" not in found["summary"] and "sk-token" not in seen({**found, "invocation": None})
+        result = call(stack_diagnosis, plan=planned())
+    assert [entry["code"] for entry in result["findings"]] == ["api"] and result["ok"] is False and "failed" not in result
+    assert "\n" not in result["summary"] and "sk-token" not in user_output({**result, "invocation": None})
 
 
 @pytest.mark.parametrize(
-    "options, said",
+    "options, message",
     [
         ({"plan": {}}, "plan lacks instance"),
         ({}, "plan"),
         ({"plan": planned(), "request_timeout": 0}, "request_timeout must be more than 0"),
     ],
 )
-def test_options_that_do_not_fit(call, options, said):
-    found = call(stack_diagnosis, **options)
-    assert found["failed"] is True and said in found["msg"]
+def test_options_that_do_not_fit(call, options, message):
+    result = call(stack_diagnosis, **options)
+    assert result["failed"] is True and message in result["msg"]
 
 
 @pytest.mark.parametrize("secret", [True, False])
 def test_servers_that_want_a_key_are_asked_with_that_of_their_secret(call, monkeypatch, secret):
     def change(snap):
         metadata = {"name": "keys", "namespace": NAMESPACE}
-        snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": metadata} for found in SECRETS.values()] if secret else []
+        snap.objects["Secret"] = [{**item, "apiVersion": "v1", "metadata": metadata} for item in SECRETS.values()] if secret else []
 
     made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL, "api_key": {"secret": "keys"}}, engine={})
     with stack(monkeypatch, change, server=keyed(simulator()), made=made) as (api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert "sk-model" not in str(found) and bool(api.asked) is secret
+        result = call(stack_diagnosis, plan=made)
+    assert "sk-model" not in str(result) and bool(api.port_forwards) is secret
     unread = "servers of sim in llm-d, API key of sim in llm-d: there is no Secret llm-d/keys with the API key of the servers"
-    assert found["findings"] == [] and [line.partition(": create")[0] for line in found["not_read"]] == ([] if secret else [unread]), found
+    assert result["findings"] == [] and [line.partition(": create")[0] for line in result["not_read"]] == ([] if secret else [unread]), result
 
 
 @pytest.mark.parametrize("body", ["Incorrect API key provided: {key}", '{{"error": {{"message": "no such key: {key}"}}}}'])
 def test_a_key_that_the_gateway_refuses_and_repeats_is_not_shown(call, monkeypatch, body):
     def change(snap):
-        snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": {"name": "keys", "namespace": NAMESPACE}} for found in SECRETS.values()]
+        snap.objects["Secret"] = [{**item, "apiVersion": "v1", "metadata": {"name": "keys", "namespace": NAMESPACE}} for item in SECRETS.values()]
 
     def refuses(handler, *_request):
         key = handler.headers["Authorization"].removeprefix("Bearer ")
@@ -294,20 +296,20 @@ def test_a_key_that_the_gateway_refuses_and_repeats_is_not_shown(call, monkeypat
 
     made = planned(model={"uri": "hf://llm-d/simulated-8b", "served_name": MODEL, "api_key": {"secret": "keys"}}, engine={})
     with stack(monkeypatch, change, server=keyed(simulator()), gateway=refuses, made=made) as (_api, made):
-        found = call(stack_diagnosis, plan=made)
-    assert [entry["code"] for entry in found["findings"]] == ["key"] and "***" in str(found) and "sk-model" not in str(found), found
+        result = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in result["findings"]] == ["key"] and "***" in str(result) and "sk-model" not in str(result), result
 
 
 @pytest.mark.parametrize("protocol", ["HTTP", "HTTPS"])
 def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypatch, certificate, protocol):
-    asked = []
+    authorizations = []
 
     def stranger(handler, *_request):
-        asked.append(handler.headers["Authorization"])
+        authorizations.append(handler.headers["Authorization"])
         return 200, {"Content-Type": JSON}, whole(MODEL)
 
     def change(snap):
-        snap.objects["Secret"] = [{**found, "apiVersion": "v1", "metadata": {"name": "keys", "namespace": NAMESPACE}} for found in SECRETS.values()]
+        snap.objects["Secret"] = [{**item, "apiVersion": "v1", "metadata": {"name": "keys", "namespace": NAMESPACE}} for item in SECRETS.values()]
         proxy = next(pod for pod in snap.objects["Pod"] if pod["metadata"]["uid"] == "uid-proxy")
         metadata = {"name": "envoy", "namespace": proxy["metadata"]["namespace"], "labels": proxy["metadata"]["labels"]}
         spec = {"clusterIP": "127.0.0.1", "selector": proxy["metadata"]["labels"], "ports": [{"port": 443, "targetPort": 10443}]}
@@ -325,7 +327,7 @@ def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypa
         made["gateway"]["listener"]["port"] = int(address.rpartition(":")[2])
         for pod in api.pods:
             pod["metadata"]["annotations"]["test/url"] = gateway if pod["metadata"]["uid"] == "uid-proxy" else pod["metadata"]["annotations"]["test/url"]
-        found = call(stack_diagnosis, plan=made)
+        result = call(stack_diagnosis, plan=made)
         forwarded = [path for path in api.requests if "portforward" in path and "envoy-llm-d-gateway" in path]
         if tls:
             with monkeypatch.context() as patched:
@@ -336,5 +338,5 @@ def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypa
             assert absent["findings"] == [] and "no Service has the labels" in str(absent["not_read"]), absent
             assert [entry["code"] for entry in refused["findings"]] == ["rights"], refused
             assert all(part in str(refused["not_read"]) for part in ("servers of sim", "answer of sim", "pods/portforward")), refused
-    assert (asked, bool(forwarded)) == (([], True) if tls else (["Bearer sk-model"], False)) and found["not_read"] == [], found
-    assert [entry["code"] for entry in found["findings"]] == ([] if tls else ["F26"]), found
+    assert (authorizations, bool(forwarded)) == (([], True) if tls else (["Bearer sk-model"], False)) and result["not_read"] == [], result
+    assert [entry["code"] for entry in result["findings"]] == ([] if tls else ["F26"]), result

@@ -41,7 +41,7 @@ def two_simulators(monkeypatch):
         for port in ports:
             command = [str(SIMULATOR), f"--model={MODEL}", f"--port={port}", "--force-dummy-tokenizer=true"]
             process = running.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            running.callback(process.kill)  # asked to end, it waits for its hung requests
+            running.callback(process.kill)  # on SIGTERM it would wait for its hung requests
         until = time.monotonic() + 30
         for port in ports:
             while time.monotonic() < until:
@@ -68,8 +68,8 @@ def two_simulators(monkeypatch):
 
 
 def test_both_are_well(call, made):
-    found = call(stack_diagnosis, plan=made[0])
-    assert found["findings"] == [], found["lines"]
+    result = call(stack_diagnosis, plan=made[0])
+    assert result["findings"] == [], result["lines"]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,6 @@ def test_both_are_well(call, made):
 )
 def test_one_misbehaves(call, made, settings, code):
     setting(made[1], **settings)
-    found = call(stack_diagnosis, plan=made[0])
-    assert [entry["code"] for entry in found["findings"]] == [code], found["lines"]
-    assert "4bn0t" in found["findings"][0]["where"] and "4bn1t" not in found["findings"][0]["where"] and found["seconds"] < 30
+    result = call(stack_diagnosis, plan=made[0])
+    assert [entry["code"] for entry in result["findings"]] == [code], result["lines"]
+    assert "4bn0t" in result["findings"][0]["where"] and "4bn1t" not in result["findings"][0]["where"] and result["seconds"] < 30

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A gateway and a claim stay while others use them, and those are named."""
+"""A gateway and a claim stay while others use them, and the error names the users."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def group_of(root):
 
 @pytest.fixture(name="look")
 def looked(call):
-    """Calls the module against an API server that refuses these paths, breaks at others, and has counted so many routes at each listener."""
+    """Calls the module against an API server that refuses these paths, breaks at others, and has counted these numbers of routes at the listeners."""
 
     def look(refused=(), broken=(), counted=None, **options):
         def answer(_handler, _method, path, _body):
@@ -97,25 +97,25 @@ MOUNTS = ["Pod llm-d/copy mounts the PersistentVolumeClaim a-weights", "Deployme
 
 
 def test_all_of_others_are_named_at_once_and_nothing_else(look):
-    found = look(gateways=[GATEWAY], claims=[CLAIM])
-    assert found["failed"] and found["users"] == ROUTES + MOUNTS
-    assert found["msg"].startswith("Others use what would be removed. Nothing has been removed.\n  - HTTPRoute shop/search")
-    assert "llm_d_force_removal: true" in found["msg"]
+    result = look(gateways=[GATEWAY], claims=[CLAIM])
+    assert result["failed"] and result["users"] == ROUTES + MOUNTS
+    assert result["msg"].startswith("Others use what would be removed. Nothing has been removed.\n  - HTTPRoute shop/search")
+    assert "llm_d_force_removal: true" in result["msg"]
 
 
 def test_what_nobody_uses_can_be_removed(look):
-    found = look(gateways=[{**GATEWAY, "name": "unused"}], claims=[{**CLAIM, "name": "unused"}])
-    assert not found.get("failed") and found["users"] == []
+    result = look(gateways=[{**GATEWAY, "name": "unused"}], claims=[{**CLAIM, "name": "unused"}])
+    assert not result.get("failed") and result["users"] == []
 
 
 def test_what_is_not_ours_stays_so_nobody_needs_it_from_us(look):
-    found = look(gateways=[{**GATEWAY, "name": "other"}], claims=[{**CLAIM, "name": "else"}])
-    assert not found.get("failed") and found["users"] == []
+    result = look(gateways=[{**GATEWAY, "name": "other"}], claims=[{**CLAIM, "name": "else"}])
+    assert not result.get("failed") and result["users"] == []
 
 
 def test_force_tells_and_goes_on(look):
-    found = look(gateways=[GATEWAY], force=True)
-    assert not found.get("failed") and found["users"] == ROUTES
+    result = look(gateways=[GATEWAY], force=True)
+    assert not result.get("failed") and result["users"] == ROUTES
 
 
 def test_an_account_of_one_namespace_sees_the_routes_there(look):
@@ -125,11 +125,11 @@ def test_an_account_of_one_namespace_sees_the_routes_there(look):
 
 
 def test_what_the_account_may_not_even_read_fails_but_for_whoever_prunes(look):
-    """An account with the rights for another provider only: it cannot have created a Gateway, and deletes none."""
+    """An account with permissions for another provider only: it cannot have created a Gateway, and deletes none."""
     hidden = {"refused": [f"{API}/v1/namespaces/llm-d/gateways/llm-d-gateway"], "gateways": [GATEWAY]}
     assert look(**hidden)["failed"] and "grant the permission" in look(**hidden)["msg"]
-    found = look(**hidden, skip_forbidden=True, claims=[CLAIM])
-    assert found["users"] == MOUNTS, "what it may read is looked at"
+    result = look(**hidden, skip_forbidden=True, claims=[CLAIM])
+    assert result["users"] == MOUNTS, "what it may read is checked"
 
 
 EVERYWHERE = [f"{API}/v1{place}/{kind}" for place in ("", "/namespaces/llm-d") for kind in ("httproutes", "grpcroutes")]
@@ -156,11 +156,11 @@ def test_routes_of_all_kinds_and_sets_of_listeners_are_found(look, monkeypatch):
 
 def test_a_route_of_the_same_instance_and_another_file_counts(look, monkeypatch):
     ours, theirs = ({**LABELS, "llm-d.ai/namespace": home} for home in ("llm-d", "b"))
-    there = [route("ours", TO_OURS, "teams", ours), route("theirs", TO_OURS, "teams", theirs)]
-    monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", there)
+    routes = [route("ours", TO_OURS, "teams", ours), route("theirs", TO_OURS, "teams", theirs)]
+    monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", routes)
     monkeypatch.setitem(LISTS, f"{API}/v1/grpcroutes", [])
-    told = "HTTPRoute teams/theirs of instance a in namespace b leads through the Gateway llm-d/llm-d-gateway"
-    assert look(gateways=[GATEWAY], home="llm-d")["users"] == [told]
+    line = "HTTPRoute teams/theirs of instance a in namespace b leads through the Gateway llm-d/llm-d-gateway"
+    assert look(gateways=[GATEWAY], home="llm-d")["users"] == [line]
 
 
 def test_what_the_account_cannot_list_is_counted_by_the_gateways_controller(look, monkeypatch, clock):
@@ -168,12 +168,12 @@ def test_what_the_account_cannot_list_is_counted_by_the_gateways_controller(look
     monkeypatch.setitem(LISTS, f"{API}/v1/grpcroutes", [])
     monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", [route("ours", {"name": "llm-d-gateway"}, "llm-d", LABELS)])
     hidden = {"refused": [f"{API}/v1/httproutes", f"{API}/v1/grpcroutes"], "gateways": [GATEWAY]}
-    found = look(counted=[1, 3], **hidden)
-    more = "has attached 2 more routes and 1 more ListenerSet, which this account cannot list"
-    assert found["failed"] and found["users"] == [f"the controller of the Gateway llm-d/llm-d-gateway {more}"]
+    result = look(counted=[1, 3], **hidden)
+    message = "has attached 2 more routes and 1 more ListenerSet, which this account cannot list"
+    assert result["failed"] and result["users"] == [f"the controller of the Gateway llm-d/llm-d-gateway {message}"]
     assert sum(clock.sleeps) > 5, "what the controller counts may be late"
     monkeypatch.setitem(NAMED, f"{API}/v1/namespaces/llm-d/gateways/unused", LABELS)
-    assert look(counted=[1, 1], force=True, **hidden)["users"] == [found["users"][0].replace("2 more routes and ", "")]
+    assert look(counted=[1, 1], force=True, **hidden)["users"] == [result["users"][0].replace("2 more routes and ", "")]
     assert look(**hidden)["users"] == [], "nobody has counted, and routes of other namespaces are not attached by our listeners"
 
 
@@ -183,11 +183,11 @@ def test_a_kind_that_the_api_server_cannot_list_is_named(look, monkeypatch, cloc
     one = {"metadata": {"name": "ours", "namespace": "llm-d", "labels": LABELS}, "spec": {"parentRef": {"name": "llm-d-gateway"}}}
     monkeypatch.setitem(LISTS, f"{API}/v1/listenersets", [one])
     broken = {"broken": [f"{API}/v1/grpcroutes"], "gateways": [GATEWAY]}
-    said = "grpcroutes.gateway.networking.k8s.io cannot be listed: 500 the conversion webhook does not answer"
-    found = look(counted=[2, 1], **broken)
-    assert not found.get("failed") and found["users"] == [] and said in json.dumps(found["warnings"]), "its controller has counted no more"
-    found = look(**broken)
-    assert found["failed"] and found["users"] == [f"it is not known who uses the Gateways: {said}"]
+    message = "grpcroutes.gateway.networking.k8s.io cannot be listed: 500 the conversion webhook does not answer"
+    result = look(counted=[2, 1], **broken)
+    assert not result.get("failed") and result["users"] == [] and message in json.dumps(result["warnings"]), "its controller has counted no more"
+    result = look(**broken)
+    assert result["failed"] and result["users"] == [f"it is not known who uses the Gateways: {message}"]
 
 
 def test_jobs_that_mount_a_claim_are_users_of_it(look, monkeypatch):
@@ -201,9 +201,9 @@ def test_jobs_that_mount_a_claim_are_users_of_it(look, monkeypatch):
 
 def test_pods_that_the_account_may_not_list_may_mount_a_claim(look):
     place = "/namespaces/llm-d"
-    found = look(refused=[f"/api/v1{place}/pods"], claims=[CLAIM])
+    result = look(refused=[f"/api/v1{place}/pods"], claims=[CLAIM])
     hidden = "it is not known which pods mount the PersistentVolumeClaims in namespace llm-d, which this account may not list"
-    assert found["failed"] and found["users"] == [MOUNTS[1], hidden]
-    said = "only the pods that mount the PersistentVolumeClaims in namespace llm-d are known: this account may not list Deployment"
-    found = look(refused=[f"/apis/apps/v1{place}/deployments"], claims=[CLAIM], force=True)
-    assert found["users"] == MOUNTS[:1] and said in json.dumps(found["warnings"])
+    assert result["failed"] and result["users"] == [MOUNTS[1], hidden]
+    message = "only the pods that mount the PersistentVolumeClaims in namespace llm-d are known: this account may not list Deployment"
+    result = look(refused=[f"/apis/apps/v1{place}/deployments"], claims=[CLAIM], force=True)
+    assert result["users"] == MOUNTS[:1] and message in json.dumps(result["warnings"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a plan to the claims: the module with what it makes of a plan, against a gateway, pickers and servers on loopback."""
+"""From a plan to the claims: the module with a plan, against a gateway, pickers and servers on loopback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from local_servers import JSON, InferenceGateway, closed_port, serve, whole
 
 
 def target(preset, **scheduler):
-    """What the role gives for one service of two servers."""
+    """The options that the role passes for one service with two servers."""
     service = {
         "name": "sim",
         "model": {"served_name": "acme/tiny"},
@@ -28,8 +28,8 @@ def target(preset, **scheduler):
         "engine": {"type": "simulator"},
         "scheduler": {"preset": preset, **scheduler},
     }
-    (found,) = targets.routed(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))
-    return found
+    (routed,) = targets.routed(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))
+    return routed
 
 
 def planned(**service):
@@ -59,8 +59,8 @@ def proof(call, monkeypatch):
                 pods += [pod(name, stack.enter_context(serve(server(name))), group["labels"]) for name in names]
             monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(ApiServer(pods))))
             monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-            found = call(stack_validation, services=[{**service, "url": url}])
-        return {entry["id"].split("/")[1]: entry for entry in found["verdict"]["claims"]}, found
+            result = call(stack_validation, services=[{**service, "url": url}])
+        return {entry["id"].split("/")[1]: entry for entry in result["verdict"]["claims"]}, result
 
     return prove
 
@@ -91,17 +91,17 @@ def test_a_preset_that_avoids_queues(prove):
 def proven_by_what_it_promises(prove, preset, own):
     service = target(preset)
     gateway = InferenceGateway(plugins=ran(service), sticky=preset not in ("round_robin", "queue"), pod_label=True, ready=service["endpoints"])
-    claims, found = prove(service, gateway)
-    assert found["verdict"]["ok"] is True, found
+    claims, result = prove(service, gateway)
+    assert result["verdict"]["ok"] is True, result
     assert set(claims) == {"serving", "scheduled", "counted", "endpoints", "plugins", "obeyed", "spread"} | own
-    assert [entry["id"] for entry in found["verdict"]["not_checked"]] == ([] if "sticky" in own else ["sim/sticky"])
+    assert [entry["id"] for entry in result["verdict"]["not_checked"]] == ([] if "sticky" in own else ["sim/sticky"])
 
 
 @pytest.mark.usefixtures("clock")
 def test_a_preset_is_not_proven_by_what_another_one_does(prove):
     service = target("round_robin")
-    claims, found = prove(service, InferenceGateway(plugins=ran(target("balanced"))))
-    assert "failed" not in found and found["verdict"]["ok"] is False and {name for name, entry in claims.items() if not entry["ok"]} == {"plugins", "roam"}
+    claims, result = prove(service, InferenceGateway(plugins=ran(target("balanced"))))
+    assert "failed" not in result and result["verdict"]["ok"] is False and {name for name, entry in claims.items() if not entry["ok"]} == {"plugins", "roam"}
 
 
 @pytest.mark.usefixtures("clock")
@@ -115,7 +115,7 @@ def test_all_endpoint_pickers_are_read(prove, monkeypatch):
 
     monkeypatch.setattr(stack_validation, "Proof", Recording)
     service = target("balanced", replicas=2)
-    claims, _found = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
+    claims, _result = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
     # the two pages are the same one here, so that each request counts twice
     assert observed[0]["observations"][0]["pickers"] == 2 and "requests by 20" in claims["counted"]["evidence"]
 
@@ -142,12 +142,12 @@ def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch
         service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "metrics": {"url": url, "names": names}}
         place = {"gateway": {"namespace": "llm-d", "name": "g"}} if way == "gateway" else {}
         service |= {} if way == "gateway" else {"address": {"namespace": "gw", "name": "proxy", "port": 8081}}
-        found = call(stack_validation, services=[service], **place)
-    found = found["verdict"]
-    assert found["ok"], [entry for entry in found["claims"] if not entry["ok"]]
-    (endpoint,) = found["endpoints"]
-    assert endpoint["through"] == "Service gw/proxy" and {name for _token, name, _port in api.asked} == {"proxy-a"}
-    serving = next(entry for entry in found["claims"] if entry["id"] == "sim/serving")
+        result = call(stack_validation, services=[service], **place)
+    verdict = result["verdict"]
+    assert verdict["ok"], [entry for entry in verdict["claims"] if not entry["ok"]]
+    (endpoint,) = verdict["endpoints"]
+    assert endpoint["through"] == "Service gw/proxy" and {name for _token, name, _port in api.port_forwards} == {"proxy-a"}
+    serving = next(entry for entry in verdict["claims"] if entry["id"] == "sim/serving")
     assert "http://192.0.2.7:8081 (by port-forward to Service gw/proxy" in serving["evidence"]
     assert curl(endpoint).startswith("kubectl -n gw port-forward service/proxy 8080:8081 & curl -si http://127.0.0.1:8080/v1/completions ")
 
@@ -161,25 +161,25 @@ def test_the_key_of_the_servers_goes_through_the_gateway(call, monkeypatch):
         monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(api)))
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
         service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "url": url, "metrics": {"url": url, "names": names}}
-        found = call(stack_validation, services=[{**service, "api_key_secret": SECRET}])
+        result = call(stack_validation, services=[{**service, "api_key_secret": SECRET}])
         keyless = call(stack_validation, services=[service], wait=0)
         api.objects = {}
         absent = call(stack_validation, services=[{**service, "api_key_secret": SECRET}])
-    assert found["verdict"]["ok"], [entry for entry in found["verdict"]["claims"] if not entry["ok"]]
+    assert result["verdict"]["ok"], [entry for entry in result["verdict"]["claims"] if not entry["ok"]]
     assert not keyless["verdict"]["ok"] and "llm_d_api_key" in json.dumps(keyless["verdict"]["claims"])
     assert absent["failed"] and "there is no Secret llm-d/keys" in absent["msg"]
-    (endpoint,) = found["verdict"]["endpoints"]
+    (endpoint,) = result["verdict"]["endpoints"]
     assert endpoint["api_key_secret"] == SECRET and "get secret keys" in curl(endpoint)
-    assert "sk-model" not in json.dumps([found, keyless, absent])
+    assert "sk-model" not in json.dumps([result, keyless, absent])
 
 
 def test_an_api_server_that_does_not_answer_is_the_verdict(call):
     result = call(stack_validation, plan=planned(), host=f"http://127.0.0.1:{closed_port()}", api_key="x-token-12345678")
     assert result["failed"] and result["reached"] is False and "\n" not in result["msg"] and "verdict" not in result
-    found = call(stack_validation, plan=planned(), unreached=result["msg"])["verdict"]
-    (claim,) = found["claims"]
-    assert claim["id"] == "platform/seen" and claim["evidence"] == result["msg"] and not found["ok"]
-    assert found["instance"] == "llm-d" and len(found["time"]) == 20
+    verdict = call(stack_validation, plan=planned(), unreached=result["msg"])["verdict"]
+    (claim,) = verdict["claims"]
+    assert claim["id"] == "platform/seen" and claim["evidence"] == result["msg"] and not verdict["ok"]
+    assert verdict["instance"] == "llm-d" and len(verdict["time"]) == 20
 
 
 def test_credentials_that_are_not_accepted(call):
@@ -208,12 +208,12 @@ def test_check_mode_asks_nothing_about_a_plan(call):
 
 def test_claims_about_a_load_are_added_to_a_verdict(call):
     before = {"ok": True, "claims": [{"id": "sim/serving", "ok": True}]}
-    found = call(stack_validation, verdict=before, performance=[{"item": {"name": "sim"}, "msg": "connection refused"}])["verdict"]
-    assert [entry["id"] for entry in found["claims"]] == ["sim/serving", "sim/performance"] and not found["ok"]
+    verdict = call(stack_validation, verdict=before, performance=[{"item": {"name": "sim"}, "msg": "connection refused"}])["verdict"]
+    assert [entry["id"] for entry in verdict["claims"]] == ["sim/serving", "sim/performance"] and not verdict["ok"]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({}, "one of the following is required: plan, services, verdict"),
         ({"plan": {"services": []}}, "plan lacks instance, namespace"),
@@ -221,5 +221,5 @@ def test_claims_about_a_load_are_added_to_a_verdict(call):
         ({"verdict": {}}, "performance"),
     ],
 )
-def test_options_that_say_nothing(call, options, said):
-    assert said in call(stack_validation, **options)["msg"]
+def test_options_that_say_nothing(call, options, message):
+    assert message in call(stack_validation, **options)["msg"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs under a real supervisor: started once, restarted when their configuration changes, explained when they die."""
+"""Programs under a real supervisor: started once, restarted when their configuration changes, with their logs when they exit."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_only_the_program_whose_configuration_changed_restarts(call, configure):
     call(supervised, **options)
     before = pid_of(options, "one"), pid_of(options, "two")
     configure(one="exec sleep 100", two="exec sleep 200")
-    for _each in range(2):  # looking twice must not hide the change
+    for _each in range(2):  # a second check must not hide the change
         assert call(supervised, check=True, **options)["changed"]
     assert (pid_of(options, "one"), pid_of(options, "two")) == before
     assert call(supervised, **options)["changed"]

@@ -22,12 +22,12 @@ def wanted(*adapters: Facts, **more: t.Any) -> list[Facts]:
     return [{"name": "tiny", "adapters": list(adapters), **(more or {"replicas": [REPLICAS]})}]
 
 
-def states(found: Facts) -> list[dict[str, str]]:
-    return [{row["adapter"]: row["state"] for row in server["adapters"]} for entry in found["services"] for server in entry["servers"]]
+def states(result: Facts) -> list[dict[str, str]]:
+    return [{row["adapter"]: row["state"] for row in server["adapters"]} for entry in result["services"] for server in entry["servers"]]
 
 
 @pytest.mark.parametrize(
-    ("has", "asked", "expected"),
+    ("has", "requested", "expected"),
     [
         ({}, {}, []),
         ({"a": "/1"}, {"a": "/1"}, []),
@@ -36,8 +36,8 @@ def states(found: Facts) -> list[dict[str, str]]:
         ({"a": "/1"}, {"a": "/2", "b": "/3"}, [(UNLOADED, "a"), (LOADED, "a"), (LOADED, "b")]),
     ],
 )
-def test_what_is_to_be_done(has: dict[str, str], asked: dict[str, str], expected: list[tuple[str, str]]) -> None:
-    assert steps(has, asked) == expected
+def test_what_is_to_be_done(has: dict[str, str], requested: dict[str, str], expected: list[tuple[str, str]]) -> None:
+    assert steps(has, requested) == expected
 
 
 def test_every_server_has_them_and_no_others_and_a_second_run_changes_nothing(call: t.Any, monkeypatch: t.Any) -> None:
@@ -48,7 +48,7 @@ def test_every_server_has_them_and_no_others_and_a_second_run_changes_nothing(ca
     assert first["changed"] is True and states(first) == [{"sql": "loaded", "chat": "loaded"}, {"sql": "loaded", "gone": "unloaded", "chat": "loaded"}]
     assert second["changed"] is False and states(second) == [{"sql": "has", "chat": "has"}] * 2
     assert [server.has for server in servers] == [{"sql": "/models/sql", "chat": "/models/chat"}] * 2
-    assert servers[1].asked == [("unload", "sql"), ("unload", "gone"), ("load", "sql"), ("load", "chat")]
+    assert servers[1].calls == [("unload", "sql"), ("unload", "gone"), ("load", "sql"), ("load", "chat")]
     assert first["diff"]["before"] == "Pod llm-d/pod-1: gone from /models/gone\nPod llm-d/pod-1: sql from /old/sql\n"
     lines = [f"Pod llm-d/pod-{number}: {name} from /models/{name}" for number in (0, 1) for name in ("chat", "sql")]
     assert first["diff"]["after"] == second["diff"]["after"] == second["diff"]["before"] == "".join(f"{line}\n" for line in lines)
@@ -57,52 +57,52 @@ def test_every_server_has_them_and_no_others_and_a_second_run_changes_nothing(ca
 def test_servers_that_want_a_key_get_that_of_their_secret(call: t.Any, monkeypatch: t.Any) -> None:
     server = LoraServer()
     with cluster(monkeypatch, keyed(server), objects=SECRETS):
-        found = call(vllm_adapters, services=wanted(SQL, replicas=[{**REPLICAS, "api_key_secret": SECRET}]))
-    assert states(found) == [{"sql": "loaded"}] and server.has == {"sql": "/models/sql"} and "sk-model" not in str(found)
+        result = call(vllm_adapters, services=wanted(SQL, replicas=[{**REPLICAS, "api_key_secret": SECRET}]))
+    assert states(result) == [{"sql": "loaded"}] and server.has == {"sql": "/models/sql"} and "sk-model" not in str(result)
 
 
 def test_check_mode_says_what_would_be_done_and_asks_for_nothing(call: t.Any) -> None:
     server = LoraServer(gone="/models/gone")
     with serve(server) as url:
-        found = call(vllm_adapters, services=wanted(SQL, urls=[url]), check=True)
-    assert found["changed"] is True and states(found) == [{"gone": "unloaded", "sql": "loaded"}] and server.asked == []
-    assert found["services"][0]["servers"][0]["after"] == {"sql": "/models/sql"}
+        result = call(vllm_adapters, services=wanted(SQL, urls=[url]), check=True)
+    assert result["changed"] is True and states(result) == [{"gone": "unloaded", "sql": "loaded"}] and server.calls == []
+    assert result["services"][0]["servers"][0]["after"] == {"sql": "/models/sql"}
 
 
 def test_a_pod_that_is_not_ready_is_a_warning(call: t.Any, monkeypatch: t.Any) -> None:
     server, starting = LoraServer(), LoraServer()
     with serve(server) as one, serve(starting) as two, cluster(monkeypatch, pod("pod-0", one, TINY), pod("pod-1", two, TINY, ready=False)):
-        found = call(vllm_adapters, services=wanted(SQL))
-    assert "failed" not in found and states(found) == [{"sql": "loaded"}, {"all": "not_ready"}] and starting.has == {}
-    assert ["pod-1 is not ready" in entry["event"]["msg"] for entry in found["warnings"]] == [True]
+        result = call(vllm_adapters, services=wanted(SQL))
+    assert "failed" not in result and states(result) == [{"sql": "loaded"}, {"all": "not_ready"}] and starting.has == {}
+    assert ["pod-1 is not ready" in entry["event"]["msg"] for entry in result["warnings"]] == [True]
 
 
 def test_with_none_all_are_unloaded(call: t.Any) -> None:
     server = LoraServer(gone="/models/gone")
     with serve(server) as url:
-        found = call(vllm_adapters, services=wanted(urls=[url]))
-    assert found["changed"] is True and server.has == {}
+        result = call(vllm_adapters, services=wanted(urls=[url]))
+    assert result["changed"] is True and server.has == {}
 
 
 def test_what_cannot_be_loaded_fails_with_all_reasons_and_the_others_are_loaded(call: t.Any) -> None:
     with serve(LoraServer("/models/sql")) as one, serve(LoraServer(closed=True)) as two:
-        found = call(vllm_adapters, services=wanted(SQL, CHAT, urls=[one, two, f"http://127.0.0.1:{closed_port()}"]))
-    assert found["failed"] is True and found["changed"] is True
-    assert states(found) == [{"sql": "failed", "chat": "loaded"}, {"sql": "failed", "chat": "failed"}, {"all": "failed"}]
-    lines = found["msg"].splitlines()
+        result = call(vllm_adapters, services=wanted(SQL, CHAT, urls=[one, two, f"http://127.0.0.1:{closed_port()}"]))
+    assert result["failed"] is True and result["changed"] is True
+    assert states(result) == [{"sql": "failed", "chat": "loaded"}, {"sql": "failed", "chat": "failed"}, {"all": "failed"}]
+    lines = result["msg"].splitlines()
     assert len(lines) == 4 and "No adapter found for /models/sql" in lines[0] and "adapters_at_runtime" not in lines[0]
     assert all("VLLM_ALLOW_RUNTIME_LORA_UPDATING=True" in line for line in lines[1:3]) and "connection refused" in lines[3]
-    assert found["services"][0]["servers"][0]["after"] == {"chat": "/models/chat"}
+    assert result["services"][0]["servers"][0]["after"] == {"chat": "/models/chat"}
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"services": wanted(SQL, SQL, urls=["http://127.0.0.1"])}, "sql 2 times"),
         ({"services": wanted(SQL, urls=[])}, "names no server"),
         ({"services": wanted(SQL, urls=["http://127.0.0.1"]), "request_timeout": 0}, "request_timeout is 0"),
     ],
 )
-def test_options_that_are_refused(call: t.Any, options: Facts, said: str) -> None:
-    found = call(vllm_adapters, **options)
-    assert found["failed"] is True and said in found["msg"]
+def test_options_that_are_refused(call: t.Any, options: Facts, message: str) -> None:
+    result = call(vllm_adapters, **options)
+    assert result["failed"] is True and message in result["msg"]

@@ -20,7 +20,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, bundle, worker_count
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, closed_port, serve, stream, whole
-from module_calls import seen
+from module_calls import user_output
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
@@ -29,24 +29,24 @@ OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 60, "max_lag_shar
 
 
 class Server:
-    """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None; `gap`: seconds
+    """Answers completions; records its requests. `fail` is a function of the number of the request that gives another answer or None; `gap`: seconds
     from the first token to the rest."""
 
-    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True, gap=0.0):
+    def __init__(self, fail=lambda number: None, reports_usage=True, wait=0.0, tokenize=True, gap=0.0):
         self.gap = gap
-        self.asked, self.fail, self.usage, self.wait, self.tokenize = [], fail, USAGE if told else None, wait, tokenize
+        self.requests, self.fail, self.usage, self.wait, self.tokenize = [], fail, USAGE if reports_usage else None, wait, tokenize
         self.running = self.most = 0
         self._lock = threading.Lock()
 
     def __call__(self, handler, method, path, body):
-        asked = json.loads(body)
+        request = json.loads(body)
         if path == "/tokenize":
-            said = asked.get("prompt") or " ".join(message["content"] for message in asked["messages"])
-            count = len(said.split()) if self.tokenize is True else self.tokenize
+            prompt = request.get("prompt") or " ".join(message["content"] for message in request["messages"])
+            count = len(prompt.split()) if self.tokenize is True else self.tokenize
             return (200, {"Content-Type": JSON}, json.dumps({"count": count})) if self.tokenize else (404, {}, "")
         with self._lock:
-            number = len(self.asked)
-            self.asked.append({**asked, "path": path, "key": handler.headers.get("Authorization"), "port": handler.client_address[1]})
+            number = len(self.requests)
+            self.requests.append({**request, "path": path, "key": handler.headers.get("Authorization"), "port": handler.client_address[1]})
             self.running += 1
             self.most = max(self.most, self.running)
         time.sleep(self.wait)
@@ -55,7 +55,7 @@ class Server:
         if other := self.fail(number):
             return other
         headers = {"x-inference-pod": f"pod-{number % 2}"}
-        if not asked.get("stream"):
+        if not request.get("stream"):
             return 200, {"Content-Type": JSON, **headers}, whole()
         first, rest = stream(chunk("To "), done=False), stream(chunk("day", "length"), *([self.usage] if self.usage else []))
         if not self.gap:
@@ -72,10 +72,10 @@ def test_a_closed_loop_keeps_so_many_in_flight(call):
         result = call(vllm_perf, url=url, warmup={"concurrency": 2, "requests": 4}, stages=[{"concurrency": 4, "requests": 30}], api_key="sk-secret", **OPTIONS)
     stage = result["stages"][0]
     assert result["verdict"] == "passed" and stage["ok"] == 30 and stage["concurrency"] == 4 and server.most == 4
-    # one for the first look, four to warm up
-    assert len(server.asked) == 35 and {each["key"] for each in server.asked} == {"Bearer sk-secret"} and "sk-secret" not in seen(result)
+    # one for the check before the run, four to warm up
+    assert len(server.requests) == 35 and {each["key"] for each in server.requests} == {"Bearer sk-secret"} and "sk-secret" not in user_output(result)
     assert stage["ttft_ms"]["min"] >= 50 and stage["output_tokens"] == 60 and stage["hit_ratio"] == 0.25 and set(stage["servers"]) == {"pod-0", "pod-1"}
-    assert len({each["port"] for each in server.asked}) == 4 and len({each["prompt"] for each in server.asked}) == 35
+    assert len({each["port"] for each in server.requests}) == 4 and len({each["prompt"] for each in server.requests}) == 35
     # one process has one thread: it took some of the processor, and no more than one core
     assert 0 < stage["client_cpu"] <= 1.05 and 0 < result["client"]["cpu"] <= 1.05
 
@@ -85,16 +85,16 @@ def test_keys_in_headers_are_in_no_output(call, tmp_path):
     plain = {"x-priority": "1", "x-tenant": "7", "x-team": "tiny", "x-trace": "the-number-of-a-trace"}
     headers = {"Authorization": "Bearer planted-key", "X-Api-Key": "planted", "Cookie": "theme=dark; session=planted-session", **plain}
 
-    class Telling(Server):
+    class Echoing(Server):
         def __call__(self, handler, method, path, body):
-            if path.endswith("/completions") and len(self.asked) % 2:
-                self.asked.append({"key": handler.headers["Authorization"]})
+            if path.endswith("/completions") and len(self.requests) % 2:
+                self.requests.append({"key": handler.headers["Authorization"]})
                 return 400, {}, f"refused: planted-key, {handler.headers['X-Api-Key']}, planted-session, {handler.headers['x-trace']}"
             return super().__call__(handler, method, path, body)
 
-    with serve(Telling()) as url:
+    with serve(Echoing()) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 7}], headers=headers, artifacts=str(tmp_path / "kept"), **OPTIONS)
-    assert "planted" not in seen(result) and all(f'"{name}": "{value}"' in seen(result) for name, value in plain.items())
+    assert "planted" not in user_output(result) and all(f'"{name}": "{value}"' in user_output(result) for name, value in plain.items())
     stage = result["stages"][0]
     assert (
         stage["requests"] == 7 and stage["concurrency"] == 1 and stage["failed"] and "refused: ***, ***, ***, the-number-of-a-trace" in stage["error_example"]
@@ -104,7 +104,7 @@ def test_keys_in_headers_are_in_no_output(call, tmp_path):
 
 @pytest.mark.timing
 def test_a_pause_of_the_server_shows_in_the_times_from_the_schedule(call):
-    """Coordinated omission: with few in flight, those that could not be sent in the pause would not be seen."""
+    """Coordinated omission: with few in flight, requests that could not be sent in the pause would not be counted."""
 
     def answer(server, pause=1.0):
         first = []  # the client may take long to start
@@ -154,23 +154,23 @@ def test_every_kind_of_failure_counts(call):
     with serve(Server(fail=bad.get)) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 29}], slo={"error_rate_max": 0.1, "ttft_p50_ms": 5000}, **OPTIONS)
     assert result["stages"][0]["errors"] == {"http_503": 1, "error_in_stream": 1, "truncated": 1, "empty": 1, "short": 1, "bad_event": 1, "not_streamed": 1}
-    said = "error_rate_max: 0.24138 misses at most 0.1 (1 bad_event, 1 empty, 1 "
-    assert result["failed"] and result["verdict"] == "failed" and len(result["why"]) == 1 and said in result["msg"] and "; one of them: " in result["msg"]
+    message = "error_rate_max: 0.24138 misses at most 0.1 (1 bad_event, 1 empty, 1 "
+    assert result["failed"] and result["verdict"] == "failed" and len(result["why"]) == 1 and message in result["msg"] and "; one of them: " in result["msg"]
 
 
 @pytest.mark.parametrize(("tokenize", "source"), [(True, "tokenize"), (False, "chunks"), (10**400, "chunks")], ids=["tokenize", "none", "nonsense"])
 def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
-    server = Server(told=False, tokenize=tokenize)
+    server = Server(reports_usage=False, tokenize=tokenize)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
     assert stage["token_source"] == {source: 5} and stage["output_tokens"] == 10 and stage["prompt_tokens"] == (30 if source == "tokenize" else 0)
     assert stage["output_tokens_per_s"] > 0 and (stage["prompt_tokens_per_s"] is None) == (stage["total_tokens_per_s"] is None) == (source == "chunks")
 
 
-@pytest.mark.parametrize(("told", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
-def test_the_time_in_the_server_s_queue(call, told, n, p50):
+@pytest.mark.parametrize(("reported", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
+def test_the_time_in_the_server_s_queue(call, reported, n, p50):
     server = Server()
-    server.usage = {**USAGE, "usage": {**USAGE["usage"], "queue_time_ms": told}}
+    server.usage = {**USAGE, "usage": {**USAGE["usage"], "queue_time_ms": reported}}
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 5}], **OPTIONS)["stages"][0]
     assert stage["ok"] == 5 and stage["queue_ms"]["n"] == n and stage["queue_ms"]["p50"] == (p50 and pytest.approx(p50, rel=0.001))
@@ -182,21 +182,21 @@ def test_answers_that_are_not_streamed(call):
         stage = call(vllm_perf, url=url, stream=False, ignore_eos=False, extra_body={"top_p": 0.5}, stages=[{"concurrency": 1, "requests": 3}], **OPTIONS)[
             "stages"
         ][0]
-    assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.asked[1] and server.asked[1]["top_p"] == 0.5
+    assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.requests[1] and server.requests[1]["top_p"] == 0.5
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
 
 
 def test_tokens_of_whole_answers_that_nobody_counted_are_unknown(call, tmp_path):
     """An answer in one piece is one chunk, however many tokens it has: one of each would be a sixteenth of the rate, and a good request of a single token."""
-    said = json.dumps({key: value for key, value in json.loads(whole()).items() if key != "usage"})
-    server = Server(tokenize=False, fail=lambda number: (200, {"Content-Type": JSON}, said))
+    body = json.dumps({key: value for key, value in json.loads(whole()).items() if key != "usage"})
+    server = Server(tokenize=False, fail=lambda number: (200, {"Content-Type": JSON}, body))
     wanted = {"slo": {"output_tokens_per_s_min": 0.1, "error_rate_max": 0}, "goodput": {"tpot_ms": 1000}, "artifacts": str(tmp_path)}
     with serve(server) as url:
         result = call(vllm_perf, url=url, stream=False, stages=[{"concurrency": 1, "requests": 5}], **wanted, **OPTIONS)
     (stage,) = result["stages"]
     assert stage["ok"] == 5 and stage["token_source"] == {"none": 5} and stage["output_tokens_per_s"] is stage["goodput_tokens_per_s"] is None
     assert stage["goodput_share"] == 0 and stage["ntpot_ms"]["n"] == 0 and stage["requests_per_s"] > 0
-    assert result["why"] == ["concurrency 1: output_tokens_per_s_min: no value (nobody counted the tokens) misses at least 0.1"]
+    assert result["why"] == ["concurrency 1: output_tokens_per_s_min: no value (the tokens were not counted) misses at least 0.1"]
     report = json.loads((tmp_path / "benchmark_report_0.json").read_text(encoding="utf-8"))
     assert list(report["results"]["request_performance"]["aggregate"]["throughput"]) == ["request_rate"]
     assert "<td>-</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -206,9 +206,9 @@ def test_tokens_of_whole_answers_that_nobody_counted_are_unknown(call, tmp_path)
     ("streamed", "gap"), [(False, 0.0), (True, 0.0), pytest.param(True, 0.02, marks=pytest.mark.timing)], ids=["whole", "held back on the way", "streamed"]
 )
 def test_a_time_between_tokens_that_nobody_saw_meets_no_objective(call, streamed, gap):
-    """Answers that come in one piece, be it that none were asked to be streamed or that a proxy collects them."""
-    said = {**json.loads(whole()), "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
-    server = Server(gap=gap, fail=lambda number: None if streamed else (200, {"Content-Type": JSON}, json.dumps(said)))
+    """Answers in one piece, because streaming was not requested or because a proxy collects them."""
+    content = {**json.loads(whole()), "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
+    server = Server(gap=gap, fail=lambda number: None if streamed else (200, {"Content-Type": JSON}, json.dumps(content)))
     wanted = {"slo": {"tpot_p50_ms": 1000, "itl_max_ms": 1000}, "goodput": {"tpot_ms": 1000}}
     with serve(server) as url:
         result = call(vllm_perf, url=url, stream=streamed, stages=[{"concurrency": 1, "requests": 5}], **wanted, **OPTIONS)
@@ -226,20 +226,21 @@ def test_chats_of_a_closed_loop(call):
     chats = {"kind": "chats", "groups": 2, "turns": 3, "system_prompt_len": 5, "question_len": 3, "output_len": 2}
     with serve(server) as url:
         stage = call(vllm_perf, url=url, api="chat_completions", stages=[{"concurrency": 2, "requests": 4}], **{**OPTIONS, "workload": chats})["stages"][0]
-    assert stage["requests"] == 12 and sorted(len(each["messages"]) for each in server.asked[1:]) == [2] * 4 + [4] * 4 + [6] * 4
-    last = next(each for each in server.asked if len(each.get("messages", ())) == 6)
+    assert stage["requests"] == 12 and sorted(len(each["messages"]) for each in server.requests[1:]) == [2] * 4 + [4] * 4 + [6] * 4
+    last = next(each for each in server.requests if len(each.get("messages", ())) == 6)
     assert last["messages"][2] == {"role": "assistant", "content": "To day"} and last["path"] == "/v1/chat/completions"
 
 
 LENGTHS = [(5, 2), (9, 1), (3, 2), (7, 2), (5, 1)]
 MOONCAKE = "\n".join(
-    json.dumps({"timestamp": 400 * number, "input_length": asked, "output_length": told, "hash_ids": [number]}) for number, (asked, told) in enumerate(LENGTHS)
+    json.dumps({"timestamp": 400 * number, "input_length": prompt, "output_length": output, "hash_ids": [number]})
+    for number, (prompt, output) in enumerate(LENGTHS)
 )
 BURST = "\n".join(
     [
         "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type",
         "0.1,GPT-4,8,0,8,API log",
-        *(f"{0.4 * number},ChatGPT,{asked},{told},{asked + told},Conversation log" for number, (asked, told) in enumerate(LENGTHS)),
+        *(f"{0.4 * number},ChatGPT,{prompt},{output},{prompt + output},Conversation log" for number, (prompt, output) in enumerate(LENGTHS)),
     ]
 )
 
@@ -254,14 +255,14 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
     with serve(server) as url:
         stage = call(vllm_perf, url=url, **{**OPTIONS, "workload": workload})["stages"][0]
     assert stage["label"] == "trace" and stage["ok"] == 5
-    # the first look asks for something of its own; two that are due 100 ms apart may come in by another order on a busy host
-    sent = [(len(each["prompt"].split()), each["max_tokens"]) for each in server.asked if each["prompt"] != "Hello"]
+    # the check before the run has a prompt of its own; two requests that are due 100 ms apart may arrive in another order on a busy host
+    sent = [(len(each["prompt"].split()), each["max_tokens"]) for each in server.requests if each["prompt"] != "Hello"]
     assert sorted(sent) == sorted(LENGTHS)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_warm_up_does_not_shift_a_trace(call, tmp_path, processes):
-    """Each entry is sent at its own time, and none behind the wanted number. The warm-up sends entries of the same trace, in words of its own."""
+    """Each entry is sent at its own time, and none beyond the requested number. The warm-up sends entries of the same trace, with words of its own."""
     trace = tmp_path / "trace.jsonl"
     times = [0, 100, 200, 600, 700, 900]  # milliseconds
     trace.write_text("\n".join(json.dumps({"timestamp": at, "input_length": 10 + at // 100, "output_length": 2}) for at in times))
@@ -270,7 +271,7 @@ def test_a_warm_up_does_not_shift_a_trace(call, tmp_path, processes):
     with serve(server) as url:
         options = {"warmup": {"concurrency": 1, "requests": 3}, "processes": processes, "artifacts": str(tmp_path)}
         stage = call(vllm_perf, url=url, **options, **{**OPTIONS, "workload": workload})["stages"][0]
-    sent = [each["prompt"] for each in server.asked if each["prompt"] != "Hello"]
+    sent = [each["prompt"] for each in server.requests if each["prompt"] != "Hello"]
     assert stage["ok"] == 4 and [len(prompt.split()) for prompt in sent[:3]] == [10, 11, 12] and len(set(sent)) == 7
     assert sorted(len(prompt.split()) for prompt in sent[3:]) == [10, 11, 12, 16]
     due = {int(row["number"]): float(row["planned_s"]) for row in csv.DictReader((tmp_path / "requests.csv").open())}
@@ -284,7 +285,7 @@ def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
     server = Server()
     models = [{"name": "acme/tiny", "weight": 3}, {"name": "chat-lora"}]
     with serve(server, certificate) as url:
-        found = call(
+        result = call(
             vllm_perf,
             url=url,
             ca_path=certificate[0],
@@ -294,9 +295,9 @@ def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
             max_lag=5,
             max_lag_share=0,
         )
-    stage = found["stages"][0]
-    asked = [each for each in server.asked if each["prompt"] != "Hello"]
-    assert {(each["prompt"], each["model"]) for each in asked} == {("SELECT", "sql-lora"), *(("Why is the sky blue?", each["name"]) for each in models)}
+    stage = result["stages"][0]
+    sent = [each for each in server.requests if each["prompt"] != "Hello"]
+    assert {(each["prompt"], each["model"]) for each in sent} == {("SELECT", "sql-lora"), *(("Why is the sky blue?", each["name"]) for each in models)}
     assert stage["models"]["sql-lora"] == 40 and stage["models"]["acme/tiny"] + stage["models"]["chat-lora"] == 40
     assert stage["models"]["acme/tiny"] > stage["models"]["chat-lora"] > 0
 
@@ -338,7 +339,7 @@ def test_files_that_are_written(call, tmp_path):
 
 
 def test_files_of_the_run_before_do_not_stay_among_new_ones(call, tmp_path):
-    """Fewer stages have fewer reports; what somebody else has put there stays. What was measured says what deployment it was of."""
+    """Fewer stages have fewer reports; files of others stay. The result names its deployment."""
     about = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "router-0.10"}
     options = {**OPTIONS, "artifacts": str(tmp_path), "about": about}
     with serve(Server()) as url:
@@ -368,7 +369,7 @@ def test_several_models_are_looked_at_first(call):
     server = Server(fail=missing)
     with serve(server) as url:
         result = call(vllm_perf, url=url, models=[{"name": "acme/tiny"}, {"name": "lora-b"}], stages=[{"rate": 1, "seconds": 1}], workload=SMALL)
-    assert result["failed"] and "lora-b" in result["msg"] and "does not exist" in result["msg"] and len(server.asked) == 2
+    assert result["failed"] and "lora-b" in result["msg"] and "does not exist" in result["msg"] and len(server.requests) == 2
 
 
 def test_nobody_there(call):
@@ -395,7 +396,7 @@ def test_check_mode_sends_nothing(call):
     server = Server()
     with serve(server) as url:
         result = call(vllm_perf, check=True, url=url, stages=[{"rate": 1, "seconds": 1}], **OPTIONS)
-    assert "check mode" in result["msg"] and server.asked == [] and not result["changed"]
+    assert "check mode" in result["msg"] and server.requests == [] and not result["changed"]
 
 
 def test_all_mistakes_at_once(call):
@@ -411,7 +412,7 @@ def test_all_mistakes_at_once(call):
         processes=0,
         headers={"A": "b\r\nC: d"},
     )
-    for said in (
+    for message in (
         "url: 'ftp://x'",
         "models[0].weight",
         "workload.input_len: 0",
@@ -423,11 +424,11 @@ def test_all_mistakes_at_once(call):
         "processes: 0",
         "cannot hold",
     ):
-        assert said in result["msg"]
+        assert message in result["msg"]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"search": {"rate": 0}}, "a search needs objectives"),
         ({"workload": {"kind": "prompts"}, "stages": [{"rate": 1, "seconds": 1}]}, "workload.path"),
@@ -457,7 +458,7 @@ def test_all_mistakes_at_once(call):
         ({**LOAD, "model": None, "models": [{"name": "m", "weight": float("nan")}]}, "models[0].weight: nan must be more than 0"),
     ],
 )
-def test_what_cannot_be(call, tmp_path, options, said):
+def test_what_cannot_be(call, tmp_path, options, message):
     if options.get("workload", {}).get("path") == "x":
         (tmp_path / "x").write_text(MOONCAKE)
         options = {**options, "workload": {**options["workload"], "path": str(tmp_path / "x")}}
@@ -465,11 +466,11 @@ def test_what_cannot_be(call, tmp_path, options, said):
         (tmp_path / "old.json").write_text('{"stages": []}')
         options = {**options, "baseline": str(tmp_path / "old.json")}
     result = call(vllm_perf, **{key: value for key, value in {"url": "http://127.0.0.1:1", "model": "m", **options}.items() if value is not None})
-    assert result["failed"] and said in result["msg"]
+    assert result["failed"] and message in result["msg"]
 
 
 @pytest.mark.parametrize(
-    ("stages", "said"),
+    ("stages", "message"),
     [
         ([{"valid": True, "intervals": {}}], "stages[0].label: missing; a text is needed"),
         ([{"label": "rate 1", "valid": True}, 7], "stages[0].intervals: missing; a map of figures is needed; stages[1]: 7 is no stage"),
@@ -482,10 +483,10 @@ def test_what_cannot_be(call, tmp_path, options, said):
         ),
     ],
 )
-def test_a_baseline_that_is_none(call, tmp_path, stages, said):
+def test_a_baseline_that_is_none(call, tmp_path, stages, message):
     (tmp_path / "old.json").write_text(json.dumps({"stages": stages}))
     result = call(vllm_perf, url="http://127.0.0.1:1", model="m", baseline=str(tmp_path / "old.json"), **LOAD)
-    assert result["failed"] and f"baseline {tmp_path}/old.json: {said}" in result["msg"] and "give the result.json of an earlier run" in result["msg"]
+    assert result["failed"] and f"baseline {tmp_path}/old.json: {message}" in result["msg"] and "give the result.json of an earlier run" in result["msg"]
 
 
 def test_a_baseline_of_other_loads_is_inconclusive(call, tmp_path):
@@ -504,7 +505,7 @@ def test_a_baseline_of_other_loads_is_inconclusive(call, tmp_path):
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_warm_up_that_failed_is_reported(call, processes):
-    """The first request of all is the one beforehand, and the four behind it warm up."""
+    """The first request is the check before the run, and the next four warm up."""
     with serve(Server(fail=lambda number: (503, {}, "still loading") if 1 <= number <= 4 else None)) as url:
         result = call(vllm_perf, url=url, warmup={"concurrency": 2, "requests": 4}, stages=[{"concurrency": 2, "requests": 4}], processes=processes, **OPTIONS)
     assert result["warmup"] == {"requests": 4, "failed": 4, "error_example": "answered 503: 'still loading'"}
@@ -516,11 +517,11 @@ def test_files_that_cannot_be_written(call, tmp_path):
     server = Server()
     with serve(server) as url:
         result = call(vllm_perf, url=url, artifacts=str(tmp_path / "out"), stages=[{"concurrency": 1, "requests": 3}], **OPTIONS)
-    assert result["failed"] and f"artifacts {tmp_path}/out: requests.csv cannot be written" in result["msg"] and server.asked == []
+    assert result["failed"] and f"artifacts {tmp_path}/out: requests.csv cannot be written" in result["msg"] and server.requests == []
 
 
 def test_a_closed_loop_is_its_own_bound(call):
-    """`in_flight` bounds open loops: there one more is a failure, in a closed loop no other place would be left to take it."""
+    """`in_flight` bounds open loops, where one more request is a failure; a closed loop has its own bound."""
     server = Server(wait=0.1)
     stages = [{"concurrency": 5, "requests": 10}, {"rate": 200, "requests": 10}]
     with serve(server) as url:
@@ -557,7 +558,7 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_load_ends_with_the_client(tmp_path, number, processes):
-    """Also where it is killed without a word while others send for it."""
+    """Also where it is killed without a signal to the processes that send for it."""
     (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
     server = Server()
     with serve(server) as url:
@@ -572,7 +573,7 @@ def test_the_load_ends_with_the_client(tmp_path, number, processes):
             start_new_session=True,
         )
         late = time.monotonic() + 30
-        while len(server.asked) < 20:
+        while len(server.requests) < 20:
             assert time.monotonic() < late and client.poll() is None
             time.sleep(0.02)
         if number == signal.SIGINT:
@@ -581,9 +582,9 @@ def test_the_load_ends_with_the_client(tmp_path, number, processes):
             client.send_signal(number)
         out, err = client.communicate(timeout=10)
         time.sleep(0.3)
-        asked = len(server.asked)
+        count = len(server.requests)
         time.sleep(0.7)
-        assert len(server.asked) == asked and out == "" and "Traceback" not in err, err
+        assert len(server.requests) == count and out == "" and "Traceback" not in err, err
         assert client.returncode in (130, 143, -signal.SIGINT, -number)
 
 
@@ -603,11 +604,11 @@ def test_several_processes_send_as_one(call, tmp_path, stage):
             slo={"error_rate_max": 0},
             **OPTIONS,
         )
-    found = result["stages"][0]
-    assert result["verdict"] == "passed" and found["ok"] == 30 and found["output_tokens"] == 60
-    assert {each["key"] for each in server.asked} == {"Bearer sk-secret"}
-    # the first look, the warm-up, and no request twice
-    assert len(server.asked) == 35 and len({each["prompt"] for each in server.asked}) == 35
+    measured = result["stages"][0]
+    assert result["verdict"] == "passed" and measured["ok"] == 30 and measured["output_tokens"] == 60
+    assert {each["key"] for each in server.requests} == {"Bearer sk-secret"}
+    # the check before the run, the warm-up, and no request twice
+    assert len(server.requests) == 35 and len({each["prompt"] for each in server.requests}) == 35
     assert len((tmp_path / "requests.csv").read_text().splitlines()) == 31 and "30 ended" in (tmp_path / "progress").read_text()
     if "concurrency" in stage:
         assert server.most <= max(2, stage["concurrency"])
@@ -621,9 +622,9 @@ def test_a_stage_has_as_many_processes_as_it_asks_for(call, tmp_path, monkeypatc
     with serve(server) as url:
         result = call(vllm_perf, url=url, stages=stages, artifacts=str(tmp_path), **{**OPTIONS, "max_lag": 30})
         alone = call(vllm_perf, url=url, stages=stages[:1], **OPTIONS)
-    assert result["verdict"] == "passed" and [found["ok"] for found in result["stages"]] == [5, 60, 4]
+    assert result["verdict"] == "passed" and [each["ok"] for each in result["stages"]] == [5, 60, 4]
     assert result["client"]["processes"] == 2 and alone["client"]["processes"] == 1
-    # each measurement has its first look
-    assert len(server.asked) == 76 and len({each["prompt"] for each in server.asked}) == 75
+    # each measurement has its check before the run
+    assert len(server.requests) == 76 and len({each["prompt"] for each in server.requests}) == 75
     rows = list(csv.DictReader((tmp_path / "requests.csv").open()))
     assert [sum(row["stage"] == stage for row in rows) for stage in ("rate 50", "rate 2000", "concurrency 1")] == [5, 60, 4]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A measurement as a Job: what it is made of runs and is followed, its result comes back, nothing of it stays. molecule/scorers/live has the real cluster."""
+"""A measurement as a Job: its program runs and is followed, its result is returned, its objects are removed. molecule/scorers/live has the real cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from engine_servers import SECRET, SECRETS, keyed
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, chunk, serve, stream
-from module_calls import seen
+from module_calls import user_output
 from recorded import recorded
 from waiting import until
 
@@ -47,16 +47,16 @@ def quick_looks(monkeypatch):
 
 
 def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
-    asked = []
+    paths = []
 
     def server(_handler, _method, path, body):
-        asked.append(path)
+        paths.append(path)
         return answer()
 
     with serve(server) as url:
         cluster = Cluster(tmp_path, gateway_at(url))
         with serve(cluster) as api:
-            told = tmp_path / "progress"
+            progress = tmp_path / "progress"
             options = {
                 **OPTIONS,
                 "kubeconfig": kubeconfig(tmp_path, api),
@@ -67,18 +67,18 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
                 "slo": {"error_rate_max": 0},
             }
             here = call(vllm_perf, artifacts=str(tmp_path / "here"), **options)
-            there = call(vllm_perf, artifacts=str(tmp_path / "there"), job=JOB, progress_path=str(told), **options)
-    assert here["url"] == there["url"] == url + "/team" and set(asked) == {"/team/v1/completions"}
-    own = {"invocation", "warnings"}  # a host that is busy makes either client late, which is warned of
+            there = call(vllm_perf, artifacts=str(tmp_path / "there"), job=JOB, progress_path=str(progress), **options)
+    assert here["url"] == there["url"] == url + "/team" and set(paths) == {"/team/v1/completions"}
+    own = {"invocation", "warnings"}  # on a busy host either client may be late, which is a warning
     assert set(here) - own == set(there) - own and set(here["stages"][0]) == set(there["stages"][0])
     assert there["verdict"] == "passed" and there["stages"][0]["ok"] == 12 and there["stages"][0]["servers"] == {"pod-a": 12}
     assert sorted(file.name for file in (tmp_path / "here").iterdir()) == sorted(file.name for file in (tmp_path / "there").iterdir())
     rows = [list(csv.DictReader((tmp_path / where / "requests.csv").open())) for where in ("here", "there")]
     assert len(rows[1]) == 12 and set(rows[0][0]) == set(rows[1][0]) and {row["server"] for row in rows[1]} == {"pod-a"}
-    assert "12 ended" in told.read_text() and '"rows"' not in told.read_text()
-    job = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "jobs"))
-    config = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "configmaps"))
-    assert "sk-secret" not in json.dumps([job, config]) + seen(there) and job["metadata"]["labels"]["app"] == "x"
+    assert "12 ended" in progress.read_text() and '"rows"' not in progress.read_text()
+    job = next(body for method, kind, body in cluster.writes if (method, kind) == ("POST", "jobs"))
+    config = next(body for method, kind, body in cluster.writes if (method, kind) == ("POST", "configmaps"))
+    assert "sk-secret" not in json.dumps([job, config]) + user_output(there) and job["metadata"]["labels"]["app"] == "x"
     assert cluster.left() == []
 
 
@@ -89,13 +89,13 @@ def test_the_key_is_read_from_a_secret_and_stands_in_that_of_the_job_only(call, 
         cluster.objects["secrets"]["keys"] = SECRETS["/api/v1/namespaces/llm-d/secrets/keys"]
         with serve(cluster) as api:
             options = {**OPTIONS, "kubeconfig": kubeconfig(tmp_path, api), "url": url, "stages": [{"concurrency": 1, "requests": 3}], "job": job}
-            found = call(vllm_perf, api_key_secret=SECRET, artifacts=str(tmp_path / "a"), **options)
+            result = call(vllm_perf, api_key_secret=SECRET, artifacts=str(tmp_path / "a"), **options)
             cluster.objects["secrets"].clear()
             absent = call(vllm_perf, api_key_secret=SECRET, **options)
             both = call(vllm_perf, api_key_secret=SECRET, api_key="sk-other", **options)
-    assert found["stages"][0]["ok"] == 3 and "there is no Secret llm-d/keys" in absent["msg"] and "mutually exclusive" in both["msg"]
+    assert result["stages"][0]["ok"] == 3 and "there is no Secret llm-d/keys" in absent["msg"] and "mutually exclusive" in both["msg"]
     written = [file.read_text() for file in (tmp_path / "a").iterdir()]
-    assert "sk-model" not in json.dumps([found, absent, written, [body for _method, kind, body in cluster.seen if kind != "secrets"]])
+    assert "sk-model" not in json.dumps([result, absent, written, [body for _method, kind, body in cluster.writes if kind != "secrets"]])
 
 
 def test_the_end_of_a_log_may_come_after_the_end_of_the_pod(call, tmp_path):
@@ -105,8 +105,8 @@ def test_the_end_of_a_log_may_come_after_the_end_of_the_pod(call, tmp_path):
         cluster.late = 2
         with serve(cluster) as api:
             options = {**OPTIONS, "kubeconfig": kubeconfig(tmp_path, api), "url": url, "stages": [{"concurrency": 1, "requests": 2}]}
-            found = call(vllm_perf, job=JOB, **options)
-    assert found.get("verdict") == "passed" and cluster.late == 0, found
+            result = call(vllm_perf, job=JOB, **options)
+    assert result.get("verdict") == "passed" and cluster.late == 0, result
 
 
 def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
@@ -121,7 +121,7 @@ def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
             job={**JOB, "run_as_user": 0, "timeout": 90},
             **OPTIONS,
         )
-    spec = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "jobs"))["spec"]
+    spec = next(body for method, kind, body in cluster.writes if (method, kind) == ("POST", "jobs"))["spec"]
     pod = spec["template"]["spec"]
     assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert pod["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
@@ -129,9 +129,9 @@ def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
     assert spec["activeDeadlineSeconds"] == 90 and spec["backoffLimit"] == 0 and spec["ttlSecondsAfterFinished"]
 
 
-@pytest.mark.parametrize(("processes", "resources", "told"), [(None, None, 1), (None, {"limits": {"cpu": "8", "memory": "2Gi"}}, None), (3, None, 3)])
-def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, processes, resources, told):
-    """How many, the program finds out itself only where the user has said what the container may have."""
+@pytest.mark.parametrize(("processes", "resources", "expected"), [(None, None, 1), (None, {"limits": {"cpu": "8", "memory": "2Gi"}}, None), (3, None, 3)])
+def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, processes, resources, expected):
+    """The program determines the number itself only where the user has set the resources of the container."""
     cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
     with serve(cluster) as api:
         call(
@@ -143,17 +143,17 @@ def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, proc
             job={**JOB, **({"resources": resources} if resources else {})},
             **OPTIONS,
         )
-    made = {kind: body for method, kind, body in cluster.seen if method == "POST"}
+    made = {kind: body for method, kind, body in cluster.writes if method == "POST"}
     given = made["jobs"]["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert json.loads(base64.b64decode(made["secrets"]["data"]["options.json"]))["processes"] == told
-    assert given == resources or given["requests"]["cpu"] == str(told)
+    assert json.loads(base64.b64decode(made["secrets"]["data"]["options.json"]))["processes"] == expected
+    assert given == resources or given["requests"]["cpu"] == str(expected)
 
 
 def test_files_go_along(call, tmp_path):
     (tmp_path / "prompts").write_text("Say hello.\n")
     cluster = Cluster(tmp_path)
-    asked = []
-    with serve(lambda _handler, _method, _path, body: asked.append(json.loads(body)["prompt"]) or answer()) as url, serve(cluster) as api:
+    prompts = []
+    with serve(lambda _handler, _method, _path, body: prompts.append(json.loads(body)["prompt"]) or answer()) as url, serve(cluster) as api:
         result = call(
             vllm_perf,
             url=url,
@@ -162,11 +162,11 @@ def test_files_go_along(call, tmp_path):
             stages=[{"concurrency": 1, "requests": 2}],
             **{**OPTIONS, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts"), "output_len": 1}},
         )
-    assert result.get("verdict") == "passed" and set(asked[1:]) == {"Say hello."}, result
+    assert result.get("verdict") == "passed" and set(prompts[1:]) == {"Say hello."}, result
 
 
 @pytest.mark.parametrize(
-    ("pod", "more", "said"),
+    ("pod", "options", "message"),
     [
         ({"pod": (recorded("pod_bad_image")["status"], "")}, {}, "the Job's pod does not run"),
         pytest.param({"pod": (recorded("pod_unsched")["status"], "")}, {"start_timeout": 60}, "the Job's pod does not run", marks=pytest.mark.rest),
@@ -195,13 +195,13 @@ def test_files_go_along(call, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("clock")
-def test_a_job_that_tells_nothing_says_why(call, tmp_path, pod, more, said):
+def test_a_job_that_tells_nothing_says_why(call, tmp_path, pod, options, message):
     cluster = Cluster(tmp_path, **pod)
     with serve(cluster) as api:
         result = call(
-            vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], job={**JOB, **more}, kubeconfig=kubeconfig(tmp_path, api), **OPTIONS
+            vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], job={**JOB, **options}, kubeconfig=kubeconfig(tmp_path, api), **OPTIONS
         )
-    assert result["failed"] and said in result["msg"], result["msg"]
+    assert result["failed"] and message in result["msg"], result["msg"]
     assert cluster.left() == []
 
 
@@ -210,7 +210,7 @@ def test_what_cannot_be(call, tmp_path):
         config = kubeconfig(tmp_path, api)
         known = {"stages": [{"rate": 1, "requests": 1}], "kubeconfig": config, "wait": 0, **OPTIONS}
         assert "Gateway llm-d/gw has no address" in call(vllm_perf, gateway={"namespace": "llm-d", "name": "gw"}, **known)["msg"]
-        assert "Service llm-d/x is not there" in call(vllm_perf, service={"namespace": "llm-d", "name": "x", "port": 8000}, **known)["msg"]
+        assert "Service llm-d/x does not exist" in call(vllm_perf, service={"namespace": "llm-d", "name": "x", "port": 8000}, **known)["msg"]
         assert "path: 'team' must begin with '/'" in call(vllm_perf, url="http://x", path="team", **known)["msg"]
         assert "mutually exclusive" in call(vllm_perf, url="http://x", gateway={"namespace": "llm-d", "name": "gw"}, **known)["msg"]
         (tmp_path / "prompts").write_text("word " * 200_000)
@@ -230,7 +230,7 @@ def test_check_mode_makes_nothing(call, tmp_path):
             kubeconfig=kubeconfig(tmp_path, api),
             **OPTIONS,
         )
-    assert not result.get("failed") and cluster.seen == []
+    assert not result.get("failed") and cluster.writes == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.rest)])

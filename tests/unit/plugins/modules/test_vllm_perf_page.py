@@ -36,7 +36,7 @@ PLOTS = {
     "Time to first token over time",
     "Requests per server",
 }
-# Of every frame: what hangs over, plots, words that reach out of their plot (a letter's box is a little larger than the letter) or box, and what was loaded.
+# Of every frame: overflow, plots, words that extend beyond their plot (a letter's box is a little larger than the letter) or box, and loaded resources.
 LOOK = """const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();
 const out=e=>{const a=at(e),b=at(e.closest('svg'));return a.left<b.left-2||a.right>b.right+2||a.top<b.top-2||a.bottom>b.bottom+2};
 found.push({over:r.scrollWidth-r.clientWidth,high:r.scrollHeight,
@@ -53,7 +53,7 @@ CLAIMS = [
         False,
         "6 requests with one shared prefix went to meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-x8zkq (3), "
         "meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-b2h4n (3) (x-inference-pod)",
-        "look whether the prefix scorer is in the picker's configuration",
+        "check that the prefix scorer is in the picker's configuration",
         0.75,
     ),
     claim("meta-llama-3-1-8b-instruct/performance", True, "rate 4: 40 of 40 requests, 90 % of first tokens within 12 ms, 64 output tokens/s", "", 10.0),
@@ -86,23 +86,23 @@ def measured(tmp_path_factory):
 
 
 def performance(whole):
-    """What vllm_perf writes."""
+    """The page that vllm_perf writes."""
     return whole[1]
 
 
 def benchmark(whole):
-    """What playbooks/benchmark.yml writes of two services."""
+    """The page that playbooks/benchmark.yml writes for two services."""
     return perf_page.together("Benchmark", [("llama-8b", whole[0]), ("qwen-32b", whole[0])])
 
 
 def judged(_whole):
-    """What playbooks/validate.yml writes."""
-    asked = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "meta-llama/Llama-3.1-8B-Instruct", "host_header": None}
+    """The page that playbooks/validate.yml writes."""
+    endpoint = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "meta-llama/Llama-3.1-8B-Instruct", "host_header": None}
     return verdict_page.page(
         verdict.verdict(
             CLAIMS,
             [{"id": "llama-8b/obeyed", "why": "this release does not count attempts by server"}],
-            [asked],
+            [endpoint],
             {"release": "scheduler-0.7", "kubernetes": None},
             "2026-11-21T12:00:00Z",
         )
@@ -110,15 +110,15 @@ def judged(_whole):
 
 
 def clusters(_whole):
-    """What a run on several clusters writes."""
-    seen = {"verdict": json.loads(json.dumps(verdict.verdict(CLAIMS, [], [], {"kubernetes": "v1.34.4"}, "2026-11-21T12:00:00Z")))}
+    """The page that a run on several clusters writes."""
+    validated = {"verdict": json.loads(json.dumps(verdict.verdict(CLAIMS, [], [], {"kubernetes": "v1.34.4"}, "2026-11-21T12:00:00Z")))}
     lost = {"failure": {"task": "preflight | Look", "msg": "no answer from " + "https://10.0.0.1/" + 40 * "long", "reached": False}}
-    rows = {name: fleet.row(name, told, "2026-11-21T12:00:00Z", False, "../x/report.html") for name, told in (("berlin", seen), (30 * "paris", lost))}
+    rows = {name: fleet.row(name, facts, "2026-11-21T12:00:00Z", False, "../x/report.html") for name, facts in (("berlin", validated), (30 * "paris", lost))}
     return fleet.page(fleet.report(list(rows), rows, {}, "2026-11-21T12:00:00Z"))
 
 
 def browser(folder, *arguments):
-    """A run of Chromium; what it said."""
+    """The output of a run of Chromium."""
     command = [
         CHROMIUM,
         "--headless",
@@ -149,17 +149,17 @@ def frames(folder, text, height, script=""):
 @pytest.mark.skipif(CHROMIUM is None, reason="this host has no Chromium")
 @pytest.mark.parametrize(("made", "plots"), [(performance, PLOTS), (benchmark, PLOTS), (judged, set()), (clusters, set())])
 def test_the_page_fits_a_phone_and_a_desk_in_a_real_browser(whole, tmp_path, made, plots):
-    """Every plot that was asked for is drawn with a size and something in it, nothing hangs over or is cut off, and nothing is loaded from anywhere."""
+    """Every requested plot is drawn with a size and content, nothing overflows or is cut off, and no resource is loaded."""
     text = made(whole)
-    told = "if(!--left)document.body.innerText='FOUND'+JSON.stringify(found)+'END'"
-    done = browser(tmp_path, "--window-size=1700,1800", "--dump-dom", frames(tmp_path, text, 800, f"{LOOK};{told}"))
-    found = json.loads(re.search(r"FOUND(.*)END", done)[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
-    assert len(found) == len(WIDTHS)
-    for seen in found:
-        empty = [chart for chart in seen["charts"] if chart["wide"] < 250 or not chart["marks"]]
-        assert empty == [] and seen["over"] <= 0 and seen["loaded"] == 0 and seen["cut"] == []
-        assert plots <= {chart["name"] for chart in seen["charts"]}
-    # what a person looks at: `pytest --basetemp` says where it is kept
-    size, picture = (sum(WIDTHS), max(seen["high"] for seen in found)), tmp_path / "page.png"
+    script = "if(!--left)document.body.innerText='FOUND'+JSON.stringify(found)+'END'"
+    done = browser(tmp_path, "--window-size=1700,1800", "--dump-dom", frames(tmp_path, text, 800, f"{LOOK};{script}"))
+    layouts = json.loads(re.search(r"FOUND(.*)END", done)[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+    assert len(layouts) == len(WIDTHS)
+    for layout in layouts:
+        empty = [chart for chart in layout["charts"] if chart["wide"] < 250 or not chart["marks"]]
+        assert empty == [] and layout["over"] <= 0 and layout["loaded"] == 0 and layout["cut"] == []
+        assert plots <= {chart["name"] for chart in layout["charts"]}
+    # for people: `pytest --basetemp` sets where it is kept
+    size, picture = (sum(WIDTHS), max(layout["high"] for layout in layouts)), tmp_path / "page.png"
     browser(tmp_path, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}", frames(tmp_path, text, size[1]))
     assert struct.unpack(">II", picture.read_bytes()[16:24]) == size and picture.stat().st_size > 50_000

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The benchmark reports that are written are read by llm-d's own package, and say there what was measured; the documentation names what is returned."""
+"""llm-d's own package reads the benchmark reports, with the measured values; the documentation lists all returned values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ GROUPS = {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 3, "system_
 
 
 class Server:
-    """Answers completions; every `bad`-th with 503, but for the first look."""
+    """Answers completions; every `bad`-th with 503, except the check before the run."""
 
     def __init__(self, bad=0):
-        self.asked, self._bad = 0, bad
+        self.count, self._bad = 0, bad
 
     def __call__(self, _handler, _method, _path, body):
-        self.asked += 1
-        if self._bad and self.asked > 1 and self.asked % self._bad == 0:
+        self.count += 1
+        if self._bad and self.count > 1 and self.count % self._bad == 0:
             return 503, {"Content-Type": "text/plain"}, "no healthy upstream"
         if not json.loads(body).get("stream"):
             return 200, {"Content-Type": JSON, "x-inference-pod": "pod-a"}, whole()
@@ -45,10 +45,10 @@ def trace_file(tmp_path):
 def measured(call, folder, server=None, **options):
     """The module's result, and each of its reports as the package reads it."""
     with serve(server or Server()) as url:
-        found = call(vllm_perf, url=url, artifacts=str(folder), **{**OPTIONS, "workload": {"input_len": 6, "output_len": 2}, **options})
-    reports = [llmd_benchmark_report.import_benchmark_report(path) for path in found["artifacts"]["reports"]]
-    assert len(reports) == len(found["stages"]) > 0 and all(isinstance(report, llmd_benchmark_report.BenchmarkReportV021) for report in reports)
-    return found, reports
+        result = call(vllm_perf, url=url, artifacts=str(folder), **{**OPTIONS, "workload": {"input_len": 6, "output_len": 2}, **options})
+    reports = [llmd_benchmark_report.import_benchmark_report(path) for path in result["artifacts"]["reports"]]
+    assert len(reports) == len(result["stages"]) > 0 and all(isinstance(report, llmd_benchmark_report.BenchmarkReportV021) for report in reports)
+    return result, reports
 
 
 @pytest.mark.parametrize(
@@ -62,35 +62,35 @@ def measured(call, folder, server=None, **options):
     ],
 )
 def test_reports_are_read_by_llm_d_s_package(call, tmp_path, options):
-    found, reports = measured(call, tmp_path / "out", **options)
-    for index, (stage, report) in enumerate(zip(found["stages"], reports, strict=True)):
+    result, reports = measured(call, tmp_path / "out", **options)
+    for index, (stage, report) in enumerate(zip(result["stages"], reports, strict=True)):
         assert report.version == "0.2.1" and report.scenario.load.standardized.stage == index
-        got = report.results.request_performance.aggregate
-        assert (got.requests.total, got.requests.failures) == (stage["requests"], stage["failed"])
-        for name, ours in (("time_to_first_token", "ttft_ms"), ("request_latency", "e2e_ms"), ("time_per_output_token", "tpot_ms")):
-            if stage[ours]["n"]:
-                there = getattr(got.latency, name)
-                assert (there.mean, there.p50, there.p99, there.max) == tuple(stage[ours][each] for each in ("mean", "p50", "p99", "max"))
-        assert got.throughput.request_rate.mean == stage["requests_per_s"] and got.throughput.output_token_rate.mean == stage["output_tokens_per_s"]
+        aggregate = report.results.request_performance.aggregate
+        assert (aggregate.requests.total, aggregate.requests.failures) == (stage["requests"], stage["failed"])
+        for name, key in (("time_to_first_token", "ttft_ms"), ("request_latency", "e2e_ms"), ("time_per_output_token", "tpot_ms")):
+            if stage[key]["n"]:
+                reported = getattr(aggregate.latency, name)
+                assert (reported.mean, reported.p50, reported.p99, reported.max) == tuple(stage[key][each] for each in ("mean", "p50", "p99", "max"))
+        assert aggregate.throughput.request_rate.mean == stage["requests_per_s"] and aggregate.throughput.output_token_rate.mean == stage["output_tokens_per_s"]
 
 
 def test_a_report_of_a_trace(call, tmp_path, trace):
-    _found, (report,) = measured(call, tmp_path / "out", workload=trace)
+    _result, (report,) = measured(call, tmp_path / "out", workload=trace)
     assert report.scenario.load.standardized.source == "sampled" and report.results.request_performance.aggregate.requests.total == 8
 
 
 @pytest.mark.parametrize("bad", [2, 1])
 def test_a_report_of_failures(call, tmp_path, bad):
-    """Some of the requests, or all but the first look."""
-    found, (report,) = measured(call, tmp_path / "out", Server(bad), stages=[{"concurrency": 1, "requests": 10}])
-    failed = found["stages"][0]["failed"]
+    """Some of the requests, or all but the check before the run."""
+    result, (report,) = measured(call, tmp_path / "out", Server(bad), stages=[{"concurrency": 1, "requests": 10}])
+    failed = result["stages"][0]["failed"]
     assert failed == (10 if bad == 1 else 5) == report.results.request_performance.aggregate.requests.failures
 
 
 def test_the_package_refuses_what_is_no_report(call, tmp_path):
-    """So that it taking ours says something."""
-    found, _reports = measured(call, tmp_path / "out", stages=[{"concurrency": 1, "requests": 3}])
-    with open(found["artifacts"]["reports"][0], encoding="utf-8") as file:
+    """Otherwise it would prove nothing that it accepts ours."""
+    result, _reports = measured(call, tmp_path / "out", stages=[{"concurrency": 1, "requests": 3}])
+    with open(result["artifacts"]["reports"][0], encoding="utf-8") as file:
         report = json.load(file)
     report["results"]["request_performance"]["aggregate"]["latency"]["time_to_first_token"]["units"] = "parsec"
     with pytest.raises(pydantic.ValidationError):
@@ -99,15 +99,15 @@ def test_the_package_refuses_what_is_no_report(call, tmp_path):
 
 def test_the_documentation_names_what_is_returned(call, tmp_path):
     """Of a real result with a baseline: all of it is described, and the samples have its keys."""
-    told = yaml.safe_load(vllm_perf.RETURN)
+    documented = yaml.safe_load(vllm_perf.RETURN)
     options = {"stages": [{"concurrency": 2, "requests": 40}], "slo": {"error_rate_max": 0}}
     measured(call, tmp_path, **options)
-    found, _reports = measured(call, tmp_path, baseline=str(tmp_path / "result.json"), **options)
-    assert set(found) - {"changed", "failed", "invocation", "msg", "warnings"} <= set(told)
+    result, _reports = measured(call, tmp_path, baseline=str(tmp_path / "result.json"), **options)
+    assert set(result) - {"changed", "failed", "invocation", "msg", "warnings"} <= set(documented)
     for name in ("client", "artifacts"):
-        assert set(told[name]["sample"]) == set(found[name]), name
-    assert all(set(row) == set(told["comparison"]["sample"][0]) for row in found["comparison"]) and len(found["comparison"]) > 4
-    (stage,), (sample,), described = found["stages"], told["stages"]["sample"], told["stages"]["contains"]
+        assert set(documented[name]["sample"]) == set(result[name]), name
+    assert all(set(row) == set(documented["comparison"]["sample"][0]) for row in result["comparison"]) and len(result["comparison"]) > 4
+    (stage,), (sample,), described = result["stages"], documented["stages"]["sample"], documented["stages"]["contains"]
     assert set(stage) == set(described) and set(sample) <= set(stage)
     assert all(set(sample[name]) == set(stage[name]) for name in sample if isinstance(sample[name], dict))
     assert all(type(stage[name]).__name__ == each["type"] for name, each in described.items() if stage[name] is not None)

@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.inference.targets 
 from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 from engine_servers import SECRET, SECRETS, TINY, CachingEngine, cluster, keyed, pod
 from local_servers import closed_port, serve
-from module_calls import seen
+from module_calls import user_output
 
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
@@ -33,12 +33,12 @@ def service(**more):
     return {"name": "tiny", "model": "acme/tiny", "prompts": [PROMPT, OTHER], **places, **more}
 
 
-def warned(found):
-    return [entry["event"]["msg"] for entry in found.get("warnings", [])]
+def warned(result):
+    return [entry["event"]["msg"] for entry in result.get("warnings", [])]
 
 
-def states(found):
-    return [[prompt["state"] for prompt in server["prompts"]] for entry in found["services"] for server in entry["servers"]]
+def states(result):
+    return [[prompt["state"] for prompt in server["prompts"]] for entry in result["services"] for server in entry["servers"]]
 
 
 @pytest.mark.parametrize("api, begin", [("chat_completions", "<system> | You are"), ("completions", "You are")])
@@ -46,11 +46,11 @@ def test_the_first_run_warms_every_server_and_the_second_changes_nothing(call, m
     servers = CachingEngine(), CachingEngine()
     with cluster(monkeypatch, *servers):
         first = call(vllm_warmup, services=[service(api=api)])
-        assert [len(server.asked) for server in servers] == [2, 2], "each prompt once at each server"
+        assert [len(server.prompts) for server in servers] == [2, 2], "each prompt once at each server"
         second = call(vllm_warmup, services=[service(api=api)])
     assert first["changed"] is True and first["warm"] is True and states(first) == [["warmed", "warmed"]] * 2
     assert second["changed"] is False and second["warm"] is True and states(second) == [["warm", "warm"]] * 2
-    assert all(server.asked[0].startswith(begin) for server in servers) and warned(second) == []
+    assert all(server.prompts[0].startswith(begin) for server in servers) and warned(second) == []
     row = first["services"][0]["servers"][1]["prompts"][0]
     assert first["services"][0]["servers"][1]["server"] == "Pod llm-d/pod-1" and row["cached"] == 0 and row["tokens"] > 48
     assert row["prompt"] == f"prompts[0] ({len(PROMPT)} characters)" and "0 of" in row["evidence"]
@@ -59,9 +59,9 @@ def test_the_first_run_warms_every_server_and_the_second_changes_nothing(call, m
 def test_servers_that_want_a_key_get_that_of_their_secret(call, monkeypatch):
     keyless = service(name="open", replicas=[REPLICAS])
     with cluster(monkeypatch, keyed(CachingEngine()), objects=SECRETS) as api:
-        found = call(vllm_warmup, services=[service(replicas=[{**REPLICAS, "api_key_secret": SECRET}]), keyless])
-    assert [entry["warm"] for entry in found["services"]] == [True, False] and states(found)[0] == ["warmed", "warmed"] and api.asked
-    assert "llm_d_api_key" in found["services"][1]["servers"][0]["prompts"][0]["remedy"] and "sk-model" not in json.dumps(found)
+        result = call(vllm_warmup, services=[service(replicas=[{**REPLICAS, "api_key_secret": SECRET}]), keyless])
+    assert [entry["warm"] for entry in result["services"]] == [True, False] and states(result)[0] == ["warmed", "warmed"] and api.port_forwards
+    assert "llm_d_api_key" in result["services"][1]["servers"][0]["prompts"][0]["remedy"] and "sk-model" not in json.dumps(result)
 
 
 def test_only_a_server_that_has_restarted_is_warmed_again(call, monkeypatch):
@@ -69,16 +69,16 @@ def test_only_a_server_that_has_restarted_is_warmed_again(call, monkeypatch):
     with cluster(monkeypatch, *servers):
         call(vllm_warmup, services=[service()])
         servers[1].blocks.clear()
-        found = call(vllm_warmup, services=[service()])
-    assert found["changed"] is True and states(found) == [["warm", "warm"], ["warmed", "warmed"]]
+        result = call(vllm_warmup, services=[service()])
+    assert result["changed"] is True and states(result) == [["warm", "warm"], ["warmed", "warmed"]]
 
 
-@pytest.mark.parametrize(("told", "states_then"), [(None, ["warm", "warm"]), (16, ["warmed", "warm"])])
-def test_the_server_says_how_large_its_blocks_are(call, monkeypatch, told, states_then):
-    """Blocks of 32 hold less of a prompt than the usual ones: by those, a prompt that is cached as far as it can be would never be warm."""
+@pytest.mark.parametrize(("block_size", "states_then"), [(None, ["warm", "warm"]), (16, ["warmed", "warm"])])
+def test_the_server_says_how_large_its_blocks_are(call, monkeypatch, block_size, states_then):
+    """Blocks of 32 tokens hold fewer tokens of a prompt than the usual ones, by which a prompt that is cached as far as possible would never be warm."""
     server = CachingEngine(block=32)
     with cluster(monkeypatch, server):
-        wanted = [service(replicas=[REPLICAS], **({"block_size": told} if told else {}))]
+        wanted = [service(replicas=[REPLICAS], **({"block_size": block_size} if block_size else {}))]
         call(vllm_warmup, services=wanted)
         assert states(call(vllm_warmup, services=wanted)) == [states_then]
 
@@ -86,52 +86,52 @@ def test_the_server_says_how_large_its_blocks_are(call, monkeypatch, told, state
 def test_no_prompt_is_shown(call, monkeypatch):
     mine, theirs = "You are the patient assistant.", "Translate what follows, please."
     objects = {"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": {"a.txt": theirs}}}
-    refuses = CachingEngine(fails=lambda said: (400, {}, json.dumps({"error": {"message": f"I do not like '{said}'"}})))
+    refuses = CachingEngine(fails=lambda prompt: (400, {}, json.dumps({"error": {"message": f"I do not like '{prompt}'"}})))
     wanted = [service(prompts=[mine], config_map={"namespace": "llm-d", "name": "prompts"}, api="completions", replicas=[REPLICAS])]
     with cluster(monkeypatch, refuses, objects=objects):
-        found = call(vllm_warmup, services=wanted)
-    assert states(found) == [["failed", "failed"]] and "I do not like" in json.dumps(found)
+        result = call(vllm_warmup, services=wanted)
+    assert states(result) == [["failed", "failed"]] and "I do not like" in json.dumps(result)
     refused = call(vllm_warmup, services=wanted, request_timeout=0)
-    assert refused["failed"] is True and not any(prompt in seen(found, refused) for prompt in (mine, theirs))
-    assert [prompt["prompt"] for prompt in found["services"][0]["servers"][0]["prompts"]] == ["prompts[0] (30 characters)", "config_map a.txt (31 characters)"]
+    assert refused["failed"] is True and not any(prompt in user_output(result, refused) for prompt in (mine, theirs))
+    assert [prompt["prompt"] for prompt in result["services"][0]["servers"][0]["prompts"]] == ["prompts[0] (30 characters)", "config_map a.txt (31 characters)"]
 
 
 def test_prompts_of_a_config_map_are_sent_as_well(call, monkeypatch):
     server = CachingEngine()
     objects = {"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": {"b": OTHER, "a": OTHER.upper(), "empty": " "}}}
     with cluster(monkeypatch, server, objects=objects):
-        found = call(vllm_warmup, services=[service(api="completions", replicas=[REPLICAS], config_map={"namespace": "llm-d", "name": "prompts"})])
-    assert server.asked == [PROMPT, OTHER, OTHER.upper(), OTHER] and found["changed"] is True
+        result = call(vllm_warmup, services=[service(api="completions", replicas=[REPLICAS], config_map={"namespace": "llm-d", "name": "prompts"})])
+    assert server.prompts == [PROMPT, OTHER, OTHER.upper(), OTHER] and result["changed"] is True
 
 
 @pytest.mark.parametrize(
-    "objects, said",
+    "objects, message",
     [({}, "there is no ConfigMap llm-d/prompts"), ({"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": None}}, "has no prompt in its data")],
 )
-def test_a_config_map_without_prompts_is_told_and_the_other_services_go_on(call, monkeypatch, objects, said):
+def test_a_config_map_without_prompts_is_told_and_the_other_services_go_on(call, monkeypatch, objects, message):
     server = CachingEngine()
     with cluster(monkeypatch, server, objects=objects):
         wanted = [service(prompts=[], config_map={"namespace": "llm-d", "name": "prompts"}), service(name="other", replicas=[REPLICAS])]
-        found = call(vllm_warmup, services=wanted)
-    broken, other = found["services"]
-    assert "failed" not in found and found["warm"] is False and said in broken["wrong"] and broken["remedy"] and broken["servers"] == []
-    assert other["warm"] is True and [said in line for line in warned(found)] == [True]
+        result = call(vllm_warmup, services=wanted)
+    broken, other = result["services"]
+    assert "failed" not in result and result["warm"] is False and message in broken["wrong"] and broken["remedy"] and broken["servers"] == []
+    assert other["warm"] is True and [message in line for line in warned(result)] == [True]
 
 
 def test_a_server_that_says_nothing_is_unknown_and_nothing_has_changed(call, monkeypatch):
     servers = CachingEngine("never"), CachingEngine("never")
     with cluster(monkeypatch, *servers):
-        found = call(vllm_warmup, services=[service()])
-    assert found["changed"] is False and found["warm"] is False and states(found) == [["unknown", "unknown"]] * 2
-    assert ["--enable-prompt-tokens-details" in line for line in warned(found)] == [True]
+        result = call(vllm_warmup, services=[service()])
+    assert result["changed"] is False and result["warm"] is False and states(result) == [["unknown", "unknown"]] * 2
+    assert ["--enable-prompt-tokens-details" in line for line in warned(result)] == [True]
 
 
 def test_a_server_that_leaves_out_nought_is_asked_once_more(call, monkeypatch):
-    servers = CachingEngine("not_nought"), CachingEngine("not_nought")
+    servers = CachingEngine("nonzero"), CachingEngine("nonzero")
     with cluster(monkeypatch, *servers):
         first, second = (call(vllm_warmup, services=[service()]) for _turn in range(2))
     assert states(first) == [["warmed", "warmed"]] * 2 and first["changed"] is True
-    assert states(second) == [["warm", "warm"]] * 2 and second["changed"] is False and len(servers[0].asked) == 6
+    assert states(second) == [["warm", "warm"]] * 2 and second["changed"] is False and len(servers[0].prompts) == 6
 
 
 def test_a_cache_that_keeps_nothing_is_never_warm(call, monkeypatch):
@@ -142,36 +142,36 @@ def test_a_cache_that_keeps_nothing_is_never_warm(call, monkeypatch):
 
 def test_a_prompt_of_long_words_does_not_fill_a_block(call, monkeypatch):
     with cluster(monkeypatch, CachingEngine()):
-        found = call(vllm_warmup, services=[service(prompts=["incomprehensibilities everywhere", PROMPT], api="completions", replicas=[REPLICAS])])
-    assert states(found) == [["short", "warmed"]] and found["warm"] is False and found["changed"] is True
-    row = found["services"][0]["servers"][0]["prompts"][0]
-    assert "2 tokens" in row["evidence"] and "longer prompt" in row["remedy"] and len(warned(found)) == 1
+        result = call(vllm_warmup, services=[service(prompts=["incomprehensibilities everywhere", PROMPT], api="completions", replicas=[REPLICAS])])
+    assert states(result) == [["short", "warmed"]] and result["warm"] is False and result["changed"] is True
+    row = result["services"][0]["servers"][0]["prompts"][0]
+    assert "2 tokens" in row["evidence"] and "longer prompt" in row["remedy"] and len(warned(result)) == 1
 
 
 @pytest.mark.timing
 def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monkeypatch):
     release = threading.Event()
-    hung = CachingEngine(fails=lambda said: release.wait(10) and None)
+    hung = CachingEngine(fails=lambda prompt: release.wait(10) and None)
     dead = pod("pod-dead", f"http://127.0.0.1:{closed_port()}", TINY)
     late = pod("pod-late", f"http://127.0.0.1:{closed_port()}", TINY, ready=False)
-    well = CachingEngine()
-    with cluster(monkeypatch, hung, well, dead, late):
+    healthy = CachingEngine()
+    with cluster(monkeypatch, hung, healthy, dead, late):
         start = time.monotonic()
-        found = call(vllm_warmup, services=[service(replicas=[{**REPLICAS, "count": 5}])], request_timeout=1.5)
+        result = call(vllm_warmup, services=[service(replicas=[{**REPLICAS, "count": 5}])], request_timeout=1.5)
         taken = time.monotonic() - start
         release.set()
-    assert "failed" not in found and found["warm"] is False and states(found) == [["failed"] * 2, ["warmed"] * 2, ["failed"] * 2, ["failed"] * 2]
-    assert len(hung.asked) == 1 and taken < 3 * 1.5, "who gives no answer is not asked for the rest"
-    entry = found["services"][0]
+    assert "failed" not in result and result["warm"] is False and states(result) == [["failed"] * 2, ["warmed"] * 2, ["failed"] * 2, ["failed"] * 2]
+    assert len(hung.prompts) == 1 and taken < 3 * 1.5, "a server without an answer gets no further requests"
+    entry = result["services"][0]
     assert entry["wrong"] == "4 of 5 servers exist" and "not ready" in entry["servers"][3]["prompts"][0]["evidence"]
-    assert all(prompt["remedy"] for server in (0, 2, 3) for prompt in entry["servers"][server]["prompts"]) and len(warned(found)) == 7
+    assert all(prompt["remedy"] for server in (0, 2, 3) for prompt in entry["servers"][server]["prompts"]) and len(warned(result)) == 7
 
 
 def test_servers_are_asked_side_by_side_and_each_for_one_prompt_at_a_time(call, monkeypatch):
     lock, under_way, most, full = threading.Lock(), {}, {"all": 0, "one": 0}, threading.Event()
 
     def slow(number):
-        def wait(_said):
+        def wait(_prompt):
             with lock:
                 under_way[number] = under_way.get(number, 0) + 1
                 most.update(all=max(most["all"], sum(under_way.values())), one=max(most["one"], under_way[number]))
@@ -185,26 +185,26 @@ def test_servers_are_asked_side_by_side_and_each_for_one_prompt_at_a_time(call, 
 
     with contextlib.ExitStack() as stack:
         urls = [stack.enter_context(serve(CachingEngine(fails=slow(number)))) for number in range(20)]
-        found = call(vllm_warmup, services=[service(urls=urls)])
-    assert found["warm"] is True and states(found) == [["warmed", "warmed"]] * 20 and most == {"one": 1, "all": THREADS}
+        result = call(vllm_warmup, services=[service(urls=urls)])
+    assert result["warm"] is True and states(result) == [["warmed", "warmed"]] * 20 and most == {"one": 1, "all": THREADS}
 
 
 def test_check_mode_sends_nothing(call, monkeypatch):
     server = CachingEngine()
     with cluster(monkeypatch, server) as api:
-        found = call(vllm_warmup, check=True, services=[service()])
-    assert found["changed"] is False and server.asked == [] and api.asked == [] and "check mode" in found["msg"]
+        result = call(vllm_warmup, check=True, services=[service()])
+    assert result["changed"] is False and server.prompts == [] and api.port_forwards == [] and "check mode" in result["msg"]
 
 
 def test_an_api_server_that_is_not_there_is_told(call, monkeypatch):
     monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-    found = call(vllm_warmup, services=[service()])
-    assert "failed" not in found and found["warm"] is False and "127.0.0.1" in found["services"][0]["wrong"] and warned(found)
+    result = call(vllm_warmup, services=[service()])
+    assert "failed" not in result and result["warm"] is False and "127.0.0.1" in result["services"][0]["wrong"] and warned(result)
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    "options, message",
     [
         ({"prompts": ["Hello, you!"], "block_size": 16}, "services[0].prompts[0] is too short"),
         ({"prompts": []}, "services[0] has no prompt"),
@@ -213,19 +213,19 @@ def test_an_api_server_that_is_not_there_is_told(call, monkeypatch):
         ({"urls": ["http://127.0.0.1:1"], "replicas": [REPLICAS]}, "mutually exclusive"),
     ],
 )
-def test_mistakes_in_the_options(call, wrong, said):
-    found = call(vllm_warmup, services=[service(**wrong)])
-    assert found["failed"] is True and said in found["msg"]
+def test_mistakes_in_the_options(call, options, message):
+    result = call(vllm_warmup, services=[service(**options)])
+    assert result["failed"] is True and message in result["msg"]
 
 
 def test_a_key_needs_a_port_forward_or_a_url(call, monkeypatch):
     with cluster(monkeypatch, CachingEngine()):
-        found = call(vllm_warmup, services=[service(replicas=[REPLICAS])], api_key="sk-key-of-a-server")
-    assert found["warm"] is False and "port_forward" in found["services"][0]["wrong"] and "sk-key-of-a-server" not in seen(found)
+        result = call(vllm_warmup, services=[service(replicas=[REPLICAS])], api_key="sk-key-of-a-server")
+    assert result["warm"] is False and "port_forward" in result["services"][0]["wrong"] and "sk-key-of-a-server" not in user_output(result)
 
 
 def test_through_a_port_forward(call, monkeypatch):
     server = CachingEngine()
     with cluster(monkeypatch, server) as api:
-        found = call(vllm_warmup, services=[service(replicas=[REPLICAS])], through="port_forward", api_key="sk-key-of-a-server")
-    assert found["warm"] is True and {entry[1:] for entry in api.asked} == {("pod-0", 8000)} and api.closed()
+        result = call(vllm_warmup, services=[service(replicas=[REPLICAS])], through="port_forward", api_key="sk-key-of-a-server")
+    assert result["warm"] is True and {entry[1:] for entry in api.port_forwards} == {("pod-0", 8000)} and api.closed()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which API server is meant is read from the kubeconfig, as kubectl reads it, and named so that it can be a folder."""
+"""The API server is read from the kubeconfig, as kubectl reads it, and its name can be that of a folder."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_a_server_becomes_a_folder(url: str, folder: str) -> None:
 
 
 def read_folder(**variables: t.Any) -> str:
-    user, wrong = read(variables, lambda value: value)
-    assert not wrong
+    user, problems = read(variables, lambda value: value)
+    assert not problems
     return os.path.relpath(user["llm_d_artifacts_dir"])
 
 

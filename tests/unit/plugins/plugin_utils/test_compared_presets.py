@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Presets that cannot be deployed are refused with their place, before the first one is."""
+"""Presets that cannot be deployed are refused with their place, before the first one is deployed."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_what_can_be_deployed_is_not_refused(presets, user):
 )
 @pytest.mark.parametrize("service", ["", "next"])
 def test_what_cannot_be_deployed_is_refused_at_its_place(preset, path, words, service):
-    found = refused(["queue", preset], service)
-    assert found and all(each.startswith(path) for each in found) and words in found[0], found
+    refusals = refused(["queue", preset], service)
+    assert refusals and all(each.startswith(path) for each in refusals) and words in refusals[0], refusals
 
 
 def test_presets_that_the_release_does_not_have_are_all_named():
-    found = refused(["queue", "precise_prefix", "disaggregated"], user={**USER, "llm_d_release": "gie-1.5"})
-    assert [each.partition(":")[0] for each in found] == ["compare_presets[1]", "compare_presets[2]"] and "gie-1.5 does not have it" in found[0]
+    refusals = refused(["queue", "precise_prefix", "disaggregated"], user={**USER, "llm_d_release": "gie-1.5"})
+    assert [each.partition(":")[0] for each in refusals] == ["compare_presets[1]", "compare_presets[2]"] and "gie-1.5 does not have it" in refusals[0]

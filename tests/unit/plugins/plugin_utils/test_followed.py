@@ -37,10 +37,10 @@ def test_lines_are_shown_while_they_come(shown):
 
 def test_each_line_says_whose_it_is_where_there_are_several_hosts(shown):
     for hosts in (["paris"], ["paris", "berlin"]):
-        follower = followed.Follower(followed.whose({"inventory_hostname": "paris", "groups": {"all": hosts}}), interval=0.01)
+        follower = followed.Follower(followed.prefix_of({"inventory_hostname": "paris", "groups": {"all": hosts}}), interval=0.01)
         append(follower.path, "waiting\n")
         follower.stop()
-    assert shown == ["    waiting", "    paris: waiting"] and followed.whose({}) == ""
+    assert shown == ["    waiting", "    paris: waiting"] and followed.prefix_of({}) == ""
 
 
 def test_no_control_character_reaches_the_terminal(shown):

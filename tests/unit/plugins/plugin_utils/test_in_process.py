@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module run in the worker must behave as one that was sent off: same result, same check mode, same environment."""
+"""A module that runs in the worker must behave as one that is sent to a new process: same result, same check mode, same environment."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PLAY = """
 
 
 def play(root, tmp_path, interpreter: str, *options: str) -> dict:
-    """Run the play with an interpreter; return what its modules answered."""
+    """Run the play with an interpreter; return the results of its modules."""
     (tmp_path / "play.yml").write_text(PLAY % {"path": tmp_path / "file"}, encoding="utf-8")
     (tmp_path / "hosts").write_text(f'localhost ansible_connection=local ansible_python_interpreter="{interpreter}"\n', encoding="utf-8")
     command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml"), *options]
@@ -91,14 +91,14 @@ HOSTILE = """
 - hosts: all
   gather_facts: false
   tasks:
-    - name: Ask
+    - name: Check
       llm_d.inference.vllm_health_info:
         url: %(url)s
         request_timeout: 5
-      register: asked
+      register: health
     - name: Show
       ansible.builtin.debug:
-        msg: "{{ asked.findings + asked.models }}"
+        msg: "{{ health.findings + health.models }}"
     - name: Wait
       llm_d.inference.vllm_health:
         url: %(url)s
@@ -122,16 +122,16 @@ def test_nothing_that_a_server_says_is_obeyed_by_the_terminal(root, tmp_path, fo
             "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "no_proxy": "*",
         }  # fmt: skip
         done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    said = (done.stdout + done.stderr).decode()
-    assert done.returncode == 2 and "acme/red" in said, said
-    found = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", said)
-    assert not found, said[max(0, found.start() - 300) : found.end() + 100]
-    assert "u001b" not in said and "x1b" not in said.lower() and "title" not in said, said
+    output = (done.stdout + done.stderr).decode()
+    assert done.returncode == 2 and "acme/red" in output, output
+    match = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", output)
+    assert not match, output[max(0, match.start() - 300) : match.end() + 100]
+    assert "u001b" not in output and "x1b" not in output.lower() and "title" not in output, output
 
 
 def test_objects_of_the_cluster_stay_as_they_are():
-    found = in_process.shown({"msg": "\x1b[31mred", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x\x07": 1}]})
-    assert found == {"msg": "red", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x ": 1}]}
+    result = in_process.shown({"msg": "\x1b[31mred", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x\x07": 1}]})
+    assert result == {"msg": "red", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x ": 1}]}
 
 
 @pytest.mark.rest

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Python that is too old for modules is named as such; what crashes on another one keeps its own error."""
+"""A Python that is too old for modules is reported; a crash on another one keeps its own error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAY = """
 
 
 def python(folder: Path, version: str) -> str:
-    """A program that says to be a Python of this version, and that can run nothing."""
+    """A program that reports this version of Python, and that can run nothing."""
     path = folder / "python"
     path.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec echo {version}\necho SyntaxError >&2\nexit 1\n', encoding="utf-8")
     path.chmod(0o755)
@@ -33,8 +33,8 @@ def python(folder: Path, version: str) -> str:
 @pytest.mark.parametrize("version", ["3.6", "3.9", "3.10", "2.7"])
 def test_a_python_that_is_too_old_is_named(tmp_path: Path, version: str) -> None:
     old = python(tmp_path, version)
-    said = interpreter.too_old(CRASHED, old)
-    assert f"ansible_python_interpreter is {old}, which is Python {version}" in said and "Python 3.11 or newer" in said
+    message = interpreter.too_old(CRASHED, old)
+    assert f"ansible_python_interpreter is {old}, which is Python {version}" in message and "Python 3.11 or newer" in message
 
 
 def test_what_has_another_cause_is_left_alone(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_a_play_with_an_old_python_says_so(tmp_path: Path) -> None:
     (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
     old = python(tmp_path, "3.8")
     done = plays.run("-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={old}", str(tmp_path / "play.yml"))
-    said = " ".join((done.stdout + done.stderr).split())
-    assert done.returncode and f"ansible_python_interpreter is {old}, which is Python 3.8" in said and "deserialization" not in said, said
+    output = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode and f"ansible_python_interpreter is {old}, which is Python 3.8" in output and "deserialization" not in output, output

@@ -20,7 +20,7 @@ from local_servers import JSON, raw, serve
 
 
 class NoDiscovery:
-    """A client that is asked for paths only discovers nothing."""
+    """Discovers nothing, for a client that requests only paths."""
 
     def __init__(self, client, cache_file):
         pass
@@ -32,44 +32,44 @@ def client(url):
     return DynamicClient(kubernetes.client.ApiClient(configuration), discoverer=NoDiscovery)
 
 
-@pytest.fixture(name="asked")
+@pytest.fixture(name="send")
 def short_pauses_and_a_server(monkeypatch):
-    """A server that answers with these statuses, then 200; gives the requests that it got."""
+    """A server that answers with these statuses, then 200; gives a function that returns its requests."""
     monkeypatch.delenv(patience.FOLDER, raising=False)
     monkeypatch.setattr(patience, "PAUSE", 0.01)
-    seen = []
+    requests = []
 
     def run(*statuses, **request):
         left = iter(statuses)
 
         def answer(_handler, method, url, _body):
-            seen.append((method, url))
+            requests.append((method, url))
             return next(left, 200), {"Content-Type": JSON}, '{"kind": "X", "apiVersion": "v1"}'
 
         with serve(answer) as url, compat.patient_client():
             made = client(url)
             made.request("get", "/version")
             made.request(**request)
-        return seen[1:]
+        return requests[1:]
 
     return run
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_request_that_may_be_done_twice_is_repeated_as_it_was(asked, status):
-    found = asked(200, status, status, method="patch", path="/x", body={}, query_params=[("a", "b")], dry_run="All")
-    assert found == [("PATCH", "/x?a=b&dryRun=All")] * 3
+def test_a_request_that_may_be_done_twice_is_repeated_as_it_was(send, status):
+    requests = send(200, status, status, method="patch", path="/x", body={}, query_params=[("a", "b")], dry_run="All")
+    assert requests == [("PATCH", "/x?a=b&dryRun=All")] * 3
 
 
 @pytest.mark.parametrize(("status", "method"), [(502, "post"), (404, "get"), (401, "get")])
-def test_another_one_is_not(asked, status, method):
+def test_another_one_is_not(send, status, method):
     with pytest.raises(ApiException) as caught:
-        asked(200, status, method=method, path="/x", body={})
+        send(200, status, method=method, path="/x", body={})
     assert caught.value.status == status
 
 
-def test_a_creation_of_a_dry_run_is(asked):
-    assert len(asked(200, 502, method="post", path="/x", body={}, dry_run="All")) == 2
+def test_a_creation_of_a_dry_run_is(send):
+    assert len(send(200, 502, method="post", path="/x", body={}, dry_run="All")) == 2
 
 
 def test_an_answer_that_never_comes_is_not_waited_for_for_ever(monkeypatch):

@@ -45,24 +45,24 @@ def as_it_is(value: t.Any) -> t.Any:
     ],
 )
 def test_clusters_and_instances_share_no_folder_of_artifacts(variables: dict[str, t.Any], folder: str) -> None:
-    user, wrong = read({"llm_d_artifacts_dir": "/out", **variables}, as_it_is)
-    assert not wrong
+    user, failures = read({"llm_d_artifacts_dir": "/out", **variables}, as_it_is)
+    assert not failures
     assert user["llm_d_artifacts_dir"] == folder
     assert planning.fleet_folder(variables, user) == "/out/fleet"
 
 
 @pytest.mark.parametrize("nothing", ["", " ", None])
 def test_an_empty_folder_of_artifacts_is_the_default_one(nothing: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A survey gives an empty text where nobody has answered, and /mirror is at the top of the file system."""
+    """A survey gives an empty text for a question without an answer, and /mirror is at the top of the file system."""
     monkeypatch.chdir(tmp_path)
     host = {"groups": {"all": ["one"]}, "inventory_hostname": "one"}
-    default, _wrong = read(host, as_it_is)
-    user, wrong = read({"llm_d_artifacts_dir": nothing, **host}, as_it_is)
-    assert not wrong and user["llm_d_artifacts_dir"] == default["llm_d_artifacts_dir"] == str(tmp_path / "artifacts/one/llm-d")
+    default, _failures = read(host, as_it_is)
+    user, failures = read({"llm_d_artifacts_dir": nothing, **host}, as_it_is)
+    assert not failures and user["llm_d_artifacts_dir"] == default["llm_d_artifacts_dir"] == str(tmp_path / "artifacts/one/llm-d")
 
 
 def test_an_unanswered_text_without_a_default_is_left_out() -> None:
-    """A name that has a default stays empty, and is refused: whoever computes it from nothing would deploy elsewhere than meant."""
+    """A name that has a default stays empty, and is refused: a template that yields an empty text would deploy to another place than intended."""
     given = {
         "llm_d_name_suffix": "",
         "llm_d_image_registry": " ",
@@ -71,8 +71,8 @@ def test_an_unanswered_text_without_a_default_is_left_out() -> None:
         "llm_d_namespace": "",
         "llm_d_state": "",
     }
-    user, wrong = read({"llm_d_artifacts_dir": "/out", **given}, as_it_is)
-    assert not wrong and {name: user[name] for name in given} == {**dict.fromkeys(given), "llm_d_namespace": "", "llm_d_state": ""}
+    user, failures = read({"llm_d_artifacts_dir": "/out", **given}, as_it_is)
+    assert not failures and {name: user[name] for name in given} == {**dict.fromkeys(given), "llm_d_namespace": "", "llm_d_state": ""}
     assert {problem.path for problem in problems(user)} >= {"llm_d_namespace", "llm_d_state"} and "llm_d_name_suffix" not in str(problems(user))
 
 

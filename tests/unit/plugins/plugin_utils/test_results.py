@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils import results
 
 @pytest.fixture(name="place")
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of artifacts with one inside that somebody else has made; temporary files lie beside it. Nothing can be written into what is named `locked`."""
+    """A folder of artifacts with one inside that somebody else has made; temporary files lie beside it. Folders named `locked` are not writable."""
     (tmp_path / "locked/artifacts").mkdir(parents=True)
     (tmp_path / "open/artifacts/locked").mkdir(parents=True)
     (tmp_path / "open/other").mkdir()
@@ -28,9 +28,9 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(name="warnings")
 def warnings_of_ansible(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    told: list[str] = []
-    monkeypatch.setattr(results.display, "warning", told.append)
-    return told
+    messages: list[str] = []
+    monkeypatch.setattr(results.display, "warning", messages.append)
+    return messages
 
 
 def test_a_folder_that_can_be_written_stays(place: Path, warnings: list[str]) -> None:

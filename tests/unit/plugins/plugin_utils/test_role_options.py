@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a text stands for in an option of a role."""
+"""Texts as values of options of roles."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options impor
 
 @pytest.mark.parametrize("text", ["sticky,follow", "sticky, follow,", "sticky\r\nfollow\n", '["sticky", "follow"]', ["sticky", "follow"]])
 def test_a_list_of_words_is_a_text_with_commas_or_lines(text: t.Any) -> None:
-    """A name with a line break in it would be no claim's, and nobody would be told."""
-    options, wrong = given("canary", {"canary_disregard": text}, lambda value: value)
-    assert options["disregard"] == ["sticky", "follow"] and not wrong
+    """A name with a line break in it would match no claim, without any message."""
+    options, problems = given("canary", {"canary_disregard": text}, lambda value: value)
+    assert options["disregard"] == ["sticky", "follow"] and not problems
 
 
-# What AWX 24.6.1 gives to a job, after `awx_` and `tower_` (awx_meta_vars of awx/main/models): the part before each name, and the names.
+# The variables that AWX 24.6.1 gives to a job, after `awx_` and `tower_` (awx_meta_vars of awx/main/models): the part before each name, and the names.
 OF_AWX = {
     "": ["execution_node"],
     "job_": ["id", "launch_type", "template_id", "template_name", "scm_branch"],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What callbacks keep of a run."""
+"""The facts of a run that callbacks keep."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.plugin_utils.run_facts import INPUTS, failed, stacks, unreachable
 
 
-def result(action: str = "ansible.builtin.fail", **said: t.Any) -> t.Any:
-    return types.SimpleNamespace(task_name="role : present | Apply", task=types.SimpleNamespace(action=action), result=said)
+def result(action: str = "ansible.builtin.fail", **fields: t.Any) -> t.Any:
+    return types.SimpleNamespace(task_name="role : present | Apply", task=types.SimpleNamespace(action=action), result=fields)
 
 
 @pytest.mark.parametrize(
-    ("said", "msg"),
+    ("fields", "msg"),
     [
         ({"msg": "it broke"}, "it broke"),
         ({"msg": ["it broke", "and this, too"]}, "it broke\nand this, too"),
@@ -26,8 +26,8 @@ def result(action: str = "ansible.builtin.fail", **said: t.Any) -> t.Any:
         ({}, "it gives no reason"),
     ],
 )
-def test_the_reason(said: dict[str, t.Any], msg: str) -> None:
-    assert failed(result(**said)) == {"task": "role : present | Apply", "msg": msg, "problems": None, "reached": None}
+def test_the_reason(fields: dict[str, t.Any], msg: str) -> None:
+    assert failed(result(**fields)) == {"task": "role : present | Apply", "msg": msg, "problems": None, "reached": None}
 
 
 def test_mistakes_are_those_of_the_users_file() -> None:
@@ -40,7 +40,8 @@ def test_a_host_that_is_not_reached() -> None:
 
 
 @pytest.mark.parametrize(
-    ("custom", "found"), [({}, {}), ({"_run": {}}, {}), ({"paris": {"inference_stacks": {"x": 1}}}, {}), ({"_run": {"inference_stacks": {"x": 1}}}, {"x": 1})]
+    ("custom", "expected"),
+    [({}, {}), ({"_run": {}}, {}), ({"paris": {"inference_stacks": {"x": 1}}}, {}), ({"_run": {"inference_stacks": {"x": 1}}}, {"x": 1})],
 )
-def test_the_stacks_of_a_run(custom: dict[str, t.Any], found: dict[str, t.Any]) -> None:
-    assert stacks(types.SimpleNamespace(custom=custom)) == found
+def test_the_stacks_of_a_run(custom: dict[str, t.Any], expected: dict[str, t.Any]) -> None:
+    assert stacks(types.SimpleNamespace(custom=custom)) == expected

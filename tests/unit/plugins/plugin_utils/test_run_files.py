@@ -38,7 +38,7 @@ WAIT = """
 
 @pytest.fixture(name="silent")
 def _silent():
-    """The address of a server that takes connections and says nothing."""
+    """The address of a server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"https://127.0.0.1:{server.getsockname()[1]}"
 
@@ -51,7 +51,7 @@ def _temporary(tmp_path_factory):
 
 @pytest.fixture(name="play")
 def _play(root, tmp_path, temporary):
-    """Gives what starts a play that asks a server, with a temporary folder of its own."""
+    """Gives a function that starts a play which connects to a server, with a temporary folder of its own."""
 
     def start(server: str) -> subprocess.Popen:
         authority = pki.Authority(str(tmp_path / "pki"), "test")
@@ -101,7 +101,7 @@ def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, s
 
 
 def taken_elsewhere(number: signal.Signals, ours: bool) -> None:
-    """In a worker whose main thread waits for ever: another thread takes the signal, as the kernel is free to let it."""
+    """In a worker whose main thread waits without end: another thread takes the signal, as the kernel may decide."""
     signal.signal(number, lambda _number, _frame: os._exit(7))
     if ours:
         run_files.end_with_the_run.__wrapped__()  # this process may have called it before the fork
@@ -115,9 +115,9 @@ def test_a_signal_ends_a_worker_whichever_thread_takes_it(number):
         worker = multiprocessing.get_context("fork").Process(target=taken_elsewhere, args=(number, ours))
         worker.start()
         worker.join(30 if ours else 1)
-        found = worker.exitcode
+        exitcode = worker.exitcode
         worker.kill()
-        assert found == code
+        assert exitcode == code
 
 
 def test_a_signal_for_what_a_worker_has_forked_wakes_no_one():
@@ -192,7 +192,7 @@ def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(ro
         command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
         environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(temporary)}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
-            # Not earlier: modules that only ask write a kubeconfig too, and take it away when they are done.
+            # Not earlier: modules that only read write a kubeconfig too, and remove it at their end.
             until((tmp_path / "helm.upgrades").exists)
             os.killpg(run.pid, signal.SIGINT)
             run.communicate(timeout=60)

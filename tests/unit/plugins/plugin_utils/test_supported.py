@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An ansible-core that cannot load the collection is refused with what to do, before an import of ours fails."""
+"""An ansible-core that cannot load the collection is refused with a remedy, before an import of ours fails."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from plays import ROOT
 
 @pytest.mark.parametrize("version", ["2.9.27", "2.14.18", "2.16.14", "2.17.14", "2.18.1rc1"])
 def test_an_ansible_core_that_cannot_load_it_is_refused(version: str) -> None:
-    with pytest.raises(AnsibleError) as told:
+    with pytest.raises(AnsibleError) as error:
         supported.check(version)
-    said = str(told.value)
-    assert f"this is ansible-core {version} on Python 3." in said and "ansible-core 2.20 or newer" in said
-    assert "python3.12 -m venv" in said and "pip install 'ansible-core>=2.20' kubernetes" in said and "docs/jobs.md" in said
+    message = str(error.value)
+    assert f"this is ansible-core {version} on Python 3." in message and "ansible-core 2.20 or newer" in message
+    assert "python3.12 -m venv" in message and "pip install 'ansible-core>=2.20' kubernetes" in message and "docs/jobs.md" in message
 
 
 @pytest.mark.parametrize(("version", "warned"), [("2.19.14", 1), ("2.20.0", 0), ("2.21.5", 0), ("2.22.0rc1", 0), ("2.23.0.dev0", 0), ("3.0.0", 0)])
 def test_one_that_has_reached_its_end_is_warned_of(version: str, warned: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(Display, "warning", lambda _display, text: said.append(text))
+    warnings: list[str] = []
+    monkeypatch.setattr(Display, "warning", lambda _display, text: warnings.append(text))
     supported.check(version)
-    assert len(said) == warned and all("this is ansible-core 2.19.14" in text for text in said)
+    assert len(warnings) == warned and all("this is ansible-core 2.19.14" in text for text in warnings)
 
 
 @pytest.mark.parametrize("name", ["action/inputs.py", "action/role_facts.py", "plugin_utils/in_process.py"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The paths of the API: what a request reads or changes."""
+"""The paths of the API: the objects that a request reads or changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UPDATED_BY = ("scm_type", "scm_url", "scm_branch", "scm_refspec")
 
 
 class Request(t.NamedTuple):
-    """What somebody who may do everything asks for."""
+    """A request of an administrator."""
 
     method: str
     path: str
@@ -31,28 +31,28 @@ class Request(t.NamedTuple):
     body: t.Any
 
     def allow(self, *methods: str) -> None:
-        """Raises that a path does not know this method."""
+        """Raises Refused if a path does not support the method."""
         if self.method not in methods:
             raise Refused({"detail": f'Method "{self.method}" not allowed.'}, 405)
 
-    def page(self, found: list[Values]) -> Answer:
+    def page(self, items: list[Values]) -> Answer:
         """One page of a list."""
-        said = dict(self.query)
-        size, number = min(int(said.get("page_size", 25)), 200), int(said.get("page", 1))
-        if number < 1 or number > 1 and (number - 1) * size >= len(found):
+        query = dict(self.query)
+        size, number = min(int(query.get("page_size", 25)), 200), int(query.get("page", 1))
+        if number < 1 or number > 1 and (number - 1) * size >= len(items):
             raise Refused({"detail": "Invalid page."}, 404)
 
         def link(other: int) -> str:
             return f"{self.path}?{urllib.parse.urlencode([*(pair for pair in self.query if pair[0] != 'page'), ('page', other)])}"
 
-        following = link(number + 1) if number * size < len(found) else None
-        results = found[(number - 1) * size : number * size]
-        shown = {"count": len(found), "next": following, "previous": link(number - 1) if number > 1 else None, "results": results}
+        following = link(number + 1) if number * size < len(items) else None
+        results = items[(number - 1) * size : number * size]
+        shown = {"count": len(items), "next": following, "previous": link(number - 1) if number > 1 else None, "results": results}
         return 200, shown, False
 
 
 class Api:
-    """All objects, and what can be done with them. `projects` are checkouts by URL; `start` runs what is launched, in the background."""
+    """All objects, and the operations on them. projects: checkouts by URL; `start` runs a launched job in the background."""
 
     def __init__(self, projects: c.Mapping[str, pathlib.Path]) -> None:
         self.store = Store(projects)
@@ -72,7 +72,7 @@ class Api:
         self.store.get("organizations", 1).lists["galaxy_credentials"] = [self.store.add("credentials", {**public, "kind": galaxy["namespace"]}).id]
 
     def answer(self, request: Request) -> Answer:
-        """The answer to a request."""
+        """The response to a request."""
         kind, *rest = request.path.removeprefix(f"{ROOT}/").strip("/").split("/")
         if request.path == f"{ROOT}/me/":
             return request.page([self.store.show(self.store.get("users", 1))])
@@ -97,7 +97,7 @@ class Api:
         return self.one(request, row)
 
     def listing(self, kind: str, request: Request) -> Answer:
-        """The objects of a kind that a query asks for."""
+        """The objects of a kind that match a query."""
         known = {name for one in (UNIFIED if kind == TEMPLATES else [kind]) for name in RESOURCES[one]["fields"] | RESOURCES[one].get("read_only", {})}
         filters = [(name, value) for name, value in request.query if name not in RESERVED and not (name == "type" and kind != TEMPLATES)]
         for name in (name.removeprefix("or__") for name, _value in filters):
@@ -106,10 +106,10 @@ class Api:
         return request.page([self.store.show(row) for row in self.store.where(kind) if _matches(row, filters)])
 
     def taken(self, kind: str, body: t.Any, old: Row | None) -> Values:
-        """The fields that a body sets, each as it is kept."""
+        """The fields that a body sets, as they are stored; raises Refused if one is invalid."""
         if not isinstance(body, dict):
             raise Refused({"detail": "JSON parse error - not a JSON object"})
-        found: Values = {}
+        values: Values = {}
         errors: Values = {}
         for name, field in RESOURCES[kind]["fields"].items():
             if old and field.get("fixed"):
@@ -119,15 +119,15 @@ class Api:
                     errors[name] = ["This field is required."]
                 continue
             try:
-                found[name] = take(field, copy.deepcopy(body[name]), lambda to, number: self.store.find(to, number) is not None)
-            except Invalid as wrong:
-                errors[name] = [str(wrong)]
+                values[name] = take(field, copy.deepcopy(body[name]), lambda to, number: self.store.find(to, number) is not None)
+            except Invalid as error:
+                errors[name] = [str(error)]
         if errors:
             raise Refused(errors)
-        return found
+        return values
 
     def checked(self, kind: str, body: t.Any, old: Row | None) -> Values:
-        """The values of an object that a body makes or changes, or the refusal."""
+        """The values of an object that a body creates or changes; raises Refused if AWX refuses them."""
         sent = self.taken(kind, body, old)
         new = {**initial(kind), **(copy.deepcopy(old.values) if old else {}), **sent}
         if new.get("identifier") == "uuid4":
@@ -137,7 +137,7 @@ class Api:
         return change.new
 
     def created(self, kind: str, body: t.Any) -> Answer:
-        """Makes an object."""
+        """Creates an object."""
         row = self.store.add(kind, self.checked(kind, body, None))
         shown = self.saved(row, body, {})
         if kind == "tokens":
@@ -161,19 +161,19 @@ class Api:
         return 200, self.saved(row, request.body, before), row.values != before
 
     def saved(self, row: Row, body: Values, before: Values) -> Values:
-        """What is answered to somebody who has made or changed an object."""
+        """The object in the response to a request that has created or changed it."""
         update = self.update(row) if row.kind == "projects" and (not before or any(row[name] != before[name] for name in UPDATED_BY)) else None
         for parent in self.store.where("job_templates", project=row.id) if row.kind == "projects" else []:
             parent.values["organization"] = row["organization"]
         self.complaints += [f"{row.url} ({row.name}): {text}" for text in complaints.of(self.store, row, body)]
         shown = self.store.show(row)
-        if update:  # this answer is given before the update has ended
+        if update:  # the response is sent before the update ends
             summary = {"id": update.id, "name": update.name, "status": "pending", "failed": False}
             shown |= {"status": "pending", "summary_fields": {**shown["summary_fields"], "current_update": summary, "current_job": summary}}
         return shown
 
     def update(self, row: Row) -> Row | None:
-        """Updates a project at once: it has the playbooks of its checkout then, or has failed where there is none. A manual one is read only."""
+        """Updates a project at once, from its checkout; fails if there is none. A manual project only gets its playbooks, and has no update."""
         folder = self.store.checkouts.get(row["scm_url"] or row["local_path"])
         row.hidden["playbooks"] = playbooks.playbooks(folder) if folder else []
         if not row["scm_type"]:
@@ -200,7 +200,7 @@ class Api:
         if number and not isinstance(number, int):
             raise Refused({"msg": '"id" field must be an integer.'})
         if not number:
-            raise Refused({"detail": "The stand-in makes no objects within a list."}, 501)
+            raise Refused({"detail": "The stand-in creates no objects within a list."}, 501)
         row = self.store.find(what["of"], number)
         if row is None:
             raise Refused({"detail": f"{_model(what['of'])} matching query does not exist."})
@@ -209,7 +209,7 @@ class Api:
             lists.check(self.store, parent, name, row)
         parent.lists[name] = [other for other in numbers if other != number] + ([] if leave else [number]) if changed else numbers
         if leave and row.kind == "labels" and not any(row.id in other.lists["labels"] for rows in self.store.rows.values() for other in rows.values()):
-            self.store.remove(row)  # nobody has it any more
+            self.store.remove(row)  # AWX deletes a label that no object has
         return 204, None, changed
 
     def playbooks(self, request: Request, row: Row) -> Answer:
@@ -251,10 +251,10 @@ class Api:
             free = not needed and not any(asks.values())
             return 200, {**asks, "can_start_without_user_input": free, "survey_enabled": bool(row.questions), "variables_needed_to_start": needed}, False
         try:
-            said = {**request.body, "extra_vars": mapping(request.body.get("extra_vars") or {})}
-        except Invalid as wrong:
-            raise invalid("extra_vars", str(wrong)) from None
-        verdict = prompts.judge(self.store, row, said, by_hand=row.kind == "job_templates")
+            requested = {**request.body, "extra_vars": mapping(request.body.get("extra_vars") or {})}
+        except Invalid as error:
+            raise invalid("extra_vars", str(error)) from None
+        verdict = prompts.judge(self.store, row, requested, by_hand=row.kind == "job_templates")
         project = self.store.find("projects", row.values.get("project"))
         if project and project["last_update_failed"]:
             verdict.errors["playbook"] = ["Missing a revision to run due to failed project update."]
@@ -272,7 +272,7 @@ class Api:
         return 201, {**self.store.show(job), kind: job.id, "ignored_fields": verdict.ignored}, True
 
     def workflow_nodes(self, request: Request, row: Row) -> Answer:
-        """The nodes of a workflow job that have a job, those with a job of a name if the query says one."""
+        """The nodes of a workflow job that have a job; with job__name in the query, those whose job has this name."""
         request.allow("GET")
         started = [(self.store.get("workflow_job_template_nodes", number), job) for number, job in row.hidden["nodes"].items()]
         name = dict(request.query).get("job__name")
@@ -291,7 +291,7 @@ class Api:
         )
 
     def decide(self, request: Request, row: Row, status: str) -> Answer:
-        """Approves or denies."""
+        """Approves or denies a step of a workflow."""
         request.allow("POST")
         if row["status"] != "pending":
             raise Refused({"error": "This workflow step has already been approved or denied."})
@@ -316,7 +316,7 @@ def _model(kind: str) -> str:
 
 
 def _matches(row: Row, filters: list[tuple[str, str]]) -> bool:
-    """Whether filters leave this row."""
+    """Whether a row matches the filters."""
     either = [_is(row, name.removeprefix("or__"), value) for name, value in filters if name.startswith("or__")]
     every = [_is(row, name, value) for name, value in filters if not name.startswith("or__")]
     return all(every) and (not either or any(either))
@@ -325,5 +325,5 @@ def _matches(row: Row, filters: list[tuple[str, str]]) -> bool:
 def _is(row: Row, name: str, value: str) -> bool:
     if name == "type":
         return RESOURCES[row.kind]["type"] in value.split(",")
-    found = row.id if name == "id" else row.values.get(name)
-    return found is None if value.lower() in ("none", "null") else str(found) == value or isinstance(found, bool) and str(found).lower() == value.lower()
+    actual = row.id if name == "id" else row.values.get(name)
+    return actual is None if value.lower() in ("none", "null") else str(actual) == value or isinstance(actual, bool) and str(actual).lower() == value.lower()

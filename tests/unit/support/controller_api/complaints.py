@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the real API takes silently, and is surely a mistake."""
+"""Mistakes that the real API accepts silently."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from controller_api.tables import REFUSALS, holding
 
 COMMON = {"id", "type", "url", "related", "summary_fields", "created", "modified"}
 KEYS = ["type", "question_name", "question_description", "variable", "required", "default", "choices", "min", "max", "new_question"]
-BY_NAME = ("credentials", "inventories")  # modules look for these by their name alone
+BY_NAME = ("credentials", "inventories")  # modules search for these by name alone
 
 
 def of(store: Store, row: Row, body: Values) -> c.Iterator[str]:
-    """What is to be said of an object that is made or changed by this body."""
+    """The mistakes of an object that is created or changed with this body."""
     resource = RESOURCES[row.kind]
     for name, value in body.items():
         if name in resource.get("read_only", {}):
@@ -39,15 +39,15 @@ def of(store: Store, row: Row, body: Values) -> c.Iterator[str]:
         "folder": store.checkouts.get(project["scm_url"]) if project else None,
         "project": project and project.names(),
     }
-    yield from (found["says"] for found in holding(REFUSALS["complaints"].get(row.kind, []), names))
+    yield from (complaint["says"] for complaint in holding(REFUSALS["complaints"].get(row.kind, []), names))
 
 
 def of_survey(row: Row) -> c.Iterator[str]:
-    """What is to be said of a survey."""
+    """The mistakes of a survey."""
     if row.survey and not row["survey_enabled"]:
-        yield "survey_enabled is false: nobody is asked"
+        yield "survey_enabled is false: no launch shows the survey"
     for question in row.survey.get("spec", []):
         name, default = question["variable"], question.get("default", "")
-        wrong = surveys.wrong_answers(question, {name: default}) if default not in ("", ENCRYPTED) and question["type"] != "multiselect" else []
-        names = {"question": question, "default": default, "keys": KEYS, "wrong": wrong}
-        yield from (f"{name}: {found['says']}" for found in holding(REFUSALS["question_complaints"], names))
+        problems = surveys.answer_problems(question, {name: default}) if default not in ("", ENCRYPTED) and question["type"] != "multiselect" else []
+        names = {"question": question, "default": default, "keys": KEYS, "problems": problems}
+        yield from (f"{name}: {complaint['says']}" for complaint in holding(REFUSALS["question_complaints"], names))

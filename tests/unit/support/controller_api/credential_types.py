@@ -46,7 +46,7 @@ for _name, _check in (("vault_id", _vault_id), ("url", _url), ("ssh_private_key"
 
 
 def checked(values: Values) -> Values:
-    """Inputs of a type as they are kept: each field has a type. Raises what is wrong with them, or with the injectors."""
+    """Inputs of a type as they are stored: each field has a type. Raises Refused if inputs or injectors are invalid."""
     inputs, injectors = values["inputs"], values["injectors"]
     if isinstance(inputs, dict) and "dependencies" in inputs:
         raise invalid("inputs", "'dependencies' is not supported for custom credentials.")
@@ -56,8 +56,8 @@ def checked(values: Values) -> Values:
         for row in holding(REFUSALS["inputs"], {"field": field, "names": [other["id"] for other in fields[:number]]}):
             raise invalid("inputs", row["says"])
     _shape("injectors", SHAPES["injectors"], injectors)
-    for wrong in _wrong_injectors(injectors, [field["id"] for field in fields]):
-        raise invalid("injectors", wrong)
+    for problem in _injector_problems(injectors, [field["id"] for field in fields]):
+        raise invalid("injectors", problem)
     return {**inputs, "fields": fields} if fields else inputs
 
 
@@ -78,14 +78,14 @@ def _shape(field: str, schema: Values, value: t.Any) -> None:
 
 
 class _Files:
-    """`tower.filename` where no file has no name of its own."""
+    """`tower.filename` if every file has a name of its own."""
 
     def __str__(self) -> str:
         raise jinja2.UndefinedError("Must define unnamed file injector in order to reference `tower.filename`.")
 
 
 class _Tower:
-    """`tower` of a template."""
+    """`tower` in a template."""
 
     def __init__(self, names: list[str]) -> None:
         self.filename: _Files | str = "EXAMPLE_FILENAME" if "template" in names else _Files()
@@ -96,7 +96,7 @@ class _Tower:
         raise jinja2.UndefinedError("Cannot directly reference reserved `tower` namespace container.")
 
 
-def _wrong_injectors(injectors: Values, names: list[str]) -> c.Iterator[str]:
+def _injector_problems(injectors: Values, names: list[str]) -> c.Iterator[str]:
     files = list(injectors.get("file", {}))
     if "template" in files and len(files) > 1:
         yield "Must use multi-file syntax when injecting multiple files"
@@ -108,7 +108,7 @@ def _wrong_injectors(injectors: Values, names: list[str]) -> c.Iterator[str]:
             if name in SHAPES["environment"].split():
                 yield f"Environment variable {name} is not allowed to be used in credentials."
         for name, template in _templates(injector) if kind == "extra_vars" else injector.items():
-            yield from _wrong_template(kind, name, template, known)
+            yield from _template_problems(kind, name, template, known)
 
 
 def _templates(node: t.Any, path: str = "") -> c.Iterator[tuple[str, str]]:
@@ -124,19 +124,19 @@ def _templates(node: t.Any, path: str = "") -> c.Iterator[tuple[str, str]]:
         yield path, node
 
 
-def _wrong_template(kind: str, name: str, template: str, known: Values) -> c.Iterator[str]:
+def _template_problems(kind: str, name: str, template: str, known: Values) -> c.Iterator[str]:
     try:
         jinja2.sandbox.ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined).from_string(template).render(known)
     except jinja2.exceptions.SecurityError as unsafe:
         yield f"Encountered unsafe code execution: {unsafe}"
     except jinja2.UndefinedError as undefined:
         yield f"{name} uses an undefined field ({undefined})"
-    except jinja2.TemplateSyntaxError as wrong:
-        yield f"Syntax error rendering template for {name} inside of {kind} ({wrong})"
+    except jinja2.TemplateSyntaxError as error:
+        yield f"Syntax error rendering template for {name} inside of {kind} ({error})"
 
 
 def checked_inputs(kind: Row, inputs: t.Any, old: Values | None) -> Values:
-    """Inputs of a credential of this type as they are kept; `old` are those they replace."""
+    """Inputs of a credential of this type as they are stored. old: the inputs that they replace."""
     if not isinstance(inputs, dict):
         raise invalid("inputs", f"{type(inputs).__name__} provided, expected dict")
     fields: dict[str, Values] = {field["id"]: field for field in kind["inputs"].get("fields", [])}
@@ -147,7 +147,7 @@ def checked_inputs(kind: Row, inputs: t.Any, old: Values | None) -> Values:
             if taken.get(name) == ENCRYPTED:
                 raise invalid("inputs", f"{ENCRYPTED} is a reserved keyword, and cannot be used for {name}.")
     taken = {name: (old or {}).get(name, "") if name in hidden and value == ENCRYPTED else value for name, value in taken.items()}
-    shapes = {name: {"type": field["type"], **_more(field)} for name, field in fields.items()}
+    shapes = {name: {"type": field["type"], **_constraints(field)} for name, field in fields.items()}
     errors = {}
     for error in jsonschema.Draft4Validator({"type": "object", "additionalProperties": False, "properties": shapes}, format_checker=FORMATS).iter_errors(taken):
         if not error.path:
@@ -166,9 +166,9 @@ def invalid_inputs(errors: dict[t.Any, list[str]]) -> Exception:
 
 
 def _nothing(field: Values) -> t.Any:
-    """What is kept where nothing is given."""
+    """The stored value of an input without a value."""
     return field["choices"][0] if "choices" in field else {"string": "", "boolean": False}[field["type"]]
 
 
-def _more(field: Values) -> Values:
+def _constraints(field: Values) -> Values:
     return {**({"format": field["format"]} if "format" in field else {}), **({"enum": field["choices"]} if field.get("choices") else {})}

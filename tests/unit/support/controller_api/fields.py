@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a value of a request becomes, field by field, and how a request is refused."""
+"""The stored values of the fields of a request, and refusals of a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENCRYPTED = "$encrypted$"
 
 
 class Refused(Exception):
-    """A request that is answered with this status and this body, and changes nothing."""
+    """The request is refused with this status and this body, and changes nothing."""
 
     def __init__(self, body: t.Any, status: int = 400) -> None:
         super().__init__(body)
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 class Invalid(Exception):
-    """A value that its field does not take: the text that says why."""
+    """A value that its field does not accept; the text is the reason."""
 
 
 def invalid(field: str, *texts: t.Any) -> Refused:
@@ -38,7 +38,7 @@ def forbidden(text: str) -> Refused:
 
 
 def mapping(value: t.Any) -> Values:
-    """The variables that a text in JSON or YAML, or a mapping, says."""
+    """The variables of a mapping, or of a text in JSON or YAML."""
     if isinstance(value, dict):
         return value
     if value == '""':
@@ -47,24 +47,24 @@ def mapping(value: t.Any) -> Values:
         return _as_mapping(json.loads(value))
     except (ValueError, TypeError) as not_json:
         try:
-            found = _as_mapping(yaml.safe_load(value) or {})
+            variables = _as_mapping(yaml.safe_load(value) or {})
         except (yaml.YAMLError, TypeError, AttributeError) as not_yaml:
             raise Invalid(f"Cannot parse as JSON (error: {not_json}) or YAML (error: {not_yaml}).") from None
     try:
-        json.dumps(found)
+        json.dumps(variables)
     except (ValueError, TypeError) as no_json:
         raise Invalid(f"Variables not compatible with JSON standard (error: {no_json})") from None
-    return found
+    return variables
 
 
-def _as_mapping(found: t.Any) -> Values:
-    if not isinstance(found, dict):
-        raise TypeError(f"Input type `{type(found).__name__}` is not a dictionary")
-    return found
+def _as_mapping(value: t.Any) -> Values:
+    if not isinstance(value, dict):
+        raise TypeError(f"Input type `{type(value).__name__}` is not a dictionary")
+    return value
 
 
 def take(field: Values, value: t.Any, exists: c.Callable[[str, int], bool]) -> t.Any:
-    """A value as its field keeps it; `exists` says whether there is one of a kind with an identifier."""
+    """A value as its field stores it. exists: whether a kind has an object with an identifier."""
     kind = field["is"]
     if value is None and field.get("nullable"):
         return None
@@ -78,7 +78,7 @@ def _text(field: Values, value: t.Any) -> str:
         if "default" not in field or field.get("blank") is False:
             raise Invalid("This field may not be blank.")
         return ""
-    if not value and not field.get("nullable"):  # null, false, 0, [] and {} are no text at all
+    if not value and not field.get("nullable"):  # null, false, 0, [] and {} are not texts
         if "default" not in field or field.get("blank") is False:
             raise Invalid("This field cannot be blank.")
         return ""
@@ -99,10 +99,10 @@ def _variables(field: Values, value: t.Any) -> str:
 def _choice(field: Values, value: t.Any) -> t.Any:
     if value is None and not isinstance(field["choices"][0], str):
         raise Invalid("This field may not be null.")
-    found = [choice for choice in field["choices"] if str(choice) == str("" if value is None else value)]
-    if not found:
+    matches = [choice for choice in field["choices"] if str(choice) == str("" if value is None else value)]
+    if not matches:
         raise Invalid(f'"{"" if value is None else value}" is not a valid choice.')
-    return found[0]
+    return matches[0]
 
 
 def _flag(field: Values, value: t.Any) -> bool | None:
@@ -145,5 +145,5 @@ TAKERS: dict[str, c.Callable[[Values, t.Any], t.Any]] = {
     "choice": _choice,
     "flag": _flag,
     "integer": _integer,
-    "object": lambda _field, value: value,  # its shape is for rules to judge
+    "object": lambda _field, value: value,  # rules.py checks its shape
 }

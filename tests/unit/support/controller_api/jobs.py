@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A job as AWX runs it (awx/main/tasks/jobs.py): a folder for ansible-runner, made of a project, an inventory, credentials and variables.
+"""A job as AWX runs it (awx/main/tasks/jobs.py): a folder for ansible-runner with a project, an inventory, credentials and variables.
 
 There is no execution environment: the job runs on this host, with the Python of the tests.
 """
@@ -29,7 +29,7 @@ SECONDS = 900
 
 
 class _Unsafe(yaml.SafeDumper):
-    """What people say is no template (awx/main/utils/safe_yaml.py)."""
+    """Marks texts of users as unsafe, so that they are not templates (awx/main/utils/safe_yaml.py)."""
 
     def represent_data(self, data: t.Any) -> yaml.Node:
         return self.represent_scalar("!unsafe", data) if isinstance(data, str) else super().represent_data(data)
@@ -43,11 +43,11 @@ class _Files:
 
 
 class _PreviousFailed(Exception):
-    """An update that comes before the job failed."""
+    """An update that precedes the job has failed."""
 
 
 def made(store: Store, template: Row, given: Values, flow: Row | None = None) -> Row:
-    """The row of a job that is yet to run. given: its `extra_vars`, and what a launch says beyond its template; flow: the workflow job that it is part of."""
+    """The row of a job before it runs. given: its `extra_vars`, and values of a launch that replace those of the template; flow: its workflow job."""
     prompts = {**template.values, **given}
     row = store.add("jobs", {"name": template.name, "job_template": template.id, "inventory": prompts["inventory"], "verbosity": prompts["verbosity"]})
     row.hidden = {"extra_vars": given["extra_vars"], "credentials": given.get("credentials", template.lists["credentials"]), "flow": flow, "output": ""}
@@ -55,7 +55,7 @@ def made(store: Store, template: Row, given: Values, flow: Row | None = None) ->
 
 
 def run(store: Store, job: Row, collections: pathlib.Path | None) -> None:
-    """Runs a job to its end, which its row says then. collections: those of the execution environment."""
+    """Runs a job to its end, and stores the outcome in its row. collections: the folder of the collections of the execution environment."""
     job.values |= {"status": "running", "started": now()}
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="awx-") as path:  # the path of a socket has to be short
         try:
@@ -75,8 +75,11 @@ def _run(store: Store, job: Row, folder: pathlib.Path, collections: pathlib.Path
     script = folder / "inventory/hosts"
     script.write_text(f"#!{sys.executable}\nprint({_inventory(store, job['inventory'], folder, where)!r})\n", encoding="utf-8")
     script.chmod(0o700)
-    said = {**job.hidden["extra_vars"], **{f"{prefix}_{name}": value for prefix in ("awx", "tower") for name, value in _meta(store, job, template).items()}}
-    texts = [yaml.dump(said, Dumper=_Unsafe), yaml.safe_dump(variables) if variables else ""]
+    extra_vars = {
+        **job.hidden["extra_vars"],
+        **{f"{prefix}_{name}": value for prefix in ("awx", "tower") for name, value in _meta(store, job, template).items()},
+    }
+    texts = [yaml.dump(extra_vars, Dumper=_Unsafe), yaml.safe_dump(variables) if variables else ""]
     (folder / "env/extravars").write_text("".join(texts), encoding="utf-8")
     command = [BIN / "ansible-runner", "run", folder, "-p", template["playbook"], "-i", "1", *(["-" + "v" * job["verbosity"]] if job["verbosity"] else [])]
     done = subprocess.run(command, env=where, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
@@ -90,16 +93,16 @@ def _run(store: Store, job: Row, folder: pathlib.Path, collections: pathlib.Path
 
 
 def _checkout(store: Store, number: int) -> pathlib.Path:
-    """The checkout of a project as it is now: each is updated before each job."""
+    """The current checkout of a project: every project is updated before each job."""
     project = store.get("projects", number)
-    found = store.checkouts.get(project["scm_url"])
-    if found is None:
+    checkout = store.checkouts.get(project["scm_url"])
+    if checkout is None:
         raise _PreviousFailed(f"the project {project.name} could not be updated")
-    return found
+    return checkout
 
 
 def _inventory(store: Store, number: int, folder: pathlib.Path, where: dict[str, str]) -> str:
-    """What the script of the inventory prints: the hosts and variables of its sources, each of which is a folder of a project."""
+    """The output of the inventory script: hosts and variables of the sources, each of which is a path in a project."""
     sources = store.where("inventory_sources", inventory=number)
     places = []
     for place, source in enumerate(sources):
@@ -133,10 +136,10 @@ def _credentials(store: Store, numbers: list[int], folder: pathlib.Path) -> tupl
 
 
 def _environment(folder: pathlib.Path, collections: pathlib.Path | None) -> dict[str, str]:
-    """The environment of a job beside that of its credentials."""
-    found = configparser.RawConfigParser()
-    found.read(folder / "project/ansible.cfg")
-    own = found.get("defaults", "collections_path", fallback="")
+    """The environment of a job, without that of its credentials."""
+    config = configparser.RawConfigParser()
+    config.read(folder / "project/ansible.cfg")
+    own = config.get("defaults", "collections_path", fallback="")
     paths = ["/runner/requirements_collections", own, COLLECTIONS, str(collections or "")]
     return {
         "PATH": f"{BIN}:/usr/bin:/bin",
@@ -148,7 +151,7 @@ def _environment(folder: pathlib.Path, collections: pathlib.Path | None) -> dict
 
 
 def _meta(store: Store, job: Row, template: Row) -> Values:
-    """What each job knows of itself: `awx_` and `tower_` stand before the names."""
+    """Variables with facts about the job, without their prefixes `awx_` and `tower_`."""
     flow, user, inventory = job.hidden["flow"], store.get("users", 1), store.get("inventories", job["inventory"])
     return {
         "job_id": job.id,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may be put into the list of an object."""
+"""Checks of a row that is added to a list of an object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINKS = ("success_nodes", "failure_nodes", "always_nodes")
 
 
 def check(store: Store, parent: Row, name: str, row: Row) -> None:
-    """Raises why a row may not be put into a list of another one."""
+    """Raises Refused if a row may not be added to a list of another one."""
     template = store.find(TEMPLATES, parent.values.get("unified_job_template"))
     names: Values = {
         "parent": parent.names(),
@@ -33,12 +33,12 @@ def check(store: Store, parent: Row, name: str, row: Row) -> None:
 
 
 def _hash(credential: Row) -> tuple[int, str]:
-    """What no two credentials of a template have in common."""
+    """(type, vault ID) of a credential: unique within a template."""
     return credential["credential_type"], credential["inputs"].get("vault_id", "")
 
 
 def _reached(store: Store, node: Row) -> set[int]:
-    """The node and all that it leads to. AWX overlooks a cycle that no first node leads to; here it is refused as well."""
+    """The ids of a node and of all nodes after it. AWX does not detect a cycle that no first node leads to; here it is refused as well."""
     reached, front = {node.id}, {node.id}
     while front:
         front = {number for one in front for link in LINKS for number in store.get(node.kind, one).lists[link]} - reached

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX finds in the checkout of a project."""
+"""The playbooks that AWX finds in the checkout of a project."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PLAYBOOK = re.compile(r"^\s*?-?\s*?(?:hosts|(?:ansible\.builtin\.)?include|(?:an
 
 def playbooks(folder: pathlib.Path) -> list[str]:
     """The playbooks of a checkout, by their path within it."""
-    found = []
+    names = []
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in HIDDEN and not name.startswith(".")]
         paths = [pathlib.Path(place, name) for name in files if name.endswith((".yml", ".yaml"))]
-        found += [str(path.relative_to(folder)) for path in paths if is_playbook(path)]
-    return sorted(found, key=str.lower)
+        names += [str(path.relative_to(folder)) for path in paths if is_playbook(path)]
+    return sorted(names, key=str.lower)
 
 
 def is_playbook(path: pathlib.Path) -> bool:
@@ -31,5 +31,5 @@ def is_playbook(path: pathlib.Path) -> bool:
 
 
 def revision(folder: pathlib.Path, branch: str) -> str:
-    """Stands for the commit of a checkout: another one when it has other playbooks, or when the branch is another one."""
+    """A digest in place of the commit of a checkout; it changes with the playbooks and with the branch."""
     return hashlib.sha1(repr((str(folder), branch, playbooks(folder))).encode(), usedforsecurity=False).hexdigest()

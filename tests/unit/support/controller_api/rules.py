@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX refuses of an object as a whole, and what it makes of it before it keeps it."""
+"""Checks of an object as a whole, and the fields that AWX sets before it stores the object."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from controller_api.store import RESOURCES, TEMPLATES, Row, Store, initial
 from controller_api.tables import REFUSALS, refuse
 
 BLOCKED = ("HOME", "USER", "_", "TERM", "PATH")
-CHARACTERS = {"limit", "scm_branch", "job_tags", "skip_tags"}  # a workflow keeps them as one
+CHARACTERS = {"limit", "scm_branch", "job_tags", "skip_tags"}  # a workflow stores these together
 
 
 @dataclasses.dataclass
 class Change:
-    """An object that is made (`old` is None) or changed: what is sent, and what it would be then."""
+    """An object that is created (`old` is None) or changed: the fields of the request, and the resulting values."""
 
     store: Store
     kind: str
@@ -28,7 +28,7 @@ class Change:
     old: Row | None
 
     def names(self) -> Values:
-        """What the conditions of refusals.yml may name."""
+        """The names to which conditions of refusals.yml may refer."""
         keys = {name: self.store.find(field["is"], self.new[name]) for name, field in RESOURCES[self.kind]["fields"].items() if field["is"] in self.store.keys}
         credentials = {name: row for name, row in keys.items() if row and row.kind == "credentials"}
         return {
@@ -42,11 +42,11 @@ class Change:
 
 
 def check(change: Change) -> None:
-    """Completes the new object; raises what AWX refuses of it."""
-    more = MORE[change.kind](change) if change.kind in MORE else {}
-    refuse(REFUSALS["objects"].get(change.kind, []), {**change.names(), **more}, listed=True)
-    if change.kind in AFTER:
-        AFTER[change.kind](change)
+    """Completes the new object; raises Refused if AWX refuses it."""
+    names = EXTRA_NAMES[change.kind](change) if change.kind in EXTRA_NAMES else {}
+    refuse(REFUSALS["objects"].get(change.kind, []), {**change.names(), **names}, listed=True)
+    if change.kind in COMPLETIONS:
+        COMPLETIONS[change.kind](change)
     _check_columns(change)
 
 
@@ -56,8 +56,8 @@ def _check_columns(change: Change) -> None:
         if field.get("blank") is False and change.new[name] is None:
             raise invalid(name, "This field cannot be blank.")
     columns: list[str] = resource.get("unique") or resource.get("soft", [])
-    said = {name: change.new[name] for name in columns}
-    if not columns or None in said.values() and "unique" in resource or all(row is change.old for row in change.store.where(change.kind, **said)):
+    key = {name: change.new[name] for name in columns}
+    if not columns or None in key.values() and "unique" in resource or all(row is change.old for row in change.store.where(change.kind, **key)):
         return
     if "soft" in resource:
         raise invalid("__all__", f"{resource['model'].title().replace(' ', '')} with this ({', '.join(columns)}) combination already exists.")
@@ -76,7 +76,7 @@ def _project_names(change: Change) -> Values:
     }
 
 
-MORE: dict[str, c.Callable[[Change], Values]] = {
+EXTRA_NAMES: dict[str, c.Callable[[Change], Values]] = {
     "projects": _project_names,
     "credentials": lambda change: {"owners": sorted(name for name in ("organization", "user", "team") if change.new.get(name))},
     "inventory_sources": lambda change: {
@@ -89,7 +89,7 @@ MORE: dict[str, c.Callable[[Change], Values]] = {
 def _project(change: Change) -> None:
     if not change.new["scm_type"]:
         change.new["scm_url"] = ""
-    elif change.old is None:  # it gets one of its own
+    elif change.old is None:  # the first update sets the path
         change.new["local_path"] = ""
 
 
@@ -134,13 +134,13 @@ def _job_template(change: Change) -> None:
 
 
 def _workflow(change: Change) -> None:
-    if change.old and CHARACTERS & set(change.sent):  # those that are not said are forgotten
+    if change.old and CHARACTERS & set(change.sent):  # those that are not sent are cleared
         change.new |= dict.fromkeys(CHARACTERS - set(change.sent))
 
 
 def _node(change: Change) -> None:
     template, kept = change.store.find(TEMPLATES, change.new["unified_job_template"]), ("workflow_job_template", "identifier", "all_parents_must_converge")
-    if template is None:  # it keeps no prompts
+    if template is None:  # it stores no prompts
         before = change.old.values if change.old else initial(change.kind)
         change.new |= {name: value for name, value in before.items() if name not in kept}
     else:
@@ -171,7 +171,7 @@ def _saved(change: Change, template: Row, required: bool) -> None:
     change.new["extra_data"] = {name: value for name, value in answers.items() if value != ENCRYPTED}
 
 
-AFTER: dict[str, c.Callable[[Change], None]] = {
+COMPLETIONS: dict[str, c.Callable[[Change], None]] = {
     "projects": _project,
     "credential_types": _credential_type,
     "credentials": _credential,

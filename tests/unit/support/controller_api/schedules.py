@@ -18,7 +18,7 @@ UTC_NAMES = dict.fromkeys(("UTC", "GMT", "Z", "z"), dateutil.tz.UTC)
 
 
 def checked(text: str) -> Values:
-    """What a schedule keeps of its rule: on one line, ends in UTC, the first run, the time zone. Raises what is wrong, all of it."""
+    """The stored values of a rule: the rule on one line with ends in UTC, the first run, the time zone. Raises Refused with all problems."""
     for name in ("EXDATE", "RDATE"):
         if f"{name.lower()}:" in text.lower():
             raise invalid("rrule", f"{name} not allowed in rrule.")
@@ -28,7 +28,7 @@ def checked(text: str) -> Values:
     kept: Values = {}
     try:
         kept = _parsed(text)
-    except Exception as error:  # whatever the library says
+    except Exception as error:  # the library raises many types
         problems.append(f"rrule parsing failed validation: {error}")
     if problems:
         raise invalid("rrule", *problems)
@@ -48,7 +48,7 @@ def _parsed(text: str) -> Values:
 
 
 def _until_in_utc(part: str, zone: datetime.tzinfo | None) -> str:
-    """A part of a rule with its end in UTC: one without a time zone is in that of the start."""
+    """A part of a rule with its end in UTC; an end without a time zone has that of the start."""
     until = re.search(r"UNTIL=([0-9]+T[0-9]+)(?!Z|[0-9])", part)
     if until is None or zone is None:
         return part

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in of AWX's REST API that refuses what AWX 24.6.1 refuses: what the modules of awx.awx need to make all objects of a configuration.
+"""A stand-in for AWX's REST API that refuses what AWX 24.6.1 refuses: the part that the modules of awx.awx need to create all objects of a configuration.
 
-Here it is a server on loopback: logins, and a log of what is written.
+This module is its server on loopback, with logins and a log of changes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_LOGGED_IN = Refused({"detail": "Authentication credentials were not provided
 
 
 class Write(t.NamedTuple):
-    """A request that was to change something, and whether an object is another one since."""
+    """A request that is not a GET, and whether it has changed an object."""
 
     method: str
     path: str
@@ -39,9 +39,9 @@ class Write(t.NamedTuple):
 
 
 class Controller:
-    """AWX 24.6.1 with one administrator. `projects` are the checkouts of projects by their URL, or by the local path of manual ones.
+    """AWX 24.6.1 with one administrator. projects: checkouts of projects by their URL, or by the local path of manual ones.
 
-    Jobs are recorded, and run where `environment` says how: a folder with the collections of the execution environment.
+    Jobs are recorded. They run only with `environment`, a folder with the collections of the execution environment.
     """
 
     user, password = "admin", "the password of the stand-in"
@@ -56,7 +56,7 @@ class Controller:
         if environment:
             self.api.start = self._start
         self._serving = contextlib.ExitStack()
-        self.url = ""  # once it is entered
+        self.url = ""  # set on entry
 
     def __enter__(self) -> Controller:
         self.url = self._serving.enter_context(serve(self._respond))
@@ -80,7 +80,7 @@ class Controller:
         self._serving.close()
 
     def objects(self, kind: str) -> list[Values]:
-        """All objects of a kind as answers show them, with the names in their `lists` and their `survey_spec`."""
+        """All objects of a kind as in responses, with the names in their `lists` and their `survey_spec`."""
         store = self.api.store
         with self._lock:
             rows = list(store.rows[kind].values())
@@ -93,25 +93,25 @@ class Controller:
         return status, {"Content-Type": JSON, **names}, "" if body is None else json.dumps(body)
 
     def answer(self, method: str, target: str, login: str, raw: bytes) -> tuple[int, t.Any, bool]:
-        """(status, body, whether the caller is known); one request after the other."""
+        """(status, body, whether the caller is known). Requests are handled one after the other."""
         parts = urllib.parse.urlsplit(target)
         with self._lock:
             try:
                 body = json.loads(raw) if raw else {}
-            except ValueError as wrong:
-                return 400, {"detail": f"JSON parse error - {wrong}"}, False
+            except ValueError as error:
+                return 400, {"detail": f"JSON parse error - {error}"}, False
             scope = self._scope(login)
             changed = False
             try:
-                status, answered, changed = self._answer(method, parts, scope, body)
+                status, content, changed = self._answer(method, parts, scope, body)
             except Refused as refusal:
-                status, answered = refusal.status, refusal.body
-                self.refused.append((method, target, status, answered))
-            except Exception:  # a mistake of ours, which the client is to see
-                status, answered = 500, {"detail": traceback.format_exc()}
+                status, content = refusal.status, refusal.body
+                self.refused.append((method, target, status, content))
+            except Exception:  # a bug of the stand-in, reported to the client
+                status, content = 500, {"detail": traceback.format_exc()}
             if method != "GET":
                 self.writes.append(Write(method, parts.path, body, changed))
-            return status, answered, scope is not None
+            return status, content, scope is not None
 
     def _answer(self, method: str, parts: urllib.parse.SplitResult, scope: str | None, body: t.Any) -> Answer:
         path = parts.path
@@ -128,11 +128,11 @@ class Controller:
         return self.api.answer(Request(method, path, urllib.parse.parse_qsl(parts.query, keep_blank_values=True), body))
 
     def _scope(self, login: str) -> str | None:
-        """What somebody who logs in like this may do, if it is somebody we know."""
-        how, _space, secret = login.partition(" ")
-        if how == "Basic" and secret == base64.b64encode(f"{self.user}:{self.password}".encode()).decode():
+        """The scope of the account with this login; None for an unknown account."""
+        scheme, _space, secret = login.partition(" ")
+        if scheme == "Basic" and secret == base64.b64encode(f"{self.user}:{self.password}".encode()).decode():
             return "write"
-        tokens = self.api.store.where("tokens", token=secret) if how == "Bearer" and secret else []
+        tokens = self.api.store.where("tokens", token=secret) if scheme == "Bearer" and secret else []
         return str(tokens[0]["scope"]) if tokens else None
 
 

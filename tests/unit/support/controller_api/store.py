@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rows of all resources, and how answers show them."""
+"""The rows of all resources, and their form in responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def now() -> str:
 
 @dataclasses.dataclass
 class Row:
-    """One object: `values` are its fields and what is only read, `lists` the identifiers of what is associated, `hidden` what no answer shows."""
+    """One object. values: its fields and read-only values; lists: identifiers of associated objects; hidden: values that no response has."""
 
     kind: str
     id: int
@@ -51,7 +51,7 @@ class Row:
         return str(self.values.get("name") or self.values.get("identifier") or self.values.get("username") or "")
 
     def names(self) -> Values:
-        """What conditions may name of it."""
+        """The names to which conditions may refer."""
         return {"kind": self.kind, **self.values, **self.hidden, "id": self.id, "lists": self.lists}
 
     @property
@@ -61,7 +61,7 @@ class Row:
 
 
 def initial(kind: str) -> Values:
-    """The values of an object of which nothing is said."""
+    """The values of a new object without those of a request."""
     resource = RESOURCES[kind]
     return copy.deepcopy({**{name: field.get("default") for name, field in resource["fields"].items()}, **resource.get("read_only", {})})
 
@@ -69,7 +69,7 @@ def initial(kind: str) -> Values:
 class Store:
     """All rows by kind and identifier."""
 
-    keys = (*RESOURCES, TEMPLATES)  # what a field may point to
+    keys = (*RESOURCES, TEMPLATES)  # kinds to which a field may refer
 
     def __init__(self, checkouts: c.Mapping[str, pathlib.Path]) -> None:
         self.checkouts = checkouts
@@ -90,7 +90,7 @@ class Store:
         return next((self.rows[kind][number] for kind in kinds if number is not None and number in self.rows.get(kind, {})), None)
 
     def get(self, kind: str, number: int | None) -> Row:
-        """The row of this kind with this identifier; it has to be there."""
+        """The row of this kind with this identifier; raises Refused if there is none."""
         row = self.find(kind, number)
         if row is None:
             raise Refused({"detail": "Not found."}, 404)
@@ -106,23 +106,23 @@ class Store:
         return self.get("credential_types", credential["credential_type"])
 
     def listed(self, row: Row, name: str) -> list[Row]:
-        """What is associated with a row by this list."""
+        """The rows in this list of a row."""
         return [self.get(RESOURCES[row.kind]["lists"][name]["of"], number) for number in row.lists[name]]
 
     def pointing(self, row: Row) -> c.Iterator[tuple[Row, str, bool]]:
-        """Rows that point to this one: (row, its field, whether it goes with it)."""
+        """Rows that refer to this one: (row, its field, whether it is removed with this one)."""
         for kind, resource in RESOURCES.items():
             for name, field in resource["fields"].items():
                 if field["is"] == row.kind or field["is"] == TEMPLATES and row.kind in UNIFIED:
                     yield from ((other, name, field.get("cascade", False)) for other in self.where(kind, **{name: row.id}))
 
     def used(self, credential: Row) -> bool:
-        """Whether templates have this credential."""
+        """Whether any object uses this credential."""
         attached = (row for kind in RESOURCES for row in self.rows[kind].values() if credential.id in row.lists["credentials"])
         return any(True for _row in attached) or any(True for _place in self.pointing(credential))
 
     def remove(self, row: Row) -> None:
-        """Removes a row, what goes with it, and all that points to it."""
+        """Removes a row, its dependent rows, and all references to it."""
         self.rows[row.kind].pop(row.id, None)
         for other, name, cascade in list(self.pointing(row)):
             if cascade:
@@ -142,7 +142,7 @@ class Store:
             self.remove(approval)
 
     def show(self, row: Row) -> Values:
-        """A row as answers show it: secrets masked."""
+        """A row as in responses, with masked secrets."""
         resource = RESOURCES[row.kind]
         fields = {name: field for name, field in resource["fields"].items() if not field.get("hidden")}
         keys = {name: field["is"] for name, field in fields.items() if field["is"] in self.keys}
@@ -164,7 +164,7 @@ class Store:
         }
 
     def summary(self, row: Row) -> Values:
-        """What the answer of another row says of this one."""
+        """The summary of a row in responses about other rows."""
         unified = RESOURCES[row.kind].get("unified")
         return {"id": row.id, "name": row.name, "description": row.values.get("description", ""), **({"unified_job_type": unified} if unified else {})}
 
@@ -185,7 +185,7 @@ def masked(store: Store, row: Row, values: Values) -> Values:
 
 
 def shown_survey(row: Row) -> Values:
-    """The survey of a template, as an answer shows it."""
+    """The survey of a template as in responses."""
     survey: Values = copy.deepcopy(row.survey)
     for question in survey.get("spec", []):
         _mask(question, ["default"] if question["type"] == "password" else [])

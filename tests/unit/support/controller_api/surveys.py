@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Surveys: what is wrong with their questions, and with the answers that a launch gives."""
+"""Surveys: problems of their questions, and of the answers of a launch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS, CHOICES = ("text", "textarea", "password"), ("multiplechoice", "multisele
 
 
 def checked(spec: Values, old: Values) -> Values:
-    """The survey as it is kept; `old` is the one it replaces."""
+    """The survey as it is stored. old: the survey that it replaces."""
     problem = ""
     for name, kind, words in (("name", str, "string"), ("description", str, "string"), ("spec", list, "list of items")):
         if name not in spec:
@@ -42,16 +42,16 @@ def checked(spec: Values, old: Values) -> Values:
             "lines": lines,
         }
         before = [other["variable"] for other in spec["spec"][:number]]
-        wrong = next(
+        refusal = next(
             holding(REFUSALS["questions"], {**names, "before": before, "default": question.get("default", "") if isinstance(question, dict) else ""}), None
         )
-        if wrong:
-            raise Refused({"error": wrong["says"]})
+        if refusal:
+            raise Refused({"error": refusal["says"]})
     return {**spec, "spec": [_stored(question, kept) for question in spec["spec"]]}
 
 
 def _stored(question: Values, kept: Values) -> Values:
-    """A question as it is kept: choices and their defaults without blank lines, a default that is not said anew as it was."""
+    """A question as it is stored: choices and their defaults without blank lines; an encrypted default stands for the previous one."""
     names = [name for name in ("choices", "default") if question["type"] in CHOICES and isinstance(question.get(name), str)]
     if str(question.get("default")).startswith(ENCRYPTED):
         return {**question, "default": kept[question["variable"]]}
@@ -64,26 +64,26 @@ def lines(text: str) -> list[str]:
 
 
 def options(question: Values) -> list[str]:
-    """What a question of choices has to choose from."""
+    """The choices of a question."""
     choices = question["choices"]
     return lines(choices) if isinstance(choices, str) else list(choices)
 
 
-def wrong_answers(question: Values, answers: Values, required: bool = True) -> list[str]:
-    """What is wrong with the answer to a question; a required one may be missing when this is not `required`."""
-    name, asked = question["variable"], question["type"]
+def answer_problems(question: Values, answers: Values, required: bool = True) -> list[str]:
+    """The problems of the answer to a question. required: whether the answer to a required question must be there."""
+    name, kind = question["variable"], question["type"]
     missing = [f"'{name}' value missing"] if required and question["required"] else []
-    if asked == "password" and answers.get(name) == ENCRYPTED:  # the default
+    if kind == "password" and answers.get(name) == ENCRYPTED:  # the default
         return missing if question.get("default") is None else []
     if name not in answers:
         return missing
     value = answers[name]
-    if asked in CHOICES:
-        if asked == "multiselect" and not isinstance(value, list):
+    if kind in CHOICES:
+        if kind == "multiselect" and not isinstance(value, list):
             return [f"'{name}' value is expected to be a list."]
-        given = value if asked == "multiselect" else [value]
+        given = value if kind == "multiselect" else [value]
         return [f"Value {one} for '{name}' expected to be one of {options(question)}." for one in given if one not in options(question)]
-    kinds, words = {"integer": ((int,), "an integer"), "float": ((float, int), "a numeric type")}.get(asked, ((str,), "a string"))
+    kinds, words = {"integer": ((int,), "an integer"), "float": ((float, int), "a numeric type")}.get(kind, ((str,), "a string"))
     if type(value) not in kinds:
         return [f"Value {value} for '{name}' expected to be {words}."]
     return _out_of_bounds(question, value)
@@ -93,15 +93,17 @@ def _out_of_bounds(question: Values, value: t.Any) -> list[str]:
     name, low, high = question["variable"], question.get("min"), question.get("max")
     words = question["type"] in WORDS
     size = len(value) if words else value
-    found = []
+    problems = []
     if low is not None and size < low:
-        found.append(f"'{name}' value {value} is too small ({f'length is {size} ' if words else ''}must be at least {low}).")
+        problems.append(f"'{name}' value {value} is too small ({f'length is {size} ' if words else ''}must be at least {low}).")
     if high is not None and size > high:
-        found.append(f"'{name}' value {value} is too large (must be no more than {high}).")
-    return found
+        problems.append(f"'{name}' value {value} is too large (must be no more than {high}).")
+    return problems
 
 
 def defaults(questions: list[Values]) -> Values:
-    """The variables that a job gets where nobody answers: defaults that are answers themselves, which no text of a multiselect is."""
-    said = {question["variable"]: question["default"] for question in questions if question.get("default") is not None}
-    return {question["variable"]: said[question["variable"]] for question in questions if question["variable"] in said and not wrong_answers(question, said)}
+    """The variables of a job without answers: the defaults that are valid answers. The default of a multiselect is a text, which is not."""
+    values = {question["variable"]: question["default"] for question in questions if question.get("default") is not None}
+    return {
+        question["variable"]: values[question["variable"]] for question in questions if question["variable"] in values and not answer_problems(question, values)
+    }

@@ -24,8 +24,8 @@ IMAGE = re.compile(rf"(?:{DOMAIN}(?:\.{DOMAIN})*(?::[0-9]+)?/)?{PART}(?:/{PART})
 
 def table(name: str) -> dict[str, t.Any]:
     """A table of this folder."""
-    found: dict[str, t.Any] = yaml.safe_load(pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8"))
-    return found
+    rows: dict[str, t.Any] = yaml.safe_load(pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return rows
 
 
 REFUSALS, SHAPES = table("refusals.yml"), table("shapes.yml")
@@ -41,7 +41,7 @@ def _condition(text: str) -> c.Callable[..., t.Any]:
 
 
 def holding(rows: Conditions, names: Values) -> c.Iterator[dict[str, t.Any]]:
-    """The rows whose condition holds, with the texts of their answer rendered."""
+    """The rows whose condition holds, with the texts of their response rendered."""
     for row in rows:
         if _condition(row["when"])(**names):
             says = row["says"]
@@ -55,7 +55,7 @@ def _rendered(says: t.Any, names: Values) -> t.Any:
 
 
 def refuse(rows: Conditions, names: Values, listed: bool = False) -> None:
-    """Raises the answer of the first row that holds; `listed` texts stand within lists when the status is 400."""
+    """Raises Refused with the response of the first row whose condition holds. listed: texts are sent within lists if the status is 400."""
     row = next(holding(rows, names), None)
     if row:
         status, says = row.get("status", 400), row["says"]

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A workflow job: which node follows which, and what one job gives to the next (awx/main/scheduler/dag_workflow.py, awx/main/models/workflow.py).
+"""A workflow job: the order of its nodes, and the variables that jobs pass on (awx/main/scheduler/dag_workflow.py, awx/main/models/workflow.py).
 
-One node runs after the other, where AWX runs those at once that do not wait for each other.
+Nodes run one after the other; AWX runs independent ones at the same time.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from controller_api import jobs, prompts
 from controller_api.fields import Values
 from controller_api.store import TEMPLATES, Row, Store, now
 
-FOLLOWS = {"success_nodes": (False,), "failure_nodes": (True,), "always_nodes": (False, True)}  # and whether the job before has failed
+# The values of `failed` of a job after which each of its links is followed.
+FOLLOWS = {"success_nodes": (False,), "failure_nodes": (True,), "always_nodes": (False, True)}
 
 
 def decided(approval: Row) -> None:
-    """Waits until somebody has approved or denied. Nobody lets an approval expire here."""
+    """Waits until a step is approved or denied. Here approvals do not expire."""
     while approval["status"] == "pending":
         time.sleep(0.1)
 
 
 def run(store: Store, flow: Row, work: c.Callable[[Row], None], ask: c.Callable[[Row], None] = decided) -> None:
-    """Runs the nodes to their end, which the row of the workflow job says then. work: runs a job; ask: has an approval decided on."""
+    """Runs all nodes, and stores the outcome in the row of the workflow job. work: runs a job; ask: waits for the decision on an approval."""
     flow.values |= {"status": "running", "started": now()}
     nodes = store.where("workflow_job_template_nodes", workflow_job_template=flow["workflow_job_template"])
-    started: dict[int, Row] = flow.hidden["nodes"]  # the jobs of nodes
-    over: dict[int, Values] = {}  # what the nodes that have ended, or do not run, give to the next ones
+    started: dict[int, Row] = flow.hidden["nodes"]  # the jobs by the id of their node
+    over: dict[int, Values] = {}  # variables that nodes which have ended, or do not run, pass on
     while len(over) < len(nodes):
         for node in nodes:
             before = [(parent, link) for parent in nodes for link in FOLLOWS if node.id in parent.lists[link]]
@@ -45,7 +46,7 @@ def run(store: Store, flow: Row, work: c.Callable[[Row], None], ask: c.Callable[
 
 
 def _run(store: Store, flow: Row, node: Row, known: Values, work: c.Callable[[Row], None], ask: c.Callable[[Row], None]) -> None:
-    """Runs the job of a node, or has it approved or denied."""
+    """Runs the job of a node, or waits for the decision on its approval."""
     template = store.get(TEMPLATES, node["unified_job_template"])
     if template.kind == "workflow_approval_templates":
         flow.hidden["nodes"][node.id] = approval = store.add("workflow_approvals", {"name": template.name, "description": template["description"]})

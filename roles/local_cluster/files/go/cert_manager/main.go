@@ -1,5 +1,5 @@
-// The controllers of cert-manager that certificates of Gateways need, with the issuers CA and SelfSigned, in one program. cert-manager's own command is a
-// module of its own that cannot be built by its version; its webhook and its CA injector are not needed for these.
+// One program with the controllers of cert-manager that certificates of Gateways need, and with the issuers CA and SelfSigned. cert-manager's own command is a
+// separate Go module that cannot be built by its version. These controllers do not need its webhook and its CA injector.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 	"github.com/cert-manager/cert-manager/pkg/controller"
 
-	// Each registers itself under its name.
+	// Each package registers itself under its name.
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificate-shim/gateways"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/approver"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/ca"
@@ -66,9 +66,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running := map[string]controller.Interface{}
+	controllers := map[string]controller.Interface{}
 	for name, construct := range controller.Known() {
-		if running[name], err = construct(factory); err != nil {
+		if controllers[name], err = construct(factory); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func run(ctx context.Context) error {
 	shared.HTTP01ResourceMetadataInformersFactory.Start(ctx.Done())
 	shared.GWShared.Start(ctx.Done())
 	var group sync.WaitGroup
-	for name, each := range running {
+	for name, each := range controllers {
 		group.Go(func() {
 			log.Printf("starting %s", name)
 			if err := each.Run(workers, ctx); err != nil {

@@ -1,4 +1,4 @@
-// The conformance suite of the Gateway API inference extension as a program: its tests, with its flags and those of `go test` (such as -test.v).
+// The conformance suite of the Gateway API inference extension as a program. It takes the flags of the suite and those of `go test`, such as -test.v.
 package main
 
 import (
@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/conformance"
 )
 
-// The suite of 1.6.0 is made for the Gateway API 1.6.1, which go.mod names for that reason: with 1.6.3 it ends without a report.
+// Suite 1.6.0 is made for Gateway API 1.6.1, which go.mod therefore requires. With 1.6.3 it ends without a report.
 //
-// The manifests of 1.6.0 name an endpoint picker that no proxy in full-duplex mode understands (see lwepp/main.go). Upstream's 1.6.2 names that of 1.6.1.
-const broken, mended = "registry.k8s.io/gateway-api-inference-extension/lwepp:v1.6.0", "registry.k8s.io/gateway-api-inference-extension/lwepp:v1.6.1"
+// The manifests of 1.6.0 use an endpoint picker that fails with proxies in full-duplex mode (see lwepp/main.go). Upstream's 1.6.2 uses that of 1.6.1.
+const brokenImage, fixedImage = "registry.k8s.io/gateway-api-inference-extension/lwepp:v1.6.0", "registry.k8s.io/gateway-api-inference-extension/lwepp:v1.6.1"
 
-// manifests are the suite's own, with the endpoint picker that works.
+// manifests returns the manifests of the suite, with the fixed endpoint picker.
 func manifests() (fstest.MapFS, error) {
 	files := fstest.MapFS{}
 	return files, fs.WalkDir(conformance.Manifests, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -24,7 +24,7 @@ func manifests() (fstest.MapFS, error) {
 			return err
 		}
 		text, err := conformance.Manifests.ReadFile(path)
-		files[path] = &fstest.MapFile{Data: bytes.ReplaceAll(text, []byte(broken), []byte(mended))}
+		files[path] = &fstest.MapFile{Data: bytes.ReplaceAll(text, []byte(brokenImage), []byte(fixedImage))}
 		return err
 	})
 }
@@ -36,7 +36,7 @@ func run(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.ManifestFS = []fs.FS{files}
-	t.Logf("The endpoint picker of its manifests is %s, in place of %s", mended, broken)
+	t.Logf("The manifests use the endpoint picker %s instead of %s", fixedImage, brokenImage)
 	conformance.RunConformanceWithOptions(t, options)
 }
 

@@ -1,5 +1,5 @@
-// CoreDNS with the plugins that a cluster's own names need, and no others:
-// the full set brings the libraries of three clouds and takes minutes to build.
+// CoreDNS with only the plugins that the names of a cluster need. The full set
+// requires the libraries of three clouds and takes minutes to build.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	// The order in which plugins see a query.
+	// The order in which the plugins process a query.
 	dnsserver.Directives = []string{"bind", "errors", "cache", "kubernetes"}
 	coremain.Run()
 }

@@ -1,6 +1,6 @@
-// The node binary is the whole of a one-node Kubernetes: it becomes the
-// component whose name it is called by (argv[0]), as busybox does. One binary
-// instead of seven shares the libraries, so it builds and starts faster.
+// The node binary contains all components of a one-node Kubernetes. It runs the
+// component that argv[0] names, as busybox does. The components share their
+// libraries, so one binary builds and starts faster than seven.
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 			names = append(names, each)
 		}
 		sort.Strings(names)
-		fmt.Fprintf(os.Stderr, "%s: call me by one of these names: %s\n", name, strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "%s is not a component; run this binary as one of: %s\n", name, strings.Join(names, ", "))
 		os.Exit(2)
 	}
 	component()

@@ -1,4 +1,4 @@
-// Pause holds the namespaces of a pod sandbox and reaps its orphans.
+// Pause keeps the namespaces of a pod sandbox open and reaps its orphaned processes.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Tokenizer is the sidecar that an endpoint picker asks for token ids, with the
-// simulator's own offline tokenizer in it: precise prefix routing compares hashes
-// of token ids, so the picker must see the very ids of the servers' KV events.
-// Socket, port and health path are those of upstream's tokenizer, which needs a model hub.
+// Tokenizer is the sidecar that gives an endpoint picker token IDs. It uses the
+// offline tokenizer of the simulator: precise prefix routing compares hashes of
+// token IDs, so the picker needs the same IDs as the KV events of the servers.
+// Socket, port and health path are those of the upstream tokenizer, which needs a model hub.
 package main
 
 import (
@@ -21,10 +21,10 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The picker's own limit; gRPC's default of 4 MiB is less than a long chat.
+// The limit of the endpoint picker. A long chat is larger than gRPC's default of 4 MiB.
 const maxMessage = 100 << 20
 
-// newServer returns the gRPC server; it bears the picker's pings while no request is under way.
+// newServer returns the gRPC server. It accepts the picker's pings while no request is in flight.
 func newServer() *grpc.Server {
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{PermitWithoutStream: true}))
 	pb.RegisterTokenizationServiceServer(server, &service{tokenizer: tokenizer.NewSimpleTokenizer()})
@@ -34,7 +34,7 @@ func newServer() *grpc.Server {
 func run(socket, health string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	// A container that starts again finds the socket of its former life.
+	// A restarted container finds the socket of its previous run.
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

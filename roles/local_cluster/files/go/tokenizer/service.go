@@ -13,14 +13,14 @@ import (
 	pb "github.com/llm-d/llm-d-kv-cache/api/tokenizerpb"
 )
 
-// service answers for every model alike, as the simulator does.
+// service uses one tokenizer for all models, as the simulator does.
 type service struct {
 	pb.UnimplementedTokenizationServiceServer
 	tokenizer tokenizer.Tokenizer
 }
 
 func (s *service) InitializeTokenizer(_ context.Context, request *pb.InitializeTokenizerRequest) (*pb.InitializeTokenizerResponse, error) {
-	log.Printf("asked for the tokenizer of %q", request.GetModelName())
+	log.Printf("tokenizer of %q requested", request.GetModelName())
 	return &pb.InitializeTokenizerResponse{Success: true}, nil
 }
 
@@ -56,7 +56,7 @@ func (s *service) RenderChatCompletion(_ context.Context, request *pb.RenderChat
 	return &pb.RenderChatCompletionResponse{TokenIds: ids, Features: toProto(features), Success: true}, nil
 }
 
-// fromProto returns the message as the simulator reads it from a request's body.
+// fromProto converts a message to the form that the simulator reads from a request body.
 func fromProto(each *pb.ChatMessage) (api.Message, error) {
 	message := api.Message{Role: each.GetRole(), Content: api.ChatComplContent{Raw: each.GetContent()}}
 	for _, part := range each.GetContentParts() {
@@ -74,7 +74,7 @@ func fromProto(each *pb.ChatMessage) (api.Message, error) {
 	return message, nil
 }
 
-// toProto returns the hashes of images: they are part of a block's hash on both sides.
+// toProto converts the hashes of images. The picker and the servers include them in the hash of a block.
 func toProto(features *api.RenderMMFeatures) *pb.MultiModalFeatures {
 	if features == nil {
 		return nil
@@ -93,7 +93,7 @@ func toProto(features *api.RenderMMFeatures) *pb.MultiModalFeatures {
 	return result
 }
 
-// offsets returns where each token starts and ends, in characters; the tokenizer leaves out what is no word.
+// offsets returns the start and the end of each token, in characters. Some characters belong to no token.
 func offsets(text string, tokens []string) []uint32 {
 	var pairs []uint32
 	position := uint32(0)

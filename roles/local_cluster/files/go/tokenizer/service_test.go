@@ -21,7 +21,7 @@ import (
 
 const model = "llama-8b"
 
-// client returns a client over a Unix socket, as the endpoint picker has it.
+// client returns a client that connects over a Unix socket, as the endpoint picker does.
 func client(t *testing.T) pb.TokenizationServiceClient {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "tokenizer.socket")
@@ -41,12 +41,12 @@ func client(t *testing.T) pb.TokenizationServiceClient {
 	return pb.NewTokenizationServiceClient(connection)
 }
 
-// simulator starts the real one and returns what its /tokenize answers to a prompt or to messages.
+// simulator starts the real simulator. It returns a function that posts a body to /tokenize and returns the token IDs.
 func simulator(t *testing.T) func(body string) []uint32 {
 	t.Helper()
 	binary := os.Getenv("LLM_D_SIMULATOR_BINARY")
 	if binary == "" {
-		t.Skip("LLM_D_SIMULATOR_BINARY names no simulator")
+		t.Skip("LLM_D_SIMULATOR_BINARY is not set")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,15 +90,15 @@ var prompts = []string{
 }
 
 func TestPromptsAreTokenizedLikeTheSimulator(t *testing.T) {
-	asked, ask := client(t), simulator(t)
+	sidecar, simulated := client(t), simulator(t)
 	for _, prompt := range prompts {
 		body, _ := json.Marshal(map[string]string{"model": model, "prompt": prompt})
-		want := ask(string(body))
-		rendered, err := asked.RenderCompletion(context.Background(), &pb.RenderCompletionRequest{ModelName: model, Prompt: prompt})
+		want := simulated(string(body))
+		rendered, err := sidecar.RenderCompletion(context.Background(), &pb.RenderCompletionRequest{ModelName: model, Prompt: prompt})
 		if err != nil || !rendered.Success || !slices.Equal(rendered.TokenIds, want) {
 			t.Errorf("RenderCompletion(%.30q): %d ids instead of the simulator's %d, %v", prompt, len(rendered.GetTokenIds()), len(want), err)
 		}
-		tokenized, err := asked.Tokenize(context.Background(), &pb.TokenizeRequest{ModelName: model, Input: prompt})
+		tokenized, err := sidecar.Tokenize(context.Background(), &pb.TokenizeRequest{ModelName: model, Input: prompt})
 		if err != nil || !tokenized.Success || !slices.Equal(tokenized.InputIds, want) {
 			t.Errorf("Tokenize(%.30q): %d ids instead of the simulator's %d, %v", prompt, len(tokenized.GetInputIds()), len(want), err)
 		}
@@ -106,7 +106,7 @@ func TestPromptsAreTokenizedLikeTheSimulator(t *testing.T) {
 }
 
 func TestChatsAreTokenizedLikeTheSimulator(t *testing.T) {
-	asked, ask := client(t), simulator(t)
+	sidecar, simulated := client(t), simulator(t)
 	calls := `[{"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 1}"}}]`
 	image := &pb.ContentPart{Type: "image_url", ImageUrl: &pb.ImageUrl{Url: "data:image/png;base64,AAAA"}}
 	for body, messages := range map[string][]*pb.ChatMessage{
@@ -120,13 +120,13 @@ func TestChatsAreTokenizedLikeTheSimulator(t *testing.T) {
 			{Role: "user", Content: text("Add one.")}, {Role: "assistant", ToolCallsJson: text(calls)},
 		},
 	} {
-		want := ask(`{"model": "` + model + `", "messages": ` + body + `}`)
-		got, err := asked.RenderChatCompletion(context.Background(), &pb.RenderChatCompletionRequest{ModelName: model, Messages: messages})
-		if err != nil || !got.Success || !slices.Equal(got.TokenIds, want) || len(want) < 5 {
-			t.Errorf("%s: %v instead of the simulator's %v, %v", body, got.GetTokenIds(), want, err)
+		want := simulated(`{"model": "` + model + `", "messages": ` + body + `}`)
+		rendered, err := sidecar.RenderChatCompletion(context.Background(), &pb.RenderChatCompletionRequest{ModelName: model, Messages: messages})
+		if err != nil || !rendered.Success || !slices.Equal(rendered.TokenIds, want) || len(want) < 5 {
+			t.Errorf("%s: %v instead of the simulator's %v, %v", body, rendered.GetTokenIds(), want, err)
 		}
-		if hasImage := strings.Contains(body, "image_url"); (len(got.GetFeatures().GetMmHashes()["image"].GetValues()) == 1) != hasImage {
-			t.Errorf("%s: features %v", body, got.GetFeatures())
+		if hasImage := strings.Contains(body, "image_url"); (len(rendered.GetFeatures().GetMmHashes()["image"].GetValues()) == 1) != hasImage {
+			t.Errorf("%s: features %v", body, rendered.GetFeatures())
 		}
 	}
 }
@@ -138,15 +138,15 @@ func TestAnInitializedTokenizerIsReady(t *testing.T) {
 	}
 }
 
-func TestOffsetsAreThoseOfTheTokensInCharacters(t *testing.T) {
+func TestOffsetsCountCharacters(t *testing.T) {
 	answer, err := client(t).Tokenize(context.Background(), &pb.TokenizeRequest{Input: "né two; é  end"})
-	// Words are ASCII for this tokenizer: an é is no token, and one character.
+	// This tokenizer knows only ASCII words: an é belongs to no token, and counts as one character.
 	if want := []uint32{0, 1, 3, 6, 6, 8, 11, 14}; err != nil || !slices.Equal(answer.GetOffsetPairs(), want) {
 		t.Errorf("%v instead of %v, %v", answer.GetOffsetPairs(), want, err)
 	}
 }
 
-func TestALongPromptPasses(t *testing.T) {
+func TestALongPromptIsAccepted(t *testing.T) {
 	prompt := string(bytes.Repeat([]byte("word "), 1<<20)) // 5 MiB, more than gRPC's default
 	answer, err := client(t).RenderCompletion(context.Background(), &pb.RenderCompletionRequest{Prompt: prompt})
 	if err != nil || len(answer.TokenIds) != 1<<20 {
@@ -154,7 +154,7 @@ func TestALongPromptPasses(t *testing.T) {
 	}
 }
 
-func TestBrokenToolCallsAreNamed(t *testing.T) {
+func TestInvalidToolCallsAreReported(t *testing.T) {
 	_, err := client(t).RenderChatCompletion(context.Background(), &pb.RenderChatCompletionRequest{
 		Messages: []*pb.ChatMessage{{Role: "user", Content: text("a")}, {Role: "assistant", ToolCallsJson: text("{")}},
 	})

@@ -1,6 +1,6 @@
-// The OpenTelemetry Collector with the receiver that gateways, endpoint pickers and
-// model servers send to, and an exporter that keeps the latest traces in memory and
-// answers by trace id, in the form of Jaeger's HTTP API: Jaeger itself cannot be built here.
+// An OpenTelemetry Collector. Gateways, endpoint pickers and model servers send traces
+// to its OTLP receiver. Its memory exporter keeps the latest traces and serves them in
+// the format of Jaeger's HTTP API. Jaeger itself cannot be built here.
 package main
 
 import (
@@ -20,12 +20,12 @@ import (
 
 func components() (otelcol.Factories, error) {
 	var err error
-	found := otelcol.Factories{Telemetry: otelconftelemetry.NewFactory()}
-	if found.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
-		return found, err
+	factories := otelcol.Factories{Telemetry: otelconftelemetry.NewFactory()}
+	if factories.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
+		return factories, err
 	}
-	found.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory(), newMemoryFactory())
-	return found, err
+	factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory(), newMemoryFactory())
+	return factories, err
 }
 
 func main() {

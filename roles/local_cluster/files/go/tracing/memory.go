@@ -18,14 +18,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// What is kept: the latest traces, and of each no more than so many spans.
+// The memory keeps the latest maxTraces traces, and up to maxSpans spans of each.
 const (
 	maxTraces = 2000
 	maxSpans  = 500
 )
 
 type memoryConfig struct {
-	// Endpoint is the address to answer on.
+	// Endpoint is the address that the HTTP server listens on.
 	Endpoint string `mapstructure:"endpoint"`
 }
 
@@ -81,21 +81,21 @@ func (m *memory) shutdown(ctx context.Context) error {
 	return m.server.Shutdown(ctx)
 }
 
-// consume sorts spans by their trace, each with its resource and scope.
+// consume adds each span to its trace, with its resource and scope.
 func (m *memory) consume(_ context.Context, traces ptrace.Traces) error {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	for _, of := range traces.ResourceSpans().All() {
-		for _, scoped := range of.ScopeSpans().All() {
-			for _, span := range scoped.Spans().All() {
-				kept := m.trace(span.TraceID())
-				if kept.SpanCount() >= maxSpans {
+	for _, resourceSpans := range traces.ResourceSpans().All() {
+		for _, scopeSpans := range resourceSpans.ScopeSpans().All() {
+			for _, span := range scopeSpans.Spans().All() {
+				stored := m.trace(span.TraceID())
+				if stored.SpanCount() >= maxSpans {
 					continue
 				}
-				resource := kept.ResourceSpans().AppendEmpty()
-				of.Resource().CopyTo(resource.Resource())
+				resource := stored.ResourceSpans().AppendEmpty()
+				resourceSpans.Resource().CopyTo(resource.Resource())
 				scope := resource.ScopeSpans().AppendEmpty()
-				scoped.Scope().CopyTo(scope.Scope())
+				scopeSpans.Scope().CopyTo(scope.Scope())
 				span.CopyTo(scope.Spans().AppendEmpty())
 			}
 		}
@@ -103,10 +103,10 @@ func (m *memory) consume(_ context.Context, traces ptrace.Traces) error {
 	return nil
 }
 
-// trace returns what is kept of a trace; where it is new, the oldest gives way.
+// trace returns the stored spans of a trace. A new trace replaces the oldest one when the memory is full.
 func (m *memory) trace(id pcommon.TraceID) ptrace.Traces {
-	if kept, ok := m.traces[id]; ok {
-		return kept
+	if stored, ok := m.traces[id]; ok {
+		return stored
 	}
 	if len(m.order) >= maxTraces {
 		delete(m.traces, m.order[0])
@@ -117,52 +117,52 @@ func (m *memory) trace(id pcommon.TraceID) ptrace.Traces {
 	return m.traces[id]
 }
 
-func (m *memory) byID(answer http.ResponseWriter, request *http.Request) {
+func (m *memory) byID(writer http.ResponseWriter, request *http.Request) {
 	raw, err := hex.DecodeString(request.PathValue("id"))
 	if err != nil || len(raw) != 16 {
-		http.Error(answer, "a trace id has 32 hexadecimal digits", http.StatusBadRequest)
+		http.Error(writer, "a trace id has 32 hexadecimal digits", http.StatusBadRequest)
 		return
 	}
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	kept, ok := m.traces[pcommon.TraceID(raw)]
+	stored, ok := m.traces[pcommon.TraceID(raw)]
 	if !ok {
-		http.Error(answer, `{"error":{"httpCode":404,"message":"No traces found"}}`, http.StatusNotFound)
+		http.Error(writer, `{"error":{"httpCode":404,"message":"No traces found"}}`, http.StatusNotFound)
 		return
 	}
-	write(answer, kept)
+	write(writer, stored)
 }
 
-// byService answers with the spans of one service, since the time that the query names.
-func (m *memory) byService(answer http.ResponseWriter, request *http.Request) {
+// byService returns the spans of one service that start at query.start_time_min or later.
+func (m *memory) byService(writer http.ResponseWriter, request *http.Request) {
 	since, err := time.Parse(time.RFC3339Nano, request.FormValue("query.start_time_min"))
 	if err != nil {
-		http.Error(answer, "query.start_time_min: "+err.Error(), http.StatusBadRequest)
+		http.Error(writer, "query.start_time_min: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	name, found := request.FormValue("query.service_name"), ptrace.NewTraces()
+	name, result := request.FormValue("query.service_name"), ptrace.NewTraces()
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	for _, id := range m.order {
-		for _, of := range m.traces[id].ResourceSpans().All() {
-			service, ok := of.Resource().Attributes().Get("service.name")
-			if ok && service.Str() == name && !of.ScopeSpans().At(0).Spans().At(0).StartTimestamp().AsTime().Before(since) {
-				of.CopyTo(found.ResourceSpans().AppendEmpty())
+		for _, resourceSpans := range m.traces[id].ResourceSpans().All() {
+			service, ok := resourceSpans.Resource().Attributes().Get("service.name")
+			if ok && service.Str() == name && !resourceSpans.ScopeSpans().At(0).Spans().At(0).StartTimestamp().AsTime().Before(since) {
+				resourceSpans.CopyTo(result.ResourceSpans().AppendEmpty())
 			}
 		}
 	}
-	write(answer, found)
+	write(writer, result)
 }
 
-func write(answer http.ResponseWriter, traces ptrace.Traces) {
+func write(writer http.ResponseWriter, traces ptrace.Traces) {
 	body, err := (&ptrace.JSONMarshaler{}).MarshalTraces(traces)
 	if err != nil {
-		http.Error(answer, err.Error(), http.StatusInternalServerError)
+		http.Error(writer, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	answer.Header().Set("Content-Type", "application/json")
-	// A client that has gone needs no answer.
-	_, _ = answer.Write([]byte(`{"result":`))
-	_, _ = answer.Write(body)
-	_, _ = answer.Write([]byte(`}`))
+	writer.Header().Set("Content-Type", "application/json")
+	// If a write fails, the client has disconnected.
+	_, _ = writer.Write([]byte(`{"result":`))
+	_, _ = writer.Write(body)
+	_, _ = writer.Write([]byte(`}`))
 }

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the simulator from measured requests: by hand where that is possible, and found again where it is known what was measured."""
+"""Options of the simulator from measured requests: by hand where that is possible, else recovered from requests of a known server."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KNOWN = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=0.15)
 
 
 def sent(seed: int, rate: float, count: int = 80) -> list[Request]:
-    """Requests that nobody has answered yet."""
-    dice, now, found = random.Random(seed), 0.0, []
+    """Requests without an answer."""
+    dice, now, requests = random.Random(seed), 0.0, []
     for _number in range(count):
         now += dice.expovariate(rate)
-        found.append(Request(now, dice.randint(20, 600), dice.randint(4, 40), 0.0, None))
-    return found
+        requests.append(Request(now, dice.randint(20, 600), dice.randint(4, 40), 0.0, None))
+    return requests
 
 
 def alone(server: Simulated = KNOWN, lengths: tuple[int, ...] = (16, 60, 128, 300, 512)) -> list[Request]:
@@ -54,18 +54,18 @@ def test_a_request_without_a_place_waits_for_the_end_of_another() -> None:
     The first is sent at 0 and ends at 20 + 10. The second, sent at 5, begins then: its first token comes at 30 + 20. The third, sent at 6, waits for that.
     """
     server = Simulated(overhead=10.0, per_token=1.0, inter_token=10.0, growth=0.5, places=1)
-    asked = [Request(0.0, 10, 2, 0.0, None), Request(0.005, 10, 1, 0.0, None), Request(0.006, 0, 2, 0.0, None)]
-    one, two, three = calibration.simulated(server, asked)
+    requests = [Request(0.0, 10, 2, 0.0, None), Request(0.005, 10, 1, 0.0, None), Request(0.006, 0, 2, 0.0, None)]
+    one, two, three = calibration.simulated(server, requests)
     assert (one.ttft_ms, one.tpot_ms, two.ttft_ms, three.ttft_ms, three.tpot_ms) == pytest.approx((20, 10, 45, 54, 10))
-    assert [request.ttft_ms for request in calibration.simulated(dataclasses.replace(server, places=3), asked)] != [20, 45, 54]
+    assert [request.ttft_ms for request in calibration.simulated(dataclasses.replace(server, places=3), requests)] != [20, 45, 54]
 
 
 def test_a_servers_limit_is_not_taken_for_its_growth() -> None:
     """Requests that wait for a place take long as those do that slow each other: only the limit tells them apart."""
     known = dataclasses.replace(KNOWN, growth=0.0, places=4)
     stages = [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 2.0), (2, 5.0), (3, 6.5))]
-    found = calibration.fit(alone(known), stages, 4)
-    assert found.growth < 0.005 and found.per_token == pytest.approx(0.8, rel=0.02) and found.inter_token == pytest.approx(25, rel=0.02)
+    fitted = calibration.fit(alone(known), stages, 4)
+    assert fitted.growth < 0.005 and fitted.per_token == pytest.approx(0.8, rel=0.02) and fitted.inter_token == pytest.approx(25, rel=0.02)
     assert calibration.fit(alone(known), stages).growth > 0.05
 
 
@@ -84,8 +84,8 @@ def test_three_requests_by_hand() -> None:
 
 def test_answers_are_in_the_order_in_which_requests_are_sent() -> None:
     """Although the first takes longest."""
-    asked = [Request(0.0, 1000, 9, 0.0, None), Request(0.001, 1, 1, 0.0, None)]
-    assert [request.prompt for request in calibration.simulated(KNOWN, asked)] == [1000, 1]
+    requests = [Request(0.0, 1000, 9, 0.0, None), Request(0.001, 1, 1, 0.0, None)]
+    assert [request.prompt for request in calibration.simulated(KNOWN, requests)] == [1000, 1]
 
 
 @pytest.mark.parametrize(
@@ -93,41 +93,41 @@ def test_answers_are_in_the_order_in_which_requests_are_sent() -> None:
     [(1, 1, 1), (2, 1, 2), (3, 2, 3), (9, 5, 9), (10, 5, 9), (11, 6, 10), (200, 100, 180)],
 )
 def test_percentiles_are_values_at_a_rank(count: int, p50: float, p90: float) -> None:
-    found = calibration.percentiles([Request(0.0, 1, 1, float(number), None) for number in range(count, 0, -1)])
-    assert found == {"ttft_p50": p50, "ttft_p90": p90}
+    percentiles = calibration.percentiles([Request(0.0, 1, 1, float(number), None) for number in range(count, 0, -1)])
+    assert percentiles == {"ttft_p50": p50, "ttft_p90": p90}
     assert calibration.percentiles([]) == {}
 
 
-def test_what_a_known_server_was_is_found_again() -> None:
+def test_the_options_of_a_known_server_are_recovered() -> None:
     loaded = [calibration.simulated(KNOWN, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))]
-    found = calibration.fit(alone(), loaded)
+    fitted = calibration.fit(alone(), loaded)
     held_out = calibration.simulated(KNOWN, sent(9, 2.0))
-    again = calibration.simulated(found, [request._replace(ttft_ms=0.0, tpot_ms=None) for request in held_out])
+    again = calibration.simulated(fitted, [request._replace(ttft_ms=0.0, tpot_ms=None) for request in held_out])
     assert max(map(abs, calibration.errors(held_out, again).values())) < 0.05
-    assert found.growth == pytest.approx(KNOWN.growth, rel=0.2) and found.inter_token == pytest.approx(KNOWN.inter_token, rel=0.1)
+    assert fitted.growth == pytest.approx(KNOWN.growth, rel=0.2) and fitted.inter_token == pytest.approx(KNOWN.inter_token, rel=0.1)
 
 
 @pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15, 0.52, 0.55, 0.9])
 def test_how_much_load_slows_a_server_is_found_within_two_percent(growth: float) -> None:
-    """And the other options, which requests one at a time have told, hardly move."""
+    """And the other options, which requests one at a time have determined, hardly change."""
     known = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=growth)
-    found = calibration.fit(alone(known), [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))])
-    assert (found.growth, found.overhead, found.per_token, found.inter_token) == pytest.approx((growth, 40.0, 0.8, 25.0), rel=0.02)
+    fitted = calibration.fit(alone(known), [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))])
+    assert (fitted.growth, fitted.overhead, fitted.per_token, fitted.inter_token) == pytest.approx((growth, 40.0, 0.8, 25.0), rel=0.02)
 
 
 def test_one_prompt_at_a_time_tells_overhead_and_time_per_token() -> None:
-    found = calibration.fit(alone(), [])
-    assert (found.overhead, found.per_token, found.inter_token) == pytest.approx((40, 0.8, 25)) and found.growth == 0
+    fitted = calibration.fit(alone(), [])
+    assert (fitted.overhead, fitted.per_token, fitted.inter_token) == pytest.approx((40, 0.8, 25)) and fitted.growth == 0
 
 
 def test_a_stall_of_the_host_moves_nothing() -> None:
     stalled = [request._replace(ttft_ms=request.ttft_ms + (5000 if number == 7 else 0)) for number, request in enumerate(alone())]
-    found = calibration.fit(stalled, [])
-    assert (found.overhead, found.per_token) == pytest.approx((40, 0.8))
+    fitted = calibration.fit(stalled, [])
+    assert (fitted.overhead, fitted.per_token) == pytest.approx((40, 0.8))
 
 
 @pytest.mark.parametrize(
-    ("asked", "rates"),
+    ("requests", "rates"),
     [
         ([Request(0.0, 10, 11, 100.0, 90.0)] * 3, [0.9, 1.5, 2.1]),  # three in a second
         ([Request(0.0, 10, 1, 250.0, None), Request(0.25, 10, 1, 250.0, None)], [1.2, 2.0, 2.8]),  # of one token, one after the other
@@ -135,67 +135,67 @@ def test_a_stall_of_the_host_moves_nothing() -> None:
         ([Request(0.0, 10, 11, 100.0, 240.0), Request(0.0, 10, 11, 100.0, 40.0)], [0.24, 0.4, 0.56]),  # the first one ends last, after two and a half seconds
     ],
 )
-def test_rates_are_shares_of_what_is_served_with_several_in_flight(asked: list[Request], rates: list[float]) -> None:
-    assert calibration.rates(asked) == rates
+def test_rates_are_shares_of_what_is_served_with_several_in_flight(requests: list[Request], rates: list[float]) -> None:
+    assert calibration.rates(requests) == rates
 
 
 def test_overhead_and_time_per_token_are_medians() -> None:
-    """10 ms and 2 a token, but for one that was 90 late; the times between tokens are 5, 5 and 20, and one that nobody saw."""
+    """10 ms and 2 a token, but for one that was 90 late; the times between tokens are 5, 5 and 20, and one is unknown."""
     lengths, late = (1, 2, 3, 4, 5, 6, 7, 8), {4: 90}
     between = {1: 20.0, 2: None}
-    asked = [Request(float(n), n, 2, 10.0 + 2 * n + late.get(n, 0), between.get(n, 5.0)) for n in lengths]
-    found = calibration.fit(asked, [[]])
-    assert (found.overhead, found.per_token, found.inter_token, found.growth) == (10.0, 2.0, 5.0, 0.0)
-    # what gets quicker with the prompt has no time per token, and nothing has no time at all
-    quicker = calibration.fit([request._replace(ttft_ms=10.0 - request.prompt) for request in asked], [])
+    requests = [Request(float(n), n, 2, 10.0 + 2 * n + late.get(n, 0), between.get(n, 5.0)) for n in lengths]
+    fitted = calibration.fit(requests, [[]])
+    assert (fitted.overhead, fitted.per_token, fitted.inter_token, fitted.growth) == (10.0, 2.0, 5.0, 0.0)
+    # where longer prompts are faster, the time per token is 0; the overhead is never 0
+    quicker = calibration.fit([request._replace(ttft_ms=10.0 - request.prompt) for request in requests], [])
     assert (quicker.per_token, quicker.overhead) == (0.0, 5.5)
-    assert calibration.fit([request._replace(ttft_ms=2.0 * request.prompt) for request in asked], []).overhead == 0.1
+    assert calibration.fit([request._replace(ttft_ms=2.0 * request.prompt) for request in requests], []).overhead == 0.1
 
 
 def test_pairs_of_different_lengths_must_be_enough() -> None:
     """Of 6 and 4 requests of two lengths 24 pairs differ, of 6 and 3 only 18."""
-    asked = [Request(0.0, 1, 2, 10.0, 5.0)] * 6 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4
-    assert calibration.fit(asked, []).per_token == 1.0
+    requests = [Request(0.0, 1, 2, 10.0, 5.0)] * 6 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4
+    assert calibration.fit(requests, []).per_token == 1.0
     exactly = [Request(0.0, 1, 2, 10.0, 5.0)] * 5 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4
     assert calibration.fit(exactly, []).per_token == 1.0
-    with pytest.raises(ValueError, match="9 answered requests with prompts of 2 lengths do not tell the time per token"):
-        calibration.fit(asked[:9], [])
+    with pytest.raises(ValueError, match="9 answered requests with prompts of 2 lengths do not determine the time per token"):
+        calibration.fit(requests[:9], [])
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requests", "message"),
     [
-        (alone(KNOWN, (64,) * 10), "30 answered requests with prompts of 1 lengths do not tell"),
+        (alone(KNOWN, (64,) * 10), "30 answered requests with prompts of 1 lengths do not determine"),
         ([], "0 answered requests"),
         ([request._replace(tpot_ms=None) for request in alone()], "no answer came in more than one piece"),
     ],
 )
-def test_requests_that_do_not_tell_are_refused(asked: list[Request], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        calibration.fit(asked, [])
+def test_requests_that_do_not_tell_are_refused(requests: list[Request], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        calibration.fit(requests, [])
 
 
 def test_errors_are_shares_of_the_real_percentiles() -> None:
     real = [Request(0.0, 1, 2, float(value), 10.0) for value in range(1, 101)]
     made = [request._replace(ttft_ms=request.ttft_ms * 1.1, tpot_ms=9.0) for request in real]
     assert calibration.percentiles(real) == {"ttft_p50": 50, "ttft_p90": 90, "tpot_p50": 10, "tpot_p90": 10}
-    found = calibration.errors(real, made)
-    assert {name: round(value, 9) for name, value in found.items()} == {"ttft_p50": 0.1, "ttft_p90": 0.1, "tpot_p50": -0.1, "tpot_p90": -0.1}
+    errors = calibration.errors(real, made)
+    assert {name: round(value, 9) for name, value in errors.items()} == {"ttft_p50": 0.1, "ttft_p90": 0.1, "tpot_p50": -0.1, "tpot_p90": -0.1}
 
 
 def test_a_report_sets_both_side_by_side() -> None:
     real = {"1 requests/s": [Request(0.0, 1, 2, 100.0, 10.0)] * 3, "2 requests/s": [Request(0.0, 1, 1, 200.0, None)] * 3}
-    made = {name: [request._replace(ttft_ms=request.ttft_ms * 0.8) for request in asked] for name, asked in real.items()}
-    found = calibration.report(real, made)
-    assert found["largest"] == pytest.approx(0.2) and len(found["stages"]) == 2
-    said = " ".join(" ".join(found["lines"]).split())
-    assert said.startswith("load TTFT p50 TTFT p90 TPOT p50 TPOT p90 1") and said.count("(-20%)") == 4 and said.count("(+0%)") == 2
-    assert "200 ms, 200 ms, - - simulated 160" in said
-    assert found["stages"][0]["real"] == {"ttft_p50": 100, "ttft_p90": 100, "tpot_p50": 10, "tpot_p90": 10}
-    assert found["stages"][1]["errors"] == pytest.approx({"ttft_p50": -0.2, "ttft_p90": -0.2})
+    made = {name: [request._replace(ttft_ms=request.ttft_ms * 0.8) for request in requests] for name, requests in real.items()}
+    report = calibration.report(real, made)
+    assert report["largest"] == pytest.approx(0.2) and len(report["stages"]) == 2
+    lines = " ".join(" ".join(report["lines"]).split())
+    assert lines.startswith("load TTFT p50 TTFT p90 TPOT p50 TPOT p90 1") and lines.count("(-20%)") == 4 and lines.count("(+0%)") == 2
+    assert "200 ms, 200 ms, - - simulated 160" in lines
+    assert report["stages"][0]["real"] == {"ttft_p50": 100, "ttft_p90": 100, "tpot_p50": 10, "tpot_p90": 10}
+    assert report["stages"][1]["errors"] == pytest.approx({"ttft_p50": -0.2, "ttft_p90": -0.2})
     worse = calibration.report(real, {"1 requests/s": [request._replace(ttft_ms=130.0) for request in real["1 requests/s"]]})
     assert worse["largest"] == pytest.approx(0.3) and len(worse["stages"]) == 1 and calibration.report({}, {})["largest"] is None
-    assert found["table"].splitlines()[1] == "|---|---:|---:|---:|---:|"
+    assert report["table"].splitlines()[1] == "|---|---:|---:|---:|---:|"
 
 
 def test_rows_of_requests_become_requests() -> None:
@@ -239,12 +239,12 @@ def test_options_are_those_of_the_users_file() -> None:
 
 
 def text(stages: dict[str, list[Request]]) -> str:
-    """requests.csv as far as it is read."""
+    """requests.csv, with the columns that are read."""
     head = "stage,error,prompt_tokens,cached_tokens,output_tokens,ttft_ms,tpot_ms,sent_s"
     lines = [
         f"{name},,{request.prompt},0,{request.output},{request.ttft_ms},{request.tpot_ms or ''},{request.sent}"
-        for name, asked in stages.items()
-        for request in asked
+        for name, requests in stages.items()
+        for request in requests
     ]
     return "\n".join([head, *lines, ""])
 
@@ -290,7 +290,7 @@ def test_the_prefill_throughput_is_of_prompts_that_no_cache_has() -> None:
         ({"input_len": 16, "input_len_max": 512}, [{"id": "m", "max_model_len": 8192}], 6144),  # words are more than a token at times
         ({}, [{"id": "m", "max_model_len": 8192}, {"id": "adapter", "max_model_len": 100}], 75),
         ({}, [{"id": "m", "max_model_len": 1}], 1),
-        ({"input_len": 16, "input_len_max": 512}, [{"id": "m", "max_model_len": None}], 512),  # it takes what it is sent otherwise
+        ({"input_len": 16, "input_len_max": 512}, [{"id": "m", "max_model_len": None}], 512),  # as long as those of the workload
         ({"input_len": 200}, [], 200),
         ({}, None, 1),
     ],

@@ -27,14 +27,14 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule i
 from ansible_collections.llm_d.inference.plugins.module_utils.report import svg
 from hypothesis import example, given
 from hypothesis import strategies as st
-from plots import axes, wrong_axes
+from plots import axes, mislabelled_axes
 
 POSITIVE = st.floats(1e-3, 1e7)
 
 
 def result_of(stages, lag=0.1):
-    """What vllm_perf writes of (rate, records): result.json and requests.csv."""
-    rows, found = io.StringIO(), []
+    """(result.json, requests.csv) that vllm_perf writes for stages of (rate, records)."""
+    rows, entries = io.StringIO(), []
     write = CsvRows(rows)
     for rate, records in stages:
         step, totals = Step(rate=float(rate), requests=len(records)), Totals()
@@ -42,9 +42,9 @@ def result_of(stages, lag=0.1):
         for record in records:
             totals.add(record)
             write(record, step)
-        found.append(result.stage(Measured(step, totals), types.SimpleNamespace(allowed=Allowed(lag, 0.0), rules=())))
+        entries.append(result.stage(Measured(step, totals), types.SimpleNamespace(allowed=Allowed(lag, 0.0), rules=())))
     workload = {"kind": "shared_prefix", "groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16}
-    whole = {"url": "http://gateway", "nonce": "n", "stages": found, "about": {"workload": workload, "seed": 42}}
+    whole = {"url": "http://gateway", "nonce": "n", "stages": entries, "about": {"workload": workload, "seed": 42}}
     return json.loads(json.dumps(whole)), rows.getvalue()
 
 
@@ -91,7 +91,7 @@ prefix_aware: 90 % of first tokens within 68 ms at 8 requests/s, 13.2 times soon
 | 8 | round_robin | 35 ms | 904 ms | - | 1.0 | 6.7 | 33 | 49 % | 50 % | 4 |
 | 8 | prefix_aware | 37 ms | 68 ms | - | 13.2 | 8.4 | 42 | 41 % | 46 % | 3 |
 """
-# What was added since: a name that says more than the preset does is explained.
+# Added since: a preset whose name is misleading is explained.
 NOTE = "The preset round_robin picks a server at random for each request: no release has a round-robin picker."
 OLD_SUMMARIES = {  # of round_robin at 4 requests/s
     "ttft_ms": (146, 371.365, 24.016, 34.722, 896.827, 925.047, None, 955.676),
@@ -120,10 +120,10 @@ def runs_of_two_presets():
 
 
 def test_the_same_requests_give_the_same_table_as_before(both):
-    found = comparison.results(both, {})
-    table, note = comparison.table(found)[: len(OLD_TABLE)], comparison.table(found)[len(OLD_TABLE) :]
+    results = comparison.results(both, {})
+    table, note = comparison.table(results)[: len(OLD_TABLE)], comparison.table(results)[len(OLD_TABLE) :]
     assert table == OLD_TABLE and note.startswith(f"\n{NOTE}")
-    assert found["runs"][1]["ttft_p90_ratio"] == {"4": 13.06, "8": 13.22} and [each["total"] for each in both] == OLD_TOTALS
+    assert results["runs"][1]["ttft_p90_ratio"] == {"4": 13.06, "8": 13.22} and [each["total"] for each in both] == OLD_TOTALS
 
 
 def test_the_same_requests_give_the_same_figures_as_before(both):
@@ -163,8 +163,8 @@ def test_a_summary_by_hand():
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=60))
 def test_percentiles_are_ordered_and_within_the_values(values):
-    found = comparison_run.summary(values)
-    ordered = [found[name] for name in ("min", "p50", "p90", "p95", "p99", "max")]
+    summary = comparison_run.summary(values)
+    ordered = [summary[name] for name in ("min", "p50", "p90", "p95", "p99", "max")]
     assert all(low <= high + 1e-3 for low, high in itertools.pairwise(ordered))
 
 
@@ -204,8 +204,8 @@ def test_each_stage_has_its_own_requests():
 
 def test_a_share_is_told_to_a_hundredth_of_a_percent():
     records = [Record(n, 0, 0.0, 0.0, 0.1, 0.4, 0.5, 200, 30, 4, 10, f"pod-{n}") for n in range(3)]
-    found = comparison_run.run("queue", *result_of([(1, records)]))
-    assert (found["stages"][0]["largest_share"], found["total"]["hit_ratio"]) == (0.3333, 0.3333)
+    kept = comparison_run.run("queue", *result_of([(1, records)]))
+    assert (kept["stages"][0]["largest_share"], kept["total"]["hit_ratio"]) == (0.3333, 0.3333)
 
 
 def test_stages_together():
@@ -257,9 +257,9 @@ OURS = run("prefix_aware", measured(2, 100), measured(8, 50))
 
 
 def test_ratios_are_the_baselines_by_ours():
-    found = comparison.results([BASE, OURS], {})
-    assert [entry["ttft_p90_ratio"] for entry in found["runs"]] == [{"2": 1.0, "8": 1.0}, {"2": 5.0, "8": 16.0}]
-    assert found["baseline"] == "round_robin" and found["valid"] is True
+    results = comparison.results([BASE, OURS], {})
+    assert [entry["ttft_p90_ratio"] for entry in results["runs"]] == [{"2": 1.0, "8": 1.0}, {"2": 5.0, "8": 16.0}]
+    assert results["baseline"] == "round_robin" and results["valid"] is True
 
 
 def test_the_headline_is_the_greatest_gain():
@@ -270,11 +270,11 @@ def test_the_headline_is_the_greatest_gain():
 
 def test_equal_runs_are_seldom_said_to_differ():
     """Fewer than 5 of 100: intervals that must not overlap are a stricter test than one of 95 %."""
-    dice, said = random.Random(5), 0
+    dice, differing = random.Random(5), 0
     for _number in range(60):
         pair = [run(name, drawn(dice, 120)) for name in ("round_robin", "queue")]
-        said += "beats" not in comparison.results(pair, {})["headline"]
-    assert said < 5, said
+        differing += "beats" not in comparison.results(pair, {})["headline"]
+    assert differing < 5, differing
 
 
 def drawn(dice, requests):
@@ -285,22 +285,22 @@ def drawn(dice, requests):
 
 def test_a_difference_within_chance_is_marked_and_makes_no_headline():
     dice = random.Random(6)
-    found = comparison.results([run("queue", drawn(dice, 120)), run("balanced", drawn(dice, 120))], {})
-    table = comparison.table(found)
+    results = comparison.results([run("queue", drawn(dice, 120)), run("balanced", drawn(dice, 120))], {})
+    table = comparison.table(results)
     assert (
-        found["runs"][1]["ttft_p90_differs"] == {"4": False}
+        results["runs"][1]["ttft_p90_differs"] == {"4": False}
         and "No preset beats queue in time to first token at p50 or p90 by more than chance; p99 cannot be compared." in table
     )
-    assert f"{found['runs'][1]['ttft_p90_ratio']['4']:.1f} ≈ |" in table and "\n≈ The intervals" in table
-    assert "≈ The intervals" in comparison_page.page(found)
+    assert f"{results['runs'][1]['ttft_p90_ratio']['4']:.1f} ≈ |" in table and "\n≈ The intervals" in table
+    assert "≈ The intervals" in comparison_page.page(results)
 
 
 def test_too_few_requests_compare_nothing():
-    found = comparison.results([run("queue", measured(2, 500, requests=35)), run("balanced", measured(2, 1, requests=40))], {})
-    assert found["runs"][1]["ttft_p90_differs"] == {"2": None} and "500.0 ? |" in comparison.table(found)
+    results = comparison.results([run("queue", measured(2, 500, requests=35)), run("balanced", measured(2, 1, requests=40))], {})
+    assert results["runs"][1]["ttft_p90_differs"] == {"2": None} and "500.0 ? |" in comparison.table(results)
     why = "at 2 requests/s queue: not enough requests (35 of 36 needed)."
     gain = "balanced: 50 % of first tokens within 1 ms at 2 requests/s, 500.0 times sooner than with queue (500 ms)"
-    assert found["headline"] == f"{gain}; p90 is not compared: {why}" and f"\n? Nothing is compared: {why}\n" in comparison.table(found)
+    assert results["headline"] == f"{gain}; p90 is not compared: {why}" and f"\n? Nothing is compared: {why}\n" in comparison.table(results)
     few = comparison.results([run("queue", measured(2, 500, requests=5)), run("balanced", measured(2, 1, requests=40))], {})
     assert few["headline"] == "Nothing is compared: at 2 requests/s queue: not enough requests (5 of 36 needed)."
     enough = comparison.results([run("queue", measured(2, 500, requests=36)), run("balanced", measured(2, 1, requests=36))], {})
@@ -308,18 +308,18 @@ def test_too_few_requests_compare_nothing():
 
 
 @pytest.mark.parametrize(
-    ("runs", "said"),
+    ("runs", "words"),
     [
         ([BASE], "nothing to compare"),
         ([OURS, BASE], "No preset beats prefix_aware"),
-        # so many times later that the ratio rounds to nothing
+        # by a factor at which the ratio rounds to 0
         ([run("prefix_aware", measured(8, 20)), run("queue", measured(8, 8000))], "No preset beats prefix_aware"),
         ([BASE, run("queue", measured(8, 0))], "nothing to compare"),
         ([BASE, run("queue", measured(4, 1))], "nothing to compare"),
     ],
 )
-def test_headlines_that_claim_nothing(runs, said):
-    assert said in comparison.results(runs, {})["headline"]
+def test_headlines_that_claim_nothing(runs, words):
+    assert words in comparison.results(runs, {})["headline"]
 
 
 def failing(milliseconds, every):
@@ -331,7 +331,7 @@ def failing(milliseconds, every):
 
 
 @pytest.mark.parametrize(
-    ("base", "mine", "differs", "said"),
+    ("base", "mine", "differs", "words"),
     [
         # a fifth of the baseline failed: whatever its 90th percentile is, it is longer
         (failing(1000, 5), failing(100, 300), True, "queue: 90 % of first tokens within 100 ms at 8 requests/s, with balanced 40 of 200 requests failed."),
@@ -361,14 +361,14 @@ def failing(milliseconds, every):
         (failing(1000, 1), failing(100, 1), None, "at 8 requests/s balanced: 200 of 200 requests failed, queue: 200 of 200 requests failed."),
     ],
 )
-def test_failures_are_named_where_they_decide(base, mine, differs, said):
-    found = comparison.results([run("balanced", base), run("queue", mine)], {})
-    assert found["runs"][1]["ttft_p90_differs"] == {"8": differs} and said in found["headline"]
+def test_failures_are_named_where_they_decide(base, mine, differs, words):
+    results = comparison.results([run("balanced", base), run("queue", mine)], {})
+    assert results["runs"][1]["ttft_p90_differs"] == {"8": differs} and words in results["headline"]
 
 
 def test_the_page_says_that_failures_count_in_its_percentiles():
     page = comparison_page.page(comparison.results([run("balanced", failing(1000, 300)), run("queue", failing(100, 5))], {}))
-    assert "for requests that succeeded. Percentiles" not in page and "a request that failed lasts for ever" in page
+    assert "for requests that succeeded. Percentiles" not in page and "a request that failed lasts forever" in page
     assert "100 ms</td><td>-</td>" in page
 
 
@@ -377,8 +377,8 @@ def test_a_tenth_of_failures_leaves_no_percentile_to_compare():
 
 
 def test_the_table_has_a_row_for_each_rate_and_preset():
-    found = comparison.results([BASE, OURS], {})
-    text = comparison.table(found)
+    results = comparison.results([BASE, OURS], {})
+    text = comparison.table(results)
     assert [line.split(" | ")[:2] for line in text.splitlines()[4:8]] == [
         ["| 2", "round_robin"],
         ["| 2", "prefix_aware"],
@@ -386,20 +386,20 @@ def test_the_table_has_a_row_for_each_rate_and_preset():
         ["| 8", "prefix_aware"],
     ]
     assert "| 8 | prefix_aware | 50 ms | 50 ms | 50 ms | 16.0 |" in text and "†" not in text
-    assert len({len(line) for line in comparison.lines(found)[:6]}) == 1
+    assert len({len(line) for line in comparison.lines(results)[:6]}) == 1
 
 
 def test_an_axis_of_a_comparison_is_logarithmic_where_its_label_says_so():
     records = [Record(i, 0, i / 4, i / 4, i / 4 + 0.001 * 10 ** (i % 4), i + 9, i + 9, 200, 100, 5, 50, "pod-a") for i in range(40)]
     wide = comparison_run.run("", *result_of([(4, records)]))["stages"][0]
     made = comparison_page.page(comparison.results([run("queue", wide, measured(8, 1000)), run("balanced", measured(4, 1), measured(8, 1))], {}))
-    assert wrong_axes(made) == {}
+    assert mislabelled_axes(made) == {}
     assert sum("(log)" in label for _title, label in axes(made)) == 3
 
 
 def test_a_late_client_is_marked():
-    found = comparison.results([BASE, run("queue", measured(2, 500, lag=0.3), measured(8, 800))], {})
-    assert found["valid"] is False and "| queue † |" in comparison.table(found) and "† The client itself" in comparison_page.page(found)
+    results = comparison.results([BASE, run("queue", measured(2, 500, lag=0.3), measured(8, 800))], {})
+    assert results["valid"] is False and "| queue † |" in comparison.table(results) and "† The client itself" in comparison_page.page(results)
 
 
 def test_the_page_says_what_deployment_was_measured():
@@ -414,9 +414,9 @@ def test_the_page_needs_no_network_and_escapes_what_it_shows():
 
 
 def test_cache_hits_that_servers_do_not_tell_are_not_none():
-    told, untold = ({**run("queue", measured(8, 800)), "total": {"hit_ratio": hits, "servers": {"a": 1}}} for hits in (0.0, None))
+    reported, silent = ({**run("queue", measured(8, 800)), "total": {"hit_ratio": hits, "servers": {"a": 1}}} for hits in (0.0, None))
     chart = "Prompt tokens found in the prefix cache"
-    pages = [comparison_page.page(comparison.results([one, {**other, "preset": "balanced"}], {})) for one, other in ((told, untold), (untold, untold))]
+    pages = [comparison_page.page(comparison.results([one, {**other, "preset": "balanced"}], {})) for one, other in ((reported, silent), (silent, silent))]
     assert chart in pages[0] and "queue: 0 %" in pages[0] and "balanced: 0 %" not in pages[0] and chart not in pages[1]
 
 
@@ -456,11 +456,11 @@ def test_charts_without_values():
 
 
 def test_the_filter_returns_all_forms_and_refuses_others():
-    found = comparison_filter([BASE, OURS], {"model": "acme/tiny"})
-    assert found["results"]["about"] == {"model": "acme/tiny"} and found["page"].startswith("<!doctype html>") and found["table"].startswith("prefix_aware")
-    for wrong in ([], "text", [{"preset": "a"}]):
+    forms = comparison_filter([BASE, OURS], {"model": "acme/tiny"})
+    assert forms["results"]["about"] == {"model": "acme/tiny"} and forms["page"].startswith("<!doctype html>") and forms["table"].startswith("prefix_aware")
+    for runs in ([], "text", [{"preset": "a"}]):
         with pytest.raises(AnsibleFilterError, match="list of runs"):
-            comparison_filter(wrong)
+            comparison_filter(runs)
 
 
 def test_one_rate_makes_no_ladder():
@@ -469,8 +469,8 @@ def test_one_rate_makes_no_ladder():
 
 
 def test_a_reader_learns_that_round_robin_is_random():
-    found = comparison.results([run("round_robin", measured(8, 800)), run("queue", measured(8, 700))], {})
-    for text in (comparison.table(found), comparison_page.page(found), "\n".join(comparison.lines(found))):
+    results = comparison.results([run("round_robin", measured(8, 800)), run("queue", measured(8, 700))], {})
+    for text in (comparison.table(results), comparison_page.page(results), "\n".join(comparison.lines(results))):
         assert " ".join(text.split()).count(NOTE) == 1
     others = comparison.results([run("balanced", measured(8, 800)), run("queue", measured(8, 700))], {})
     assert "round_robin" not in comparison.table(others) + comparison_page.page(others)
@@ -480,13 +480,13 @@ def test_a_reader_learns_that_round_robin_is_random():
 def test_names_below_bars_neither_touch_nor_leave_the_picture(count, length):
     names = [f"{'x' * (length - 2)}{index:02d}" for index in range(count)]
     drawn = svg.bar_chart("t", [(name, [1234567.0]) for name in names], svg.Axis("requests"))
-    words = [(float(x), int(y), said) for x, y, said in re.findall(r'<text class="tick" x="([\d.]+)" y="(\d+)" text-anchor="middle">([^<]+)', drawn)]
-    assert len(words) == count and len({said for _x, _y, said in words}) == count
-    assert all(said[-2:] == name[-2:] for (_x, _y, said), name in zip(words, names, strict=True))
+    words = [(float(x), int(y), label) for x, y, label in re.findall(r'<text class="tick" x="([\d.]+)" y="(\d+)" text-anchor="middle">([^<]+)', drawn)]
+    assert len(words) == count and len({label for _x, _y, label in words}) == count
+    assert all(label[-2:] == name[-2:] for (_x, _y, label), name in zip(words, names, strict=True))
     wide = 10  # of a character at 390 px, where letters are 18 units high
-    for x, y, said in words:
-        assert x - wide * len(said) / 2 >= 0 and x + wide * len(said) / 2 <= svg.WIDTH and y <= svg.HEIGHT - 4
-        assert all(abs(x - other) >= wide * (len(said) + len(beside)) / 2 for other, row, beside in words if row == y and other != x)
+    for x, y, label in words:
+        assert x - wide * len(label) / 2 >= 0 and x + wide * len(label) / 2 <= svg.WIDTH and y <= svg.HEIGHT - 4
+        assert all(abs(x - other) >= wide * (len(label) + len(other_label)) / 2 for other, row, other_label in words if row == y and other != x)
     values = [float(x) for x in re.findall(r'<text class="value" x="([\d.]+)"', drawn)]
     assert all(second - first > wide * len("1,234,567") for first, second in itertools.pairwise(values))
 
@@ -544,7 +544,7 @@ ROUND_ROBIN = of("round_robin", p50=(779.0, [700, 800]), p90=(810.0, [790, 840])
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
+    ("others", "headline"),
     [
         # of the issue: 28 ms against 779 at p50
         (
@@ -573,15 +573,15 @@ ROUND_ROBIN = of("round_robin", p50=(779.0, [700, 800]), p90=(810.0, [790, 840])
         ),
     ],
 )
-def test_the_headline_says_which_percentile_and_looks_at_all_of_the_table(others, said):
-    assert comparison.results([ROUND_ROBIN, *others], {})["headline"] == said
+def test_the_headline_says_which_percentile_and_looks_at_all_of_the_table(others, headline):
+    assert comparison.results([ROUND_ROBIN, *others], {})["headline"] == headline
 
 
 def test_a_headline_without_a_gain_names_the_preset_that_is_furthest_behind():
     base = of("balanced", p50=(28.0, [20, 40]), p90=(800.0, [780, 830]), p99=UNKNOWN)
     mine, third = of("queue", p50=(779.0, [700, 800]), p90=(900.0, [880, 930]), p99=UNKNOWN), of("third", p50=(29.0, [20, 40]), p90=UNKNOWN, p99=UNKNOWN)
-    said = comparison.results([base, third, mine], {})["headline"]
-    assert said.endswith("p99 cannot be compared. Later: queue at p50 at 8 requests/s, 779 ms against 28 ms.")
+    headline = comparison.results([base, third, mine], {})["headline"]
+    assert headline.endswith("p99 cannot be compared. Later: queue at p50 at 8 requests/s, 779 ms against 28 ms.")
     lost = comparison.results([run("balanced", failing(100, 300)), run("queue", failing(100, 1))], {})["headline"]
     assert lost.endswith(" Worse: queue at 8 requests/s, 200 of 200 requests failed.")
     assert "Later" not in comparison.results([base, third], {})["headline"]
@@ -589,12 +589,12 @@ def test_a_headline_without_a_gain_names_the_preset_that_is_furthest_behind():
 
 def test_the_headline_looks_at_the_99th_percentile_where_it_is_known():
     base, mine = (of(name, p50=(20.0, [19, 21]), p90=(30.0, [29, 31]), p99=(p99, [p99 - 9, p99 + 9])) for name, p99 in (("queue", 900.0), ("balanced", 90.0)))
-    found = comparison.results([base, mine], {})
+    results = comparison.results([base, mine], {})
     assert (
-        found["headline"].startswith("balanced: 99 % of first tokens within 90 ms at 8 requests/s, 10.0 times sooner")
-        and "p90 shows no gain" in found["headline"]
+        results["headline"].startswith("balanced: 99 % of first tokens within 90 ms at 8 requests/s, 10.0 times sooner")
+        and "p90 shows no gain" in results["headline"]
     )
-    assert [found["runs"][1][f"ttft_p{percent}_differs"] for percent in (50, 90, 99)] == [{"8": False}, {"8": False}, {"8": True}]
+    assert [results["runs"][1][f"ttft_p{percent}_differs"] for percent in (50, 90, 99)] == [{"8": False}, {"8": False}, {"8": True}]
     assert "at p50, p90 or p99 by more" in comparison.results([mine, base], {})["headline"]
 
 
@@ -603,7 +603,7 @@ def health(*caches):
 
 
 @pytest.mark.parametrize(
-    ("caches", "said"),
+    ("caches", "warning"),
     [
         # 24 prefixes of 1,500 words, which the servers count as 1,600 tokens each
         ((600, 600, 600, 600), None),  # 38,400 tokens: each of 24 in one of them
@@ -615,17 +615,17 @@ def health(*caches):
         ((2000,), "and the server holds 32,000."),
         ((99,) * 100, "a shared prefix has 1,600 tokens, and no server holds more than 1,584."),
         ((), None),
-        ((1, None), None),  # one does not say it
+        ((1, None), None),  # one does not report it
     ],
 )
-def test_a_workload_that_does_not_fit_into_the_caches_is_told(caches, said):
+def test_a_workload_that_does_not_fit_into_the_caches_is_told(caches, warning):
     runs = [{**run(name, {**measured(8, 100), "ok": 10, "prompt_tokens": 16427}), "workload": SENT} for name in ("round_robin", "queue")]
-    found = comparison.results(runs, {}, health(*caches))
-    texts = [comparison.table(found), comparison_page.page(found), " ".join(comparison.lines(found))]
-    assert all(("does not fit into the caches" in text) is (said is not None) for text in texts)
-    assert said is None or said in texts[0]
-    assert found["caches"] is None if None in (*caches, *([] if caches else [None])) else found["caches"]["fit"] is (said is None)
-    assert json.dumps(found["caches"])
+    results = comparison.results(runs, {}, health(*caches))
+    texts = [comparison.table(results), comparison_page.page(results), " ".join(comparison.lines(results))]
+    assert all(("does not fit into the caches" in text) is (warning is not None) for text in texts)
+    assert warning is None or warning in texts[0]
+    assert results["caches"] is None if None in (*caches, *([] if caches else [None])) else results["caches"]["fit"] is (warning is None)
+    assert json.dumps(results["caches"])
 
 
 SENT = {"groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16}
@@ -645,9 +645,9 @@ def test_what_a_terminal_shows_of_a_comparison_fits():
 
 
 def test_a_rate_that_the_baseline_does_not_have_is_not_compared():
-    found = comparison.results([entry("a", r4=(100, [90, 110])), entry("b", r4=(50, [40, 60]), r8=(50, [40, 60]))], {})
-    assert found["runs"][1]["ttft_p90_ratio"] == {"4": 2.0, "8": None} and found["runs"][1]["ttft_p90_differs"] == {"4": True, "8": None}
-    assert [row[:2] for row in comparison.rows(found)[1:]] == [["4", "a"], ["4", "b"]]
+    results = comparison.results([entry("a", r4=(100, [90, 110])), entry("b", r4=(50, [40, 60]), r8=(50, [40, 60]))], {})
+    assert results["runs"][1]["ttft_p90_ratio"] == {"4": 2.0, "8": None} and results["runs"][1]["ttft_p90_differs"] == {"4": True, "8": None}
+    assert [row[:2] for row in comparison.rows(results)[1:]] == [["4", "a"], ["4", "b"]]
     other = comparison.results([entry("a", r4=(100, [90, 110]), r8=(100, [90, 110])), entry("b", r4=(50, [40, 60]))], {})
     assert comparison.rows(other)[-1] == ["8", "b", *"-" * 9] and {len(row) for row in comparison.rows(other)} == {11}
 
@@ -660,35 +660,35 @@ def test_a_ratio_says_how_many_times_sooner(base, mine, ratio):
 @pytest.mark.parametrize(("failed", "p50", "p90"), [(0, 50.5, 90.1), (9, 55.0, 98.2), (11, 56.0, 100), (12, 56.5, None), (99, 100, None), (101, None, None)])
 def test_requests_that_failed_are_the_slowest(failed, p50, p90):
     """Of 100 answers that took 1 to 100 ms."""
-    found = comparison_run.summary([float(number) for number in range(1, 101)], failed)
-    assert (found["p50"], found["p90"], found["n"], found["mean"]) == (p50, p90, 100, 50.5)
+    summary = comparison_run.summary([float(number) for number in range(1, 101)], failed)
+    assert (summary["p50"], summary["p90"], summary["n"], summary["mean"]) == (p50, p90, 100, 50.5)
 
 
 @pytest.mark.parametrize(
-    ("p90", "interval", "said"),
+    ("p90", "interval", "headline"),
     [
         (1000, [900, 1100], "No preset beats a in time to first token at p90 by more than chance; p50, p99 cannot be compared."),
         (
             952,
             [900, 960],
             "No preset beats a in time to first token at p90 by more than chance; p50, p99 cannot be compared.",
-        ),  # 1.05 times: true, and not worth a word
+        ),  # 1.05 times: true, but too little for a headline
         (940, [900, 960], "b: 90 % of first tokens within 940 ms at 4 requests/s, 1.1 times sooner than with a (1000 ms)."),
         (100, [90, 110], "b: 90 % of first tokens within 100 ms at 4 requests/s, 10.0 times sooner than with a (1000 ms)."),
         (100, None, "Nothing is compared: at 4 requests/s b: it was too short."),
         (0, [0, 0], "There is nothing to compare with."),
     ],
 )
-def test_a_headline_takes_a_gain_that_matters(p90, interval, said):
-    assert comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})["headline"] == said
+def test_a_headline_takes_a_gain_that_matters(p90, interval, headline):
+    assert comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})["headline"] == headline
 
 
 @pytest.mark.parametrize(
     ("p90", "interval", "cell"), [(100, [90, 110], "10.0"), (952, [900, 980], "1.1 ≈"), (952, None, "1.1 ?"), (0, [0, 1], "-"), (1500, [1400, 1600], "0.7")]
 )
 def test_a_row_of_the_table(p90, interval, cell):
-    found = comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})
-    base, mine = comparison.rows(found)[1:]
+    results = comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})
+    base, mine = comparison.rows(results)[1:]
     assert base == ["4", "a", "500 ms", "1000 ms", "2000 ms", "1.0", "7.3", "30", "13 %", "50 %", "0"]
     assert mine[5] == cell
 
@@ -703,8 +703,8 @@ def test_a_share_is_told_in_percent(value, text):
     assert comparison.percent(value) == text
 
 
-def said_by(page, title):
-    """What the marks of a chart say to who points at them."""
+def tooltips(page, title):
+    """The tooltips of the marks of a chart."""
     (chart,) = re.findall(rf'<svg[^>]* aria-label="{title}">.*?</svg>', page, re.DOTALL)
     return re.findall(r"<title>([^<]+)</title>", chart)[1:]
 
@@ -713,9 +713,9 @@ def test_charts_of_a_comparison_have_its_numbers():
     runs = [entry("a", r4=(100, [90, 110]), r8=(200, [190, 210])), entry("b", r4=(50, [40, 60]), r8=(60, [50, 70]))]
     runs[1]["total"] = {"hit_ratio": None, "servers": {"a": 7}}
     page = comparison_page.page(comparison.results(runs, {}))
-    assert said_by(page, "Prompt tokens found in the prefix cache") == ["a: 12.6 %"]
-    assert said_by(page, "Requests per server") == ["a: 5", "a: 3", "a: 2", "b: 7"]  # the busiest first
-    ladder = said_by(page, "Time to first token, 90th percentile, by rate")
+    assert tooltips(page, "Prompt tokens found in the prefix cache") == ["a: 12.6 %"]
+    assert tooltips(page, "Requests per server") == ["a: 5", "a: 3", "a: 2", "b: 7"]  # the busiest first
+    ladder = tooltips(page, "Time to first token, 90th percentile, by rate")
     assert set(ladder) == {"a", "b", "a: 4, 100", "a: 8, 200", "b: 4, 50", "b: 8, 60"}
     drawn = axes(page)
     assert drawn["Prompt tokens found in the prefix cache", "percent"][-1] == "100"
@@ -726,12 +726,12 @@ def test_charts_of_a_comparison_have_its_numbers():
 def test_the_rates_of_a_comparison_begin_at_nothing():
     runs = [entry(name, r1=(100, [90, 110]), r2=(200, [190, 210])) for name in "ab"]
     drawn = axes(comparison_page.page(comparison.results(runs, {})))
-    assert drawn["Time to first token, 90th percentile, by rate", "requests per second, asked for"][0] == "0"
+    assert drawn["Time to first token, 90th percentile, by rate", "target requests per second"][0] == "0"
 
 
 def test_a_distribution_is_that_of_its_rate():
     """The preset that did not run at it has no line."""
     runs = [entry("a", r4=(100, [90, 110]), r8=(200, [190, 210])), entry("b", r4=(50, [40, 60]))]
     page = comparison_page.page(comparison.results(runs, {}))
-    assert said_by(page, "Time to first token at 4 requests/s") == ["b", "a"] and said_by(page, "Time to first token at 8 requests/s") == ["a"]
+    assert tooltips(page, "Time to first token at 4 requests/s") == ["b", "a"] and tooltips(page, "Time to first token at 8 requests/s") == ["a"]
     assert axes(page)["Time to first token at 8 requests/s", "milliseconds (log)"][0] == "100"

@@ -47,7 +47,7 @@ def hist(values):
 
 @pytest.mark.parametrize("count", SIZES)
 def test_percentiles_are_in_their_intervals(count):
-    """Of every distribution alike, since ranks are all that counts."""
+    """For every distribution alike, since only ranks count."""
     dice, tries, missed = random.Random(f"coverage {count}"), 10_000 // count + 60, dict.fromkeys((50, 90, 99), 0)
     for _dummy in range(tries):
         sample = hist(SERVERS["exponential"](share) for share in shares(dice, count))
@@ -62,25 +62,25 @@ def test_percentiles_are_in_their_intervals(count):
 def test_intervals_are_no_wider_than_they_must_be():
     """One rank less on either side, and more than 2.5 % would lie there."""
     for count, percent in itertools.product((6, 20, 37, 400, 5000, 1_000_000), (50, 90, 99)):
-        found = confidence.ranks(count, percent)
-        assert (found is None) == (count < confidence.needed(percent))
-        if found and count <= 5000:
-            low, high = found
+        ranks = confidence.ranks(count, percent)
+        assert (ranks is None) == (count < confidence.needed(percent))
+        if ranks and count <= 5000:
+            low, high = ranks
             share = percent / 100
             chance = [math.comb(count, number) * share**number * (1 - share) ** (count - number) if count < 1000 else None for number in range(count + 1)]
             if chance[0] is not None:
                 assert math.fsum(chance[:low]) <= confidence.MISS < math.fsum(chance[: low + 1])
                 assert math.fsum(chance[high:]) <= confidence.MISS < math.fsum(chance[high - 1 :])
-        if found and count == 1_000_000:
+        if ranks and count == 1_000_000:
             spread = 1.96 * math.sqrt(count * percent / 100 * (1 - percent / 100))
-            assert found == pytest.approx((count * percent / 100 - spread, count * percent / 100 + spread), abs=2)
+            assert ranks == pytest.approx((count * percent / 100 - spread, count * percent / 100 + spread), abs=2)
     assert [confidence.needed(percent) for percent in (50, 90, 99)] == [6, 36, 368]
 
 
 @pytest.mark.parametrize(("count", "percent"), [(20, 90), (36, 90), (100, 90), (367, 99), (368, 99), (30, 75)])
 def test_low_percentiles_mirror_high_ones(count, percent):
-    found, mirrored = confidence.ranks(count, percent), confidence.ranks(count, 100 - percent)
-    assert mirrored == (found and (count + 1 - found[1], count + 1 - found[0]))
+    ranks, mirrored = confidence.ranks(count, percent), confidence.ranks(count, 100 - percent)
+    assert mirrored == (ranks and (count + 1 - ranks[1], count + 1 - ranks[0]))
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_low_percentiles_mirror_high_ones(count, percent):
     ],
 )
 def test_student_s_factors(count, factor, near):
-    """As tables have them: the more values, the nearer."""
+    """As in tables: the more values, the closer."""
     assert confidence.student(count) == pytest.approx(factor, rel=near)
 
 
 @pytest.mark.parametrize(("percent", "least"), [(50, 6), (75, 13), (25, 13), (90, 36), (10, 36), (99, 368), (1, 368), (99.9, 3688)])
 def test_how_many_values_an_interval_takes(percent, least):
-    """So many that all of them lie on one side of the percentile with a probability of at most 2.5 %."""
+    """The sample size at which all values lie on one side of the percentile with a probability of at most 2.5 %."""
     share = max(percent, 100 - percent) / 100
     assert confidence.needed(percent) == least and share**least <= 0.025 < share ** (least - 1)
 
@@ -111,7 +111,7 @@ SECONDS = 30  # of a stage
 
 
 def stage(values, label=8.0, gaps=1, sent=0.0):
-    """A stage whose requests took so many milliseconds to the first token, and as many between each two pieces."""
+    """A stage whose requests have these times to the first token, in milliseconds, and the same times between pieces."""
     totals = Totals()
     for number, value in enumerate(values):
         due, first = number * SECONDS / len(values), value / 1000
@@ -122,15 +122,15 @@ def stage(values, label=8.0, gaps=1, sent=0.0):
 
 
 def figures(values):
-    """The label, validity and intervals of a stage, of whose requests nothing is known but the time to first token."""
+    """The label, validity and intervals of a stage, whose requests have only a time to first token."""
     return figures_of([(number * SECONDS / len(values), value) for number, value in enumerate(values)])
 
 
-def figures_of(asked):
-    """The same of requests that were due at one second and took so many milliseconds."""
+def figures_of(requests):
+    """The same for requests that were due at one second, with these times in milliseconds."""
     totals = Totals()
-    totals.hist["ttft_from_schedule"] = hist(value for _due, value in asked)
-    for due, value in asked:
+    totals.hist["ttft_from_schedule"] = hist(value for _due, value in requests)
+    for due, value in requests:
         totals.series.add(Record(0, 0, due, due, due + value / 1000, end=due))
     return {"label": "rate 8", "valid": True, "intervals": result.intervals(totals)}
 
@@ -138,31 +138,31 @@ def figures_of(asked):
 def queue(dice, load, count):
     """`count` requests that come at random times and wait for one server, which takes 100 ms on average: when they were due, and how long they took."""
     now = free = 0.0
-    asked = []
+    requests = []
     for _number in range(1000 + count):
         now += dice.expovariate(10 * load)
         free = max(now, free) + dice.expovariate(10)
-        asked.append((now, (free - now) * 1000))
-    return [(due - asked[1000][0], value) for due, value in asked[1000:]]
+        requests.append((now, (free - now) * 1000))
+    return [(due - requests[1000][0], value) for due, value in requests[1000:]]
 
 
 @pytest.mark.rest
 @pytest.mark.parametrize(("load", "percent", "held", "known"), [(0.5, 50, 0.95, 40), (0.5, 90, 0.9, 36), (0.7, 50, 0.9, 40), (0.7, 90, 0.85, 28)])
 def test_percentiles_are_in_their_intervals_behind_a_queue(load, percent, held, known):
-    """Requests are slow together there: the sample says as much as one of fewer, of which it may be too small for an interval.
+    """Requests are slow together there: the sample carries as much information as a smaller one, which may be too small for an interval.
 
     The time in such a queue is exponential. Intervals of independent requests held 54 and 36 % at 70 % load.
     """
     dice, truth = random.Random(f"queue {load}"), -100 / (1 - load) * math.log(1 - percent / 100)
-    found = [figures_of(queue(dice, load, 1000))["intervals"][f"ttft_from_schedule_p{percent}_ms"] for _dummy in range(40)]
-    told = [each for each in found if not each["few"]]
-    assert len(told) >= known and sum(each["low"] <= truth <= each["high"] for each in told) >= held * len(told)
-    assert all("hang together and say as much as" in each["few"] for each in found if each["few"])
+    intervals = [figures_of(queue(dice, load, 1000))["intervals"][f"ttft_from_schedule_p{percent}_ms"] for _dummy in range(40)]
+    complete = [each for each in intervals if not each["few"]]
+    assert len(complete) >= known and sum(each["low"] <= truth <= each["high"] for each in complete) >= held * len(complete)
+    assert all("depend on each other and count as" in each["few"] for each in intervals if each["few"])
 
 
 @pytest.mark.rest
 def test_equal_runs_behind_a_queue_are_not_called_better_or_worse():
-    """Of which there is no saying at 90 % load, they are not compared."""
+    """Figures that are unknown at 90 % load are not compared."""
     for load in (0.7, 0.9):
         dice, called, tries = random.Random(f"equal {load}"), 0, 25
         for _dummy in range(tries):
@@ -172,7 +172,7 @@ def test_equal_runs_behind_a_queue_are_not_called_better_or_worse():
 
 
 def test_values_that_hang_together_say_less():
-    """By hand: pairs of equal values say as much as half of them; values that alternate count as independent ones."""
+    """By hand: pairs of equal values carry as much information as half of them; values that alternate count as independent ones."""
     dice = random.Random("tied")
     values = [dice.gauss(0, 1) for _number in range(400)]
     alone, tied = confidence.variance_of_sum(values)
@@ -184,7 +184,7 @@ def test_values_that_hang_together_say_less():
 
 @pytest.mark.parametrize("count", SIZES)
 def test_equal_runs_are_not_called_better_or_worse(count):
-    """And each figure that says nothing has the reason for it."""
+    """And each figure that is unknown has a reason."""
     tries = 2_000 // count + 16
     called: dict[str, int] = {}
     for name, server in SERVERS.items():
@@ -209,7 +209,7 @@ def test_a_slower_run_is_called_worse():
 
 
 def test_gaps_of_one_answer_are_no_requests():
-    """30 answers of 100 gaps each are 30 of their kind: a server is slow for one of them or for another."""
+    """30 answers of 100 gaps each count as 30: a server is slow for one of them or for another."""
     dice = random.Random("gaps")
     tries, called = 12, 0
     for _dummy in range(tries):
@@ -232,18 +232,18 @@ def test_gaps_of_answers_of_unequal_length_are_as_many_as_say_as_much():
             ends = [second + each * number for number in range(1, tokens + 1)]
             record = Record(second, 0, float(second), float(second), ends[0], ends[-1], ends[-1], 200, output_tokens=tokens, gaps=[each] * (tokens - 1))
             totals.add(record)
-        found = result.intervals(totals)
+        intervals = result.intervals(totals)
         for percent in held:
             truth = 10 * math.exp(0.5 * statistics.NormalDist().inv_cdf(percent / 100))
-            figure = found[f"itl_p{percent}_ms"]
+            figure = intervals[f"itl_p{percent}_ms"]
             held[percent] += bool(figure["few"]) or figure["low"] <= truth <= (math.inf if figure["high"] is None else figure["high"])
     assert all(times >= 0.9 * tries for times in held.values()), held
 
 
 def test_what_a_late_client_measured_is_not_compared():
     good, late = stage([100.0] * 50), stage([200.0] * 50, sent=0.15)
-    for base, found, run in ((good, late, "this run"), (late, good, "baseline")):
-        rows = result.compare([base], [found])
+    for base, current, run in ((good, late, "this run"), (late, good, "baseline")):
+        rows = result.compare([base], [current])
         assert rows and {row["why"] for row in rows if "p99" not in row["name"]} == {f"{run}: the client was late"}
         assert result.worse_than(rows, 1.01) == [] and any("ttft_from_schedule_p50_ms" in line for line in result.uncompared(rows))
 

@@ -22,10 +22,10 @@ def filled(*values, kind=Hist):
 
 def test_a_summary_by_hand():
     made = filled(*(float(value) for value in range(1, 201)), 0.5)
-    found = made.summary()
-    assert (found["n"], found["min"], found["max"], found["mean"]) == (201, 0.5, 200.0, 100.002)  # 20100.5 / 201
+    summary = made.summary()
+    assert (summary["n"], summary["min"], summary["max"], summary["mean"]) == (201, 0.5, 200.0, 100.002)  # 20100.5 / 201
     # ranks, counted from 1, ceil(201 * share): 101, 181, 191, 199; the smallest is 0.5
-    assert [found[f"p{percent}"] for percent in (50, 90, 95, 99)] == pytest.approx([100, 180, 190, 198], rel=NEAR)
+    assert [summary[f"p{percent}"] for percent in (50, 90, 95, 99)] == pytest.approx([100, 180, 190, 198], rel=NEAR)
     assert Hist().summary() == {"n": 0, "mean": None, "min": None, "p50": None, "p90": None, "p95": None, "p99": None, "max": None}
 
 
@@ -38,7 +38,7 @@ def test_a_percentile_is_as_near_as_the_width_of_its_bucket(value, kind, share):
 
 
 def test_nothing_is_nothing():
-    """A time of 0 is shown as 0, not as the smallest that can be told from it."""
+    """A time of 0 is shown as 0, not as the smallest value that differs from it."""
     made = filled(0.0, 0.0, 0.0, 10.0)
     assert (made.percentile(50), made.low, made.high) == (0.0, 0.0, 10.0) and made.cdf()[0] == [0.0, 0.25]
 
@@ -91,9 +91,9 @@ def test_an_interval_of_values_that_hang_together():
     ],
 )
 def test_shares_of_values_by_hand(values, points, shares):
-    found = filled(*map(float, values)).cdf(points)
-    assert [value for value, _share in found] == pytest.approx([value for value, _share in shares], rel=NEAR)
-    assert [share for _value, share in found] == [share for _value, share in shares]
+    pairs = filled(*map(float, values)).cdf(points)
+    assert [value for value, _share in pairs] == pytest.approx([value for value, _share in shares], rel=NEAR)
+    assert [share for _value, share in pairs] == [share for _value, share in shares]
 
 
 def test_shares_of_more_values_than_points():

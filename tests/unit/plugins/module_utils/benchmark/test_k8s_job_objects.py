@@ -19,13 +19,13 @@ def definitions(job=None, program=b"PK", texts=None, **options):
     return k8s_job_objects.definitions(argument_spec.complete(given), "http://there", "perf-x", program, texts or {})
 
 
-def pod(**more):
-    return definitions(**more)[0]["spec"]["template"]["spec"]
+def pod(**arguments):
+    return definitions(**arguments)[0]["spec"]["template"]["spec"]
 
 
-def told(**more):
+def program_options(**arguments):
     """The options that the program gets."""
-    _job, (_config, secret) = definitions(**more)
+    _job, (_config, secret) = definitions(**arguments)
     return json.loads(base64.b64decode(secret["data"]["options.json"]))
 
 
@@ -39,24 +39,24 @@ def told(**more):
     ],
 )
 def test_a_container_gets_a_core_and_memory_for_each_process(processes, resources, wanted):
-    more = {"job": {"resources": resources}, **({"processes": processes} if processes else {})}
-    assert pod(**more)["containers"][0]["resources"] == wanted
-    assert told(**more)["processes"] == (processes or (None if resources else 1))
+    arguments = {"job": {"resources": resources}, **({"processes": processes} if processes else {})}
+    assert pod(**arguments)["containers"][0]["resources"] == wanted
+    assert program_options(**arguments)["processes"] == (processes or (None if resources else 1))
 
 
 def test_a_job_runs_once_and_goes():
-    """It starts when its other objects are there, is not repeated, ends by itself, and is removed ten minutes later by the cluster."""
+    """It starts when its other objects exist, is not repeated, ends by itself, and is removed ten minutes later by the cluster."""
     spec = definitions({"timeout": 90.5})[0]["spec"]
     assert {name: value for name, value in spec.items() if name != "template"} == {
         "suspend": True, "backoffLimit": 0, "completions": 1, "parallelism": 1, "ttlSecondsAfterFinished": 600, "activeDeadlineSeconds": 90,
     }  # fmt: skip
-    found = pod()
-    assert (found["restartPolicy"], found["automountServiceAccountToken"], found["enableServiceLinks"]) == ("Never", False, False)
-    assert found["terminationGracePeriodSeconds"] == 5 and found["volumes"][0]["projected"]["sources"] == [
+    spec_of_pod = pod()
+    assert (spec_of_pod["restartPolicy"], spec_of_pod["automountServiceAccountToken"], spec_of_pod["enableServiceLinks"]) == ("Never", False, False)
+    assert spec_of_pod["terminationGracePeriodSeconds"] == 5 and spec_of_pod["volumes"][0]["projected"]["sources"] == [
         {"configMap": {"name": "perf-x"}}, {"secret": {"name": "perf-x"}},
     ]  # fmt: skip
-    assert found["containers"][0]["volumeMounts"] == [{"name": "perf", "mountPath": "/perf", "readOnly": True}]
-    assert found["containers"][0]["command"] == ["python3", "-I", "/perf/perf.pyz", "/perf/options.json", "--rows"]
+    assert spec_of_pod["containers"][0]["volumeMounts"] == [{"name": "perf", "mountPath": "/perf", "readOnly": True}]
+    assert spec_of_pod["containers"][0]["command"] == ["python3", "-I", "/perf/perf.pyz", "/perf/options.json", "--rows"]
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_a_job_runs_once_and_goes():
 )
 def test_the_user_of_a_pod(number, user):
     """0 leaves it to the cluster, as OpenShift wants it."""
-    found = pod(job={} if number is None else {"run_as_user": number})
-    assert found["securityContext"] == {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}}
-    assert found["containers"][0]["securityContext"] == {
+    spec = pod(job={} if number is None else {"run_as_user": number})
+    assert spec["securityContext"] == {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert spec["containers"][0]["securityContext"] == {
         "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
     }  # fmt: skip
 
@@ -96,11 +96,11 @@ def test_names_labels_and_files():
 
 def test_what_is_larger_than_kubernetes_takes_is_refused():
     definitions(program=b"x" * 900_000)
-    rest = 900_000 - len(json.dumps(told(texts={"workload": ""}), sort_keys=True))
+    rest = 900_000 - len(json.dumps(program_options(texts={"workload": ""}), sort_keys=True))
     definitions(texts={"workload": "x" * rest})
-    for more in ({"program": b"x" * 900_001}, {"texts": {"workload": "x" * (rest + 1)}}, {"texts": {"workload": "ä" * (rest // 2 + 1)}}):
+    for arguments in ({"program": b"x" * 900_001}, {"texts": {"workload": "x" * (rest + 1)}}, {"texts": {"workload": "ä" * (rest // 2 + 1)}}):
         with pytest.raises(ValueError, match="more than 900000 bytes do not fit"):
-            definitions(**more)
+            definitions(**arguments)
 
 
 def test_objects_belong_to_their_job():

@@ -31,11 +31,11 @@ def stage(step=None, prompts=(60, 70), tokens=4, failed=0):
 
 
 def report(*stages, index=0, workload=None, **more):
-    found = {
+    measurement = {
         "stages": list(stages), "about": {"workload": workload or RANDOM}, "url": "http://x", "nonce": "n", "started": "2026-11-22T10:00:00+00:00",
         "seconds": 90.5, "verdict": "passed", "why": [], **more,
     }  # fmt: skip
-    return llmd_report.report(found, index)
+    return llmd_report.report(measurement, index)
 
 
 def load(*stages, **more):
@@ -51,43 +51,43 @@ def test_when_it_ran():
 
 
 def test_what_was_measured():
-    found = report(stage(failed=1))["results"]["request_performance"]["aggregate"]
-    assert found["requests"]["input_length"].pop("units") == "count"
+    aggregate = report(stage(failed=1))["results"]["request_performance"]["aggregate"]
+    assert aggregate["requests"]["input_length"].pop("units") == "count"
     lengths = {"mean": 65.0, "min": 60, "p50": 60, "p90": 70, "p95": 70, "p99": 70, "max": 70}
-    assert found["requests"].pop("input_length") == pytest.approx(lengths, rel=6e-4)
-    assert found["requests"].pop("output_length")["mean"] == 4.0 and found["requests"] == {"total": 3, "failures": 1, "incomplete": 0}
+    assert aggregate["requests"].pop("input_length") == pytest.approx(lengths, rel=6e-4)
+    assert aggregate["requests"].pop("output_length")["mean"] == 4.0 and aggregate["requests"] == {"total": 3, "failures": 1, "incomplete": 0}
     # the deviation of 100 and 200 is 50 * sqrt(2); half of the values are not above the lower one
     wanted = {"mean": 150, "stddev": 70.711, "min": 100, "max": 200}
     wanted |= dict.fromkeys(("p0p1", "p1", "p5", "p10", "p25", "p50"), 100) | dict.fromkeys(("p75", "p90", "p95", "p99", "p99p9"), 200)
-    assert {name: value for name, value in found["latency"]["time_to_first_token"].items() if name != "units"} == pytest.approx(wanted, rel=6e-4)
-    means = {name: (each["mean"], each["units"]) for name, each in found["latency"].items()}
+    assert {name: value for name, value in aggregate["latency"]["time_to_first_token"].items() if name != "units"} == pytest.approx(wanted, rel=6e-4)
+    means = {name: (each["mean"], each["units"]) for name, each in aggregate["latency"].items()}
     assert means == {
         "time_to_first_token": (150.0, "ms"), "normalized_time_per_output_token": (412.5, "ms/token"), "time_per_output_token": (500.0, "ms/token"),
         "inter_token_latency": (500.0, "ms/token"), "request_latency": (1650.0, "ms"),
     }  # fmt: skip
     # in 1.7 seconds
     rates = {"input_token_rate": 76.471, "output_token_rate": 4.706, "total_token_rate": 81.176, "request_rate": 1.176}
-    assert {name: each["mean"] for name, each in found["throughput"].items()} == rates
+    assert {name: each["mean"] for name, each in aggregate["throughput"].items()} == rates
 
 
 def test_latencies_are_told_to_a_microsecond():
     totals = Totals()
     totals.add(Record(0, 0, 0.0, 0.0, 0.1234567, 0.5, 0.5, 200, 64, 4))
     made = result.stage(Measured(Step(rate=8.0, seconds=10), totals), Plan(None, None, Shape(), (), None))
-    found = report(made)["results"]["request_performance"]["aggregate"]["latency"]["time_to_first_token"]
-    assert {found[name] for name in ("mean", "min", "p0p1", "p50", "p99p9", "max")} == {123.457}
+    latency = report(made)["results"]["request_performance"]["aggregate"]["latency"]["time_to_first_token"]
+    assert {latency[name] for name in ("mean", "min", "p0p1", "p50", "p99p9", "max")} == {123.457}
 
 
 def test_a_latency_that_no_request_had_is_left_out():
-    found = report(stage(tokens=1))["results"]["request_performance"]["aggregate"]["latency"]
-    assert "time_per_output_token" not in found and "request_latency" in found
+    latencies = report(stage(tokens=1))["results"]["request_performance"]["aggregate"]["latency"]
+    assert "time_per_output_token" not in latencies and "request_latency" in latencies
 
 
 def test_the_series_has_the_time_of_each_slice():
     made = stage(prompts=(64,) * 12)  # the last first token comes after 1.2 seconds, the last answer after 2.7
     series = report(made)["results"]["request_performance"]["time_series"]
-    found = [(point["ts"], point["value"]) for point in series["throughput"]["request_rate"]["series"]]
-    assert found == [("2026-11-22T10:00:00+00:00", 0.0), ("2026-11-22T10:00:01+00:00", 4.0), ("2026-11-22T10:00:02+00:00", 8.0)]
+    points = [(point["ts"], point["value"]) for point in series["throughput"]["request_rate"]["series"]]
+    assert points == [("2026-11-22T10:00:00+00:00", 0.0), ("2026-11-22T10:00:01+00:00", 4.0), ("2026-11-22T10:00:02+00:00", 8.0)]
     assert [point["value"] for point in series["throughput"]["output_token_rate"]["series"]] == [0.0, 16.0, 32.0]
     assert [(point["ts"], point["value"]) for point in series["latency"]["time_to_first_token"]["series"]] == [
         ("2026-11-22T10:00:00+00:00", pytest.approx(600, rel=0.0051)),
@@ -103,8 +103,8 @@ def test_the_series_has_the_time_of_each_slice():
     ],
 )
 def test_a_load_is_a_rate_or_a_number_in_flight(step, rate, concurrency):
-    found = load(stage(step))
-    assert (found.get("rate_qps"), found.get("concurrency")) == (rate, concurrency)
+    standardized = load(stage(step))
+    assert (standardized.get("rate_qps"), standardized.get("concurrency")) == (rate, concurrency)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_lengths_are_those_that_servers_counted(prompts, workload, wanted):
     ],
 )
 def test_what_the_requests_were(workload, source, users, turns):
-    found = load(workload=workload)
+    standardized = load(workload=workload)
     prefix = {"prefix_len": {**FIXED, "value": 100}, "num_groups": 3, "num_users_per_group": users, "num_prefixes": 1}
-    assert found["source"] == source and found.get("prefix") == (prefix if users else None)
-    assert found.get("multi_turn") == ({"enabled": True, "max_turns": {**FIXED, "value": turns}} if turns else None)
+    assert standardized["source"] == source and standardized.get("prefix") == (prefix if users else None)
+    assert standardized.get("multi_turn") == ({"enabled": True, "max_turns": {**FIXED, "value": turns}} if turns else None)

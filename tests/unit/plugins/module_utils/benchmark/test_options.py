@@ -115,14 +115,14 @@ def test_slices_of_time_stay_bounded_and_lose_nothing():
 
 def test_a_stage_by_hand():
     late = record(1, planned=0.1, sent=0.2, first=0.5, last=0.8, gaps=[0.1, 0.2])
-    found = totals(record(0), late, failure(), ttft_ms=200.0, tpot_ms=110.0).summary(Allowed(0.2, 0))
-    assert (found["requests"], found["ok"], found["failed"], found["errors"]) == (3, 2, 1, {"http_503": 1}) and found["error_rate"] == 0.33333
-    assert found["ttft_ms"]["max"] == pytest.approx(300) and found["ttft_from_schedule_ms"]["max"] == pytest.approx(400)
-    assert found["tpot_ms"]["mean"] == pytest.approx(100) and found["itl_ms"]["n"] == 2 and found["ntpot_ms"]["min"] == pytest.approx(100)
-    assert found["send_lag_ms"]["max"] == pytest.approx(100) and found["seconds"] == 1.0 and found["output_tokens_per_s"] == 8.0
+    figures = totals(record(0), late, failure(), ttft_ms=200.0, tpot_ms=110.0).summary(Allowed(0.2, 0))
+    assert (figures["requests"], figures["ok"], figures["failed"], figures["errors"]) == (3, 2, 1, {"http_503": 1}) and figures["error_rate"] == 0.33333
+    assert figures["ttft_ms"]["max"] == pytest.approx(300) and figures["ttft_from_schedule_ms"]["max"] == pytest.approx(400)
+    assert figures["tpot_ms"]["mean"] == pytest.approx(100) and figures["itl_ms"]["n"] == 2 and figures["ntpot_ms"]["min"] == pytest.approx(100)
+    assert figures["send_lag_ms"]["max"] == pytest.approx(100) and figures["seconds"] == 1.0 and figures["output_tokens_per_s"] == 8.0
     # the second one's first token came 400 ms after it was due
-    assert found["goodput_per_s"] == 1.0 and found["goodput_share"] == 0.33333 and found["goodput_tokens_per_s"] == 4.0
-    assert found["late"] is None and found["token_source"] == {"usage": 2}
+    assert figures["goodput_per_s"] == 1.0 and figures["goodput_share"] == 0.33333 and figures["goodput_tokens_per_s"] == 4.0
+    assert figures["late"] is None and figures["token_source"] == {"usage": 2}
 
 
 def vars_of(span):
@@ -130,7 +130,7 @@ def vars_of(span):
 
 
 def test_nothing_of_a_second_client_is_lost():
-    """Every number of both together is that of one client which had all requests; `client_lag` is not of a request."""
+    """Every number of both together is that of one client with all requests; `client_lag` does not depend on a request."""
     records = [
         record(number, planned=number / 10, last=0.4 + number / 50, tokens=3 + number, prompt_tokens=20 + number, cached_tokens=number) for number in range(9)
     ]
@@ -182,7 +182,7 @@ def lagged(lag, ttft=0.2, first=300, gap=0.01):
 
 
 @pytest.mark.parametrize(
-    ("lag", "ttft", "allowed", "said"),
+    ("lag", "ttft", "allowed", "reason"),
     [
         (28.0, 0.2, Allowed(), "28.0 ms late at p99, where ttft_from_schedule_ms is 200.0, so that 14% of it may be its own, 10% allowed"),
         (28.0, 0.2, Allowed(share=0.2), None),
@@ -195,9 +195,9 @@ def lagged(lag, ttft=0.2, first=300, gap=0.01):
         (2.5, 0.2, Allowed(metrics=("ttft_from_schedule", "itl")), "p99, where itl_ms is 10.0, so that 25%"),
     ],
 )
-def test_a_client_may_be_late_by_a_share_of_what_it_measures(lag, ttft, allowed, said):
+def test_a_client_may_be_late_by_a_share_of_what_it_measures(lag, ttft, allowed, reason):
     why = lagged(lag, ttft).lateness(allowed)
-    assert why is None if said is None else said in why
+    assert why is None if reason is None else reason in why
 
 
 def test_late_sends_are_a_share_of_the_time_from_the_schedule():
@@ -218,7 +218,7 @@ def test_every_option_of_a_body_reaches_the_requests():
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "problem"),
     [
         ({"x-count": 10}, "headers.x-count: 10 is no text; write it in quotes"),
         ({"Content-Length": "1"}, "headers.Content-Length: this client writes it itself; take it out"),
@@ -231,11 +231,11 @@ def test_every_option_of_a_body_reaches_the_requests():
         ({"authorization": "Basic x", "api_key": True}, "headers.authorization: api_key is sent in it; give one of them"),
     ],
 )
-def test_headers_that_cannot_be_sent_as_they_are_written(headers, said):
+def test_headers_that_cannot_be_sent_as_they_are_written(headers, problem):
     key = {"api_key": "sk-secret"} if headers.pop("api_key", None) else {}
     given = argument_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], "headers": headers, **key})
-    found = perf_options.problems(given)
-    assert len(found) == 1 and found[0].startswith(said)
+    problems = perf_options.problems(given)
+    assert len(problems) == 1 and problems[0].startswith(problem)
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_a_late_client_decides_only_what_it_could_change(bound, verdict):
     """200 ms were measured, of which 28 may be the client's."""
     rules = tuple(perf_slo.rules({"ttft_p99_ms": bound}))
     plan = Plan(None, None, Shape(), (), None, rules=rules, allowed=Allowed(metrics=("ttft",)))
-    found = result.stage(Measured(Step(rate=8, seconds=10), lagged(28.0)), plan)
-    assert found["late"] and found["valid"] is (verdict != "invalid") and result.verdict([found], False, True)[0] == verdict
+    entry = result.stage(Measured(Step(rate=8, seconds=10), lagged(28.0)), plan)
+    assert entry["late"] and entry["valid"] is (verdict != "invalid") and result.verdict([entry], False, True)[0] == verdict
 
 
 def test_poisson_arrivals_are_independent_and_ramps_follow_their_rate():
@@ -288,10 +288,10 @@ def test_stages_share_out_among_clients_without_loss():
 
 
 def test_all_mistakes_of_stages_at_once():
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as caught:
         schedule.steps([{"rate": 1}, {"concurrency": 0, "seconds": 1}, {"rate": 1, "concurrency": 1, "requests": 1}, {"rate": 1, "to_rate": 2, "requests": 3}])
-    for said in ("stages[0]: give either seconds", "stages[1].concurrency: 0", "stages[2]: give either rate", "stages[3].to_rate"):
-        assert said in str(told.value)
+    for message in ("stages[0]: give either seconds", "stages[1].concurrency: 0", "stages[2]: give either rate", "stages[3].to_rate"):
+        assert message in str(caught.value)
 
 
 def test_random_prompts_repeat_with_the_seed_and_differ_from_each_other():
@@ -314,16 +314,16 @@ def test_groups_share_a_prefix():
 
 def test_turns_of_a_chat_carry_what_was_said():
     source = workloads.source(CHATS, Shape("chat_completions"), MIX, 1, "n")
-    call, seen = source.call(0), []
+    call, sent = source.call(0), []
     for turn in range(3):
-        seen.append(json.loads(call.body)["messages"])
+        sent.append(json.loads(call.body)["messages"])
         answered = record(text=f"answer {turn}")
         after = source.follow(call, answered)
         assert call.turn == turn and call.keep_text == (turn < 2)
         if turn < 2:
             wait, call = after
             assert wait == 0.5
-    assert after is None and [len(messages) for messages in seen] == [2, 4, 6] and seen[2][:2] == seen[0] and seen[2][4]["content"] == "answer 1"
+    assert after is None and [len(messages) for messages in sent] == [2, 4, 6] and sent[2][:2] == sent[0] and sent[2][4]["content"] == "answer 1"
     assert source.follow(source.call(1), failure()) is None
 
 
@@ -359,7 +359,7 @@ def test_a_trace_of_burstgpt_leaves_failed_requests_out():
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "said"),
+    ("text", "kind", "message"),
     [
         ("", "mooncake", "holds no request"),
         ("{", "mooncake", "line 1: no JSON"),
@@ -370,8 +370,8 @@ def test_a_trace_of_burstgpt_leaves_failed_requests_out():
         ("Timestamp,Request tokens,Response tokens\nnan,1,2\n", "burstgpt", "line 2: Timestamp 'nan'"),
     ],
 )
-def test_traces_that_are_none(text, kind, said):
-    with pytest.raises(ValueError, match=said):
+def test_traces_that_are_none(text, kind, message):
+    with pytest.raises(ValueError, match=message):
         traces.trace(text, kind)
 
 
@@ -387,11 +387,11 @@ def test_own_prompts_as_lines_or_json():
 @given(st.text(max_size=200), st.sampled_from(["mooncake", "burstgpt", "prompts"]))
 def test_any_text_is_read_or_refused(text, kind):
     try:
-        found = traces.prompts(text) if kind == "prompts" else traces.trace(text, kind)
+        entries = traces.prompts(text) if kind == "prompts" else traces.trace(text, kind)
     except ValueError as error:
         assert str(error)
     else:
-        assert found
+        assert entries
 
 
 def judged(slo, made):
@@ -401,11 +401,13 @@ def judged(slo, made):
 def test_failures_count_against_objectives():
     good = [record(number) for number in range(95)]
     slo = {"ttft_p90_ms": 150, "ttft_p99_ms": 150, "error_rate_max": 0.01, "requests_per_s_min": 50, "itl_p99_ms": 10}
-    alone, found = judged(slo, totals(*good)), judged(slo, totals(*good, *(failure(number) for number in range(5))))
+    alone, failing = judged(slo, totals(*good)), judged(slo, totals(*good, *(failure(number) for number in range(5))))
     assert alone["ttft_p99_ms"]["met"] and alone["error_rate_max"]["met"] and not alone["ttft_p99_ms"]["enough"]
-    assert found["ttft_p90_ms"]["met"] and not found["ttft_p99_ms"]["met"] and found["ttft_p99_ms"]["found"] is None and not found["error_rate_max"]["met"]
-    assert found["requests_per_s_min"]["met"] and not found["itl_p99_ms"]["met"] and found["ttft_p99_ms"]["enough"]
-    assert "misses at most 150" in perf_slo.said(found["ttft_p99_ms"])
+    assert (
+        failing["ttft_p90_ms"]["met"] and not failing["ttft_p99_ms"]["met"] and failing["ttft_p99_ms"]["found"] is None and not failing["error_rate_max"]["met"]
+    )
+    assert failing["requests_per_s_min"]["met"] and not failing["itl_p99_ms"]["met"] and failing["ttft_p99_ms"]["enough"]
+    assert "misses at most 150" in perf_slo.objective_line(failing["ttft_p99_ms"])
 
 
 def test_an_objective_is_met_at_its_bound():
@@ -436,10 +438,10 @@ def test_a_steady_rate_has_an_interval_and_one_that_jumps_has_none():
 
 
 def test_all_mistakes_of_objectives_at_once():
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as caught:
         perf_slo.rules({"ttft_p90": 1, "ttft_p99_9_ms": 5, "tpot_p50_ms": "soon", "goodput_min": 1, "error_rate_max": -1})
-    assert all(f"slo.{name}" in str(told.value) for name in ("ttft_p90", "tpot_p50_ms", "goodput_min", "error_rate_max"))
-    assert "ttft_p99_9_ms" not in str(told.value).split(";")[1]
+    assert all(f"slo.{name}" in str(caught.value) for name in ("ttft_p90", "tpot_p50_ms", "goodput_min", "error_rate_max"))
+    assert "ttft_p99_9_ms" not in str(caught.value).split(";")[1]
     for name, value in (("error_rate_max", 5), ("goodput_share_min", 99)):
         with pytest.raises(ValueError, match=f"slo.{name}: {value} is no share from 0 to 1; for {value} % write {value / 100:g}"):
             perf_slo.rules({name: value})
@@ -477,10 +479,10 @@ def test_a_comparison_tells_chance_from_change():
     base, same, slower = stage(*drawn(1, 1.0)), stage(*drawn(2, 1.0)), stage(*drawn(3, 1.6))
     rows = {row["name"]: row for row in result.compare([base], [same])}
     assert rows["ttft_from_schedule_p50_ms"]["verdict"] == "same" and rows["ttft_from_schedule_p50_ms"]["low"] < 1 < rows["ttft_from_schedule_p50_ms"]["high"]
-    found = result.compare([base], [slower])
-    rows = {row["name"]: row for row in found}
+    compared = result.compare([base], [slower])
+    rows = {row["name"]: row for row in compared}
     assert rows["ttft_from_schedule_p90_ms"]["verdict"] == "worse" and rows["ttft_from_schedule_p90_ms"]["ratio"] == pytest.approx(1.5, abs=0.25)
-    assert any("ttft_from_schedule_p50_ms" in line for line in result.worse_than(found, 1.1)) and result.worse_than(found, 3.0) == []
+    assert any("ttft_from_schedule_p50_ms" in line for line in result.worse_than(compared, 1.1)) and result.worse_than(compared, 3.0) == []
     assert result.compare([], [slower]) == [] and result.compare([{**base, "label": "rate 9"}], [slower]) == []
 
 
@@ -499,20 +501,20 @@ def test_what_was_measured_is_told_without_secrets():
         params = argument_spec.complete({**given, **other})
         return execute.about(perf_options.plan(params, text), params)
 
-    found = about()
-    assert "sesame" not in json.dumps(found) and list(found["headers"]) == ["x-key"] and sorted(found["extra_body"]) == ["n", "secret"]
-    assert found["weights"] == {"m": 0.75, "n": 0.25} and found["warmup"] == {"rate": 2.0, "requests": 4} and len(found["workload"]["content"]) == 16
+    recorded = about()
+    assert "sesame" not in json.dumps(recorded) and list(recorded["headers"]) == ["x-key"] and sorted(recorded["extra_body"]) == ["n", "secret"]
+    assert recorded["weights"] == {"m": 0.75, "n": 0.25} and recorded["warmup"] == {"rate": 2.0, "requests": 4} and len(recorded["workload"]["content"]) == 16
     here = {"workload": {"kind": "prompts", "path": "/home/you/p.txt"}, "api_key": "k", "headers": {"x-key": "sesame"}}
-    assert result.differing(found, about(**here), (*result.SAME_LOAD, *result.NOTED)) == ""
-    assert result.differing(found, about("ho\n"), result.SAME_LOAD).startswith("workload.content ")
-    assert result.differing(found, about(headers={"X-Key": "open"}), result.NOTED).startswith("headers.x-key ")
-    assert result.differing(found, about(extra_body={"n": 1}), result.SAME_LOAD).startswith("extra_body.n ")
+    assert result.differing(recorded, about(**here), (*result.SAME_LOAD, *result.NOTED)) == ""
+    assert result.differing(recorded, about("ho\n"), result.SAME_LOAD).startswith("workload.content ")
+    assert result.differing(recorded, about(headers={"X-Key": "open"}), result.NOTED).startswith("headers.x-key ")
+    assert result.differing(recorded, about(extra_body={"n": 1}), result.SAME_LOAD).startswith("extra_body.n ")
 
 
 def test_a_row_of_the_file_of_requests_holds_no_formula():
     cells = row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))
-    found = dict(zip(COLUMNS, cells, strict=True))
-    assert found["server"] == "'=cmd()" and found["ttft_ms"] == 100.0 and found["itl_max_ms"] == 250.0 and found["error"] is None
+    values = dict(zip(COLUMNS, cells, strict=True))
+    assert values["server"] == "'=cmd()" and values["ttft_ms"] == 100.0 and values["itl_max_ms"] == 250.0 and values["error"] is None
 
 
 USUAL = {"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}]}
@@ -521,26 +523,26 @@ SEARCH = {"url": "http://a", "model": "m", "search": {"rate": 4}, "slo": {"ttft_
 
 
 @pytest.mark.parametrize(
-    ("about", "verdict", "said"),
+    ("about", "verdict", "message"),
     [
         ({"workload": {"kind": "random", "input_len": 7}}, "inconclusive", "another load: workload."),
         ({"models": ["other"]}, "passed", "the baseline differs in more than its time: models ['other'] there and ['m'] here"),
-        (None, "passed", "it does not say what it has measured"),
+        (None, "passed", "it does not record what was measured"),
         ({}, "passed", ""),
     ],
 )
-def test_a_baseline_of_another_load_or_model_is_not_compared_without_a_word(about, verdict, said):
+def test_a_baseline_of_another_load_or_model_is_not_compared_without_a_word(about, verdict, message):
     params = argument_spec.complete({**USUAL, "baseline": "old.json", "baseline_max_ratio": 1.5})
     here = {"verdict": "passed", "why": [], "stages": [stage(*drawn(1, 1.0))], "about": execute.about(perf_options.plan(params), params)}
     old = {**here, "about": None if about is None else {**here["about"], **about}}
-    found, warnings = execute.brief(execute.settle(here, params, Files(baseline=old)))
-    assert found["verdict"] == verdict and said in " ".join(warnings)
+    settled, warnings = execute.brief(execute.settle(here, params, Files(baseline=old)))
+    assert settled["verdict"] == verdict and message in " ".join(warnings)
     assert ("differs" in " ".join(warnings)) == (about is None or "models" in about)
-    assert {row["verdict"] for row in found["comparison"]} == ({"unknown"} if verdict == "inconclusive" else {"same"})
+    assert {row["verdict"] for row in settled["comparison"]} == ({"unknown"} if verdict == "inconclusive" else {"same"})
 
 
-def wrong(options):
-    """What a user is told; nothing where the options can be planned."""
+def problems_of(options):
+    """The message for options with problems; None where they can be planned."""
     try:
         perf_options.plan(argument_spec.complete(options))
     except ValueError as error:
@@ -549,7 +551,7 @@ def wrong(options):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({**USUAL, "max_lag": 0.001, "pause": 0, "max_lag_share": 0, "temperature": 0, "in_flight": 1, "processes": 1, "wait": 0}, None),
         ({**USUAL, "max_lag": 0}, "max_lag: 0 must be more than 0"),
@@ -567,7 +569,7 @@ def wrong(options):
         ({**USUAL, "workload": {"input_len": 1, "output_len": 1}}, None),
         ({**USUAL, "workload": {"output_len": 0}}, "workload.output_len: 0 must be 1 or more"),
         ({**USUAL, "workload": {"kind": "chats", "turns": 0, "groups": -1}}, "workload.groups: -1 must be 1 or more; workload.turns: 0 must be 1 or more"),
-        ({**USUAL, "workload": {"kind": "random", "turns": 0}}, None),  # of no meaning there
+        ({**USUAL, "workload": {"kind": "random", "turns": 0}}, None),  # it has no effect there
         ({**USUAL, "workload": {"input_len": 8, "input_len_max": 8}}, None),
         ({**USUAL, "workload": {"input_len": 8, "input_len_max": 7}}, "workload.input_len_max: 7 is less than input_len, 8"),
         ({**USUAL, "workload": {"kind": "prompts"}}, "workload.path: the file is missing; prompts are read from one"),
@@ -607,19 +609,19 @@ def wrong(options):
         ({**SEARCH, "search": {"tolerance": 5}}, "search.tolerance: 5 must be 1 or less, since it is a share; for 5 % write 0.05"),
     ],
 )
-def test_a_mistake_in_the_options(options, said):
-    assert wrong(options) == said
+def test_a_mistake_in_the_options(options, message):
+    assert problems_of(options) == message
 
 
 def test_all_mistakes_in_the_options_at_once():
-    told = wrong({**USUAL, "max_lag": 0, "stages": [{"rate": 0, "seconds": 1}], "slo": {"x": 1}})
-    assert told.startswith("max_lag: 0 must be more than 0; stages[0].rate: 0 must be more than 0; slo.x: no such objective")
+    message = problems_of({**USUAL, "max_lag": 0, "stages": [{"rate": 0, "seconds": 1}], "slo": {"x": 1}})
+    assert message.startswith("max_lag: 0 must be more than 0; stages[0].rate: 0 must be more than 0; slo.x: no such objective")
 
 
 @pytest.mark.parametrize(("weight", "good"), [(0.5, True), (0, False), (-1, False), (math.inf, False)])
 def test_the_weight_of_a_model_is_more_than_0(weight, good):
     options = {"url": "http://a", "models": [{"name": "a", "weight": 1}, {"name": "b", "weight": weight}], "stages": [{"rate": 1, "seconds": 1}]}
-    assert wrong(options) == (None if good else f"models[1].weight: {float(weight)} must be more than 0")
+    assert problems_of(options) == (None if good else f"models[1].weight: {float(weight)} must be more than 0")
 
 
 def test_a_single_model_has_all_requests():
@@ -647,7 +649,7 @@ def test_what_is_planned_of_the_usual_options():
 
 
 @pytest.mark.parametrize(
-    ("more", "steps"),
+    ("extra", "steps"),
     [
         ({}, (Step(trace=True, requests=2),)),
         ({"warmup": {"rate": 2, "requests": 3}}, (Step(trace=True, requests=2),)),
@@ -656,8 +658,8 @@ def test_what_is_planned_of_the_usual_options():
         ({"search": {}, "slo": {"ttft_p90_ms": 500}}, ()),
     ],
 )
-def test_a_trace_is_sent_at_its_own_times_unless_others_are_given(more, steps):
-    options = {"url": "http://a", "model": "m", "workload": {"kind": "trace", "path": "trace.jsonl"}, **more}
+def test_a_trace_is_sent_at_its_own_times_unless_others_are_given(extra, steps):
+    options = {"url": "http://a", "model": "m", "workload": {"kind": "trace", "path": "trace.jsonl"}, **extra}
     assert perf_options.plan(argument_spec.complete(options), MOONCAKE).steps == steps
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A request as a row of requests.csv; what a Job in the cluster writes into its log, and what is read of it."""
+"""A request as a row of requests.csv; the log of a Job in the cluster, as it is written and read."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def test_more_requests_than_a_log_holds_are_counted():
     rows = output.OutputRows(most=2000)
     for index in range(60000):
         rows.write(f"{index},{index * 7919 % 10007}\n")
-    told = output.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")
-    kept = told.rows.splitlines()
-    assert kept[1] == "1,7919" and len(kept) + told.left_out == 60000 and 0 < len(kept) < 60000
+    parsed = output.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")
+    kept = parsed.rows.splitlines()
+    assert kept[1] == "1,7919" and len(kept) + parsed.left_out == 60000 and 0 < len(kept) < 60000
 
 
 def test_the_result_counts_wherever_it_stands_in_the_log():
     rows = output.OutputRows()
     rows.write("0,1\n")
     result = {"about": {}, "stages": [], "verdict": "passed"}
-    told = output.read("\n".join(["rate 4: 2 s", *rows.lines(), json.dumps(result), "rate 4: 4 s, 22 ended", "{not JSON"]))
-    assert told.whole == result and told.rows == "0,1\n"
+    parsed = output.read("\n".join(["rate 4: 2 s", *rows.lines(), json.dumps(result), "rate 4: 4 s, 22 ended", "{not JSON"]))
+    assert parsed.whole == result and parsed.rows == "0,1\n"
     with pytest.raises(ValueError, match="^rate 4: 4 s, 22 ended$"):
         output.read("\n".join([*rows.lines(), "rate 4: 4 s, 22 ended", json.dumps(result)[:-3]]))
 
@@ -39,8 +39,8 @@ def test_the_result_counts_wherever_it_stands_in_the_log():
 def cells(record):
     file = io.StringIO()
     output.CsvRows(file)(record, Step(rate=2, seconds=1))
-    (found,) = csv.DictReader(io.StringIO(file.getvalue()))
-    return found
+    (row,) = csv.DictReader(io.StringIO(file.getvalue()))
+    return row
 
 
 def test_a_request_by_hand():
@@ -60,10 +60,10 @@ def test_a_request_by_hand():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "shown"), [("=1", "'=1"), ("+1", "'+1"), ("-1", "'-1"), ("@a", "'@a"), ("\ta", "'\ta"), ("a=1", "a=1"), ("", "")])
-def test_what_a_server_says_is_no_formula(said, shown):
-    found = cells(Record(0, 0, 0.0, server=said, error="x", detail=said))
-    assert (found["server"], found["detail"]) == (shown, shown)
+@pytest.mark.parametrize(("text", "shown"), [("=1", "'=1"), ("+1", "'+1"), ("-1", "'-1"), ("@a", "'@a"), ("\ta", "'\ta"), ("a=1", "a=1"), ("", "")])
+def test_what_a_server_says_is_no_formula(text, shown):
+    row = cells(Record(0, 0, 0.0, server=text, error="x", detail=text))
+    assert (row["server"], row["detail"]) == (shown, shown)
 
 
 def test_a_log_holds_four_mib_in_lines_that_a_node_keeps_whole():
@@ -71,11 +71,11 @@ def test_a_log_holds_four_mib_in_lines_that_a_node_keeps_whole():
     for _number in range(60):
         rows.write(base64.b85encode(dice.randbytes(80_000)).decode() + "\n")
     written = list(rows.lines())
-    told = output.read("\n".join([*written, json.dumps({"about": {}, "stages": [], "verdict": "passed"})]))
+    parsed = output.read("\n".join([*written, json.dumps({"about": {}, "stages": [], "verdict": "passed"})]))
     size = sum(len(base64.b64decode(json.loads(each)["rows"])) for each in written)
     assert 4 << 20 <= size < (4 << 20) + 200_000 and max(map(len, written)) < 66_000 and len(written) < 100
-    assert 0 < told.left_out < 10 and told.rows.count("\n") == 60 - told.left_out
+    assert 0 < parsed.left_out < 10 and parsed.rows.count("\n") == 60 - parsed.left_out
 
 
 def test_the_last_words_of_a_log():
-    assert output.last_words(["first", "last", '{"rows": ""}']) == "last" and output.last_words(['{"rows": ""}']) == output.last_words([]) == "its log is empty"
+    assert output.last_line(["first", "last", '{"rows": ""}']) == "last" and output.last_line(['{"rows": ""}']) == output.last_line([]) == "its log is empty"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page and the report of a measurement show what there is, and nothing for what is not there. tests/unit/plugins/modules has real measurements."""
+"""The page and the report of a measurement show the figures that exist, and nothing for others. tests/unit/plugins/modules has real measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals i
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
-from plots import axes, wrong_axes
+from plots import axes, mislabelled_axes
 
 USUAL = {"kind": "random", "input_len": 64, "output_len": 4}
 
@@ -30,7 +30,7 @@ def stage(rate=8.0, server="pod-a", slo=None, planned=0.1, late=0.0, first=lambd
     return result.stage(Measured(Step(rate=rate, seconds=10), made), plan)
 
 
-def found(*stages, workload=None, **more):
+def measurement(*stages, workload=None, **more):
     about = {"models": ["acme/tiny"], "workload": workload or USUAL}
     given = {"verdict": "passed", "why": [], "best_rate": None, "limited": None, "started": "2026-11-22T10:00:00+00:00", "seconds": 10.0, "client": {}}
     return {"stages": list(stages), "about": about, "url": "http://x", "nonce": "n", **given, **more}
@@ -41,32 +41,32 @@ def plots(made):
 
 
 def test_servers_are_shown_where_they_gave_their_names():
-    assert "Requests per server" in plots(page.page(found(stage()))) and "pod-a" in page.page(found(stage()))
-    assert "Requests per server" not in plots(page.page(found(stage(server=""))))
-    assert "Requests per server" in plots(page.page(found(stage(server=""), stage(16.0))))
+    assert "Requests per server" in plots(page.page(measurement(stage()))) and "pod-a" in page.page(measurement(stage()))
+    assert "Requests per server" not in plots(page.page(measurement(stage(server=""))))
+    assert "Requests per server" in plots(page.page(measurement(stage(server=""), stage(16.0))))
 
 
 def test_loads_are_compared_where_there_are_several():
-    assert "Throughput by load" not in plots(page.page(found(stage())))
-    several = page.page(found(stage(), stage(16.0)))
+    assert "Throughput by load" not in plots(page.page(measurement(stage())))
+    several = page.page(measurement(stage(), stage(16.0)))
     assert {"Throughput by load", "Requests answered by load", "Time to first token by load, 90th percentile"} <= set(plots(several))
 
 
 def test_an_axis_is_logarithmic_where_its_label_says_so():
-    made = page.page(found(stage(first=lambda number: 0.001 * 10 ** (number % 4)), stage(16.0, first=lambda _number: 0.001)))
-    assert wrong_axes(made) == {}
+    made = page.page(measurement(stage(first=lambda number: 0.001 * 10 ** (number % 4)), stage(16.0, first=lambda _number: 0.001)))
+    assert mislabelled_axes(made) == {}
     assert sum("(log)" in label for _title, label in axes(made)) > 3 and sum("(log)" not in label for _title, label in axes(made)) > 3
 
 
 def test_the_axis_of_a_load_says_that_it_is_the_one_that_was_asked_for():
-    """Whatever was sent: a server that is asked for 16 requests a second and answers 10 is drawn at 16."""
-    drawn = axes(page.page(found(stage(), stage(16.0))))
+    """Whatever was sent: a server that gets 16 requests a second and answers 10 is drawn at 16."""
+    drawn = axes(page.page(measurement(stage(), stage(16.0))))
     across = {label for (title, label), _ticks in drawn.items() if title.endswith("by load") or "by load" in title}
-    assert "requests per second, asked for" in across and not any("sent" in label for label in across)
+    assert "target requests per second" in across and not any("sent" in label for label in across)
 
 
 def test_loads_begin_at_nothing_even_where_they_are_close():
-    close = page.page(found(stage(1.2, planned=0.8), stage(1.4, planned=0.7)))
+    close = page.page(measurement(stage(1.2, planned=0.8), stage(1.4, planned=0.7)))
     drawn = {title: ticks for (title, label), ticks in axes(close).items() if title.endswith("by load") and "(log)" not in label}
     assert len(drawn) >= 2 and all(ticks[0] == "0" for ticks in drawn.values())
 
@@ -79,29 +79,29 @@ def test_a_latency_has_a_decimal_up_to_a_tenth_of_a_second(value, text):
 def test_a_report_tells_an_open_loop_from_a_closed_one():
     def load(**step):
         made = {**stage(), "rate": None, "concurrency": None, **step}
-        return llmd_report.report(found(made), 0)["scenario"]["load"]["standardized"]
+        return llmd_report.report(measurement(made), 0)["scenario"]["load"]["standardized"]
 
     assert "concurrency" not in load(rate=8.0) and "rate_qps" not in load(concurrency=16)
     assert load(rate=8.0)["rate_qps"] == 8.0 and load(concurrency=16)["concurrency"] == 16
 
 
 def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
-    made = found(stage(planned=0.2))
+    made = measurement(stage(planned=0.2))
     whole = len(made["stages"][0]["series"])
     drawn = dict(re.findall(r'<svg[^>]* aria-label="([^"]+ over time)">.*?<path class="line only" d="([^"]*)"', page.page(made)))
     assert whole > 5 and {title: path.count("L") + 1 for title, path in drawn.items()} == {
         "Time to first token over time": whole - 1, "Answers over time": whole - 1,
     }  # fmt: skip
     for planned, slices, points in ((0.05, 3, 3), (0.07, 4, 3)):
-        few = found(stage(planned=planned))
+        few = measurement(stage(planned=planned))
         assert len(few["stages"][0]["series"]) == slices
         assert re.findall(r'over time">.*?<path class="line only" d="([^"]*)"', page.page(few))[0].count("L") + 1 == points
 
 
 def test_stages_that_no_plot_shows_are_told():
-    assert "only in the table" not in page.page(found(stage(), stage(16.0)))
+    assert "only in the table" not in page.page(measurement(stage(), stage(16.0)))
     many = [stage(float(rate)) for rate in range(1, page.SHOWN + 4)]
-    assert "3 of" in (text := page.page(found(*many))) and "only in the table" in text
+    assert "3 of" in (text := page.page(measurement(*many))) and "only in the table" in text
     shown = [each["rate"] for each in page.spread(many)]
     assert len(shown) == page.SHOWN and shown[0] == 1.0 and shown[-1] == page.SHOWN + 3
     assert '<p class="soft">3 of 10 stages are only in the table.</p>' in text and len(page.spread(many[:7])) == 7
@@ -111,8 +111,8 @@ def test_stages_that_are_shown_lie_evenly_among_all():
     assert [page.spread(range(count)) for count in (7, 13, 8)] == [[0, 1, 2, 3, 4, 5, 6], [0, 2, 4, 6, 8, 10, 12], [0, 1, 2, 4, 5, 6, 7]]
 
 
-def shown_by(made, title):
-    """What the marks of a chart say to who points at them."""
+def tooltips(made, title):
+    """The tooltips of the marks of a chart."""
     (chart,) = re.findall(rf'<svg[^>]* aria-label="{title}">.*?</svg>', made, re.DOTALL)
     return re.findall(r"<title>([^<]+)</title>", chart)[1:]
 
@@ -123,9 +123,9 @@ def with_servers(rate, counts):
 
 def test_servers_are_shown_by_what_they_did_the_busiest_first():
     counts = list(range(1, 19))
-    alone = shown_by(page.page(found(with_servers(8.0, counts))), "Requests per server")
+    alone = tooltips(page.page(measurement(with_servers(8.0, counts))), "Requests per server")
     assert alone == [f"pod-{number}: {number + 1}" for number in range(17, 1, -1)] and len(alone) == page.BARS == 16
-    both = shown_by(page.page(found(with_servers(8.0, counts), with_servers(16.0, [3, 5]))), "Requests per server")
+    both = tooltips(page.page(measurement(with_servers(8.0, counts), with_servers(16.0, [3, 5]))), "Requests per server")
     assert both == [*(f"rate 8: {count}" for count in range(18, 2, -1)), "rate 16: 5", "rate 16: 3"]
 
 
@@ -133,16 +133,16 @@ def test_loads_are_shown_in_their_order_with_their_figures():
     """A ramp has no rate of its own, and a closed loop none at all."""
     made = [{**stage(rate), "output_tokens_per_s": rate * 4, "requests_per_s": rate - 1} for rate in (16.0, 8.0)]
     ramp, closed = {**stage(), "to_rate": 99.0}, {**stage(), "rate": None, "concurrency": 5}
-    text = page.page(found(*made, ramp, closed))
+    text = page.page(measurement(*made, ramp, closed))
     title = "Throughput by load"
-    assert shown_by(text, title) == [title, f"{title}: 8, 32", f"{title}: 16, 64"]
+    assert tooltips(text, title) == [title, f"{title}: 8, 32", f"{title}: 16, 64"]
     title = "Requests answered by load"
-    assert shown_by(text, title) == [title, f"{title}: 8, 7", f"{title}: 16, 15"]
+    assert tooltips(text, title) == [title, f"{title}: 8, 7", f"{title}: 16, 15"]
     title = "Time to first token by load, 90th percentile"
-    assert shown_by(text, title) == [title, f"{title}: 8, 100", f"{title}: 16, 100"]
-    loops = page.page(found(*({**stage(), "rate": None, "concurrency": number, "output_tokens_per_s": 3.0 * number} for number in (4, 2))))
-    assert shown_by(loops, "Throughput by load")[1:] == ["Throughput by load: 2, 6", "Throughput by load: 4, 12"]
-    assert "Throughput by load" not in page.page(found(stage(), stage(), ramp))
+    assert tooltips(text, title) == [title, f"{title}: 8, 100", f"{title}: 16, 100"]
+    loops = page.page(measurement(*({**stage(), "rate": None, "concurrency": number, "output_tokens_per_s": 3.0 * number} for number in (4, 2))))
+    assert tooltips(loops, "Throughput by load")[1:] == ["Throughput by load: 2, 6", "Throughput by load: 4, 12"]
+    assert "Throughput by load" not in page.page(measurement(stage(), stage(), ramp))
 
 
 def cells(text):
@@ -155,7 +155,7 @@ def test_a_row_of_the_table():
         **stage(), "requests_per_s": 9.46, "output_tokens_per_s": 37.7, "goodput_share": 0.126, "hit_ratio": None, "failed": 3, "client_cpu": 0.126,
         "ttft_from_schedule_ms": {"p50": 12.34, "p90": 123.4, "p99": 12345.0}, "tpot_ms": {"p50": None, "p90": 9.96}, "e2e_from_schedule_ms": {"p90": 99.96},
     }  # fmt: skip
-    head, row = cells(page.page(found(made)))[:2]
+    head, row = cells(page.page(measurement(made)))[:2]
     assert dict(zip(head, row, strict=True)) == {
         "load": "rate 8", "TTFT p50": "12.3 ms", "TTFT p90": "123 ms", "TTFT p99": "12.3 s", "TPOT p50": "-", "TPOT p90": "10.0 ms",
         "end to end p90": "100.0 ms",
@@ -179,41 +179,41 @@ def test_a_row_of_the_comparison():
         {"label": "rate 8", "name": "itl_p50_ms", "baseline": 1.0, "found": 2.0, "ratio": None, "low": None, "high": None, "verdict": "unknown", "why": "few"},
     ]
     rows.append({**rows[1], "name": "itl_p90_ms", "found": None, "low": 1.2, "verdict": "worse", "why": None})
-    text = page.page(found(stage(), comparison=rows))
+    text = page.page(measurement(stage(), comparison=rows))
     assert cells(text)[-3:] == [
         ["load", "what", "baseline", "now", "ratio", "95 % interval", ""],
         ["rate 8", "tpot_p50_ms", "100", "123.456", "1.235", "1 to 1.5", "same"],
         ["rate 8", "itl_p90_ms", "1", "-", "-", "at least 1.2", "worse"],
     ]
     assert '<p class="soft">Rate 8: itl_p50_ms: not compared with the baseline; few.</p>' in text
-    assert "Compared with the baseline" not in page.page(found(stage(), comparison=[]))
-    nothing = page.page(found(stage(), comparison=rows[1:2]))
+    assert "Compared with the baseline" not in page.page(measurement(stage(), comparison=[]))
+    nothing = page.page(measurement(stage(), comparison=rows[1:2]))
     assert "Compared with the baseline" in nothing and ["load", "what"] not in [row[:2] for row in cells(nothing)]
 
 
 def test_a_verdict_says_why_and_what_limited_it():
-    text = page.page(found(stage(), verdict="failed", why=["first <b>", "second"], limited="the server was saturated"))
+    text = page.page(measurement(stage(), verdict="failed", why=["first <b>", "second"], limited="the server was saturated"))
     assert '<span class="verdict failed">failed</span> the server was saturated.</p><ul class="why"><li>first &lt;b&gt;</li><li>second</li></ul>' in text
-    assert '<ul class="why">' not in page.page(found(stage())) and "Performance of acme/tiny" in text
+    assert '<ul class="why">' not in page.page(measurement(stage())) and "Performance of acme/tiny" in text
 
 
 def test_what_has_no_values_is_not_plotted():
-    whole = found(stage(first=lambda _number: 0.4))  # in one piece
+    whole = measurement(stage(first=lambda _number: 0.4))  # in one piece
     assert not {"Time per output token", "Time between tokens"} & set(plots(page.page(whole))) and "Time to last token" in plots(page.page(whole))
-    short = found(stage(planned=0.02))  # ends within two slices of a second
+    short = measurement(stage(planned=0.02))  # ends within two slices of a second
     assert len(short["stages"][0]["series"]) == 2 and "Answers over time" not in plots(page.page(short))
-    both = page.page(found(stage(planned=0.02), stage(16.0)))
+    both = page.page(measurement(stage(planned=0.02), stage(16.0)))
     assert "Answers over time" in plots(both)
 
 
 def test_curves_of_many_points_have_no_dots():
-    text = page.page(found(stage(planned=0.2)))
+    text = page.page(measurement(stage(planned=0.2)))
     for title in ("Time to first token", "Time per output token", "Time to last token", "Time to first token over time", "Answers over time"):
-        assert shown_by(text, title) == ["rate 8"]
+        assert tooltips(text, title) == ["rate 8"]
 
 
 def test_axes_of_shares_and_of_time():
-    drawn = axes(page.page(found(stage(planned=0.2))))
+    drawn = axes(page.page(measurement(stage(planned=0.2))))
     assert [drawn["Time to first token", "share"][index] for index in (0, -1)] == ["0", "1"]
     for title in ("Time to first token over time", "Answers over time"):
         assert drawn[title, "seconds since the start of the stage"][0] == "0"
@@ -221,18 +221,18 @@ def test_axes_of_shares_and_of_time():
 
 
 def test_objectives_and_the_highest_rate_are_told_where_there_are_objectives():
-    with_slo = page.page(found(stage(slo={"ttft_p90_ms": 150}), best_rate=8.0))
+    with_slo = page.page(measurement(stage(slo={"ttft_p90_ms": 150}), best_rate=8.0))
     assert "<h2>Objectives</h2>" in with_slo and "met every objective: 8 requests/s" in with_slo
-    without = page.page(found(stage(), best_rate=8.0))
+    without = page.page(measurement(stage(), best_rate=8.0))
     assert "<h2>Objectives</h2>" not in without and "met every objective" not in without
 
 
 def test_a_late_client_is_marked():
-    assert "†" not in page.page(found(stage()))
-    assert page.page(found(stage(late=1.0))).count("†") == 2
+    assert "†" not in page.page(measurement(stage()))
+    assert page.page(measurement(stage(late=1.0))).count("†") == 2
     # objectives that are clear of it hold
     clear = stage(late=0.15, slo={"ttft_from_schedule_p90_ms": 5000})
-    shown = page.page(found(clear))
+    shown = page.page(measurement(clear))
     assert clear["valid"] and "sent late" in clear["late"] and "†" not in shown and shown.count("‡") == 2
 
 
@@ -243,11 +243,11 @@ def test_an_objective_that_is_missed_by_less_than_the_client_was_late_is_not_cle
 
 
 def test_a_report_has_the_series_of_its_stage():
-    made = llmd_report.report(found(stage()), 0)
+    made = llmd_report.report(measurement(stage()), 0)
     series = made["results"]["request_performance"]["time_series"]
     assert series["throughput"]["request_rate"]["series"][0]["ts"].startswith("2026-11-22T10:00:0")
     empty = {**stage(), "series": []}
-    assert "time_series" not in llmd_report.report(found(empty), 0)["results"]["request_performance"]
+    assert "time_series" not in llmd_report.report(measurement(empty), 0)["results"]["request_performance"]
 
 
 @pytest.mark.parametrize(
@@ -260,12 +260,12 @@ def test_a_report_has_the_series_of_its_stage():
     ],
 )
 def test_a_report_says_what_was_sent(workload, prefix, turns):
-    load = llmd_report.report(found(stage(), workload=workload), 0)["scenario"]["load"]["standardized"]
+    load = llmd_report.report(measurement(stage(), workload=workload), 0)["scenario"]["load"]["standardized"]
     assert (load.get("prefix") and (load["prefix"]["num_groups"], load["prefix"]["num_users_per_group"])) == prefix
     assert (load.get("multi_turn") and load["multi_turn"]["max_turns"]["value"]) == turns
     assert load["source"] == "random" and load["rate_qps"] == 8.0
 
 
 def test_a_report_has_every_latency_that_was_measured():
-    latency = llmd_report.report(found(stage()), 0)["results"]["request_performance"]["aggregate"]["latency"]
+    latency = llmd_report.report(measurement(stage()), 0)["results"]["request_performance"]["aggregate"]["latency"]
     assert latency["time_to_first_token"]["mean"] == pytest.approx(100, rel=0.01) and len(latency) >= 3

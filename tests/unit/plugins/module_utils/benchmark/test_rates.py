@@ -17,11 +17,11 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.rates im
 ONE = types.MappingProxyType({"ok": 1, "output": 4})
 
 
-def rates(asked, until, open_loop=True, counts=ONE):
-    """Of requests that were due, and sent, at one second and ended at another."""
+def rates(requests, until, open_loop=True, counts=ONE):
+    """The rates of requests: (second at which it was due and sent, second at which it ended)."""
     made = Rates(open_loop)
-    for due, end in sorted(asked, key=lambda each: each[1]):
-        made.until = until if end > until else None  # as a stage says it
+    for due, end in sorted(requests, key=lambda each: each[1]):
+        made.until = until if end > until else None  # as a stage sets it
         made.add(due, end, counts, due)
         if counts:
             made.pace.add(due, end - due)
@@ -45,20 +45,20 @@ def queue(due, rate, takes=0.0):
 
 def loop(places, takes, seconds=math.inf, requests=10**9):
     """(sent, end) of the requests of a closed loop, and when its last one was sent: when a place became free that got none."""
-    free, asked = [0.0] * places, []
-    while (now := heapq.heappop(free)) < seconds and len(asked) < requests:
-        asked.append((now, now + takes()))
-        heapq.heappush(free, asked[-1][1])
-    return asked, now
+    free, sent = [0.0] * places, []
+    while (now := heapq.heappop(free)) < seconds and len(sent) < requests:
+        sent.append((now, now + takes()))
+        heapq.heappush(free, sent[-1][1])
+    return sent, now
 
 
 @pytest.mark.parametrize("takes", [0.01, 1.0, 5.0, 9.0, 60.0])
 @pytest.mark.parametrize("rate", [2.0, 20.0])
 def test_an_idle_server_has_the_rate_of_its_requests_however_long_its_answers_take(takes, rate):
     due = at(rate, 10)
-    found = rates([(moment, moment + takes) for moment in due], due[-1])
-    assert found.per_second("ok") == pytest.approx(rate) and found.per_second("output") == pytest.approx(4 * rate)
-    assert found.window() == (0.0, due[-1])
+    computed = rates([(moment, moment + takes) for moment in due], due[-1])
+    assert computed.per_second("ok") == pytest.approx(rate) and computed.per_second("output") == pytest.approx(4 * rate)
+    assert computed.window() == (0.0, due[-1])
 
 
 @pytest.mark.parametrize(
@@ -78,24 +78,24 @@ def test_an_idle_server_has_the_rate_of_its_requests_however_unequal_its_answers
 
 
 @pytest.mark.parametrize("takes", [0.0, 3.0, 40.0])
-@pytest.mark.parametrize("more", [1.02, 1.5, 4.0])
-def test_a_saturated_server_has_its_own_rate(takes, more):
-    due = at(8 * more, 20)
+@pytest.mark.parametrize("factor", [1.02, 1.5, 4.0])
+def test_a_saturated_server_has_its_own_rate(takes, factor):
+    due = at(8 * factor, 20)
     assert rates(queue(due, 8.0, takes), due[-1]).per_second("ok") == pytest.approx(8.0, rel=0.01)
 
 
 def test_a_drain_on_which_fewer_and_fewer_are_left_does_not_count():
-    """Eight places that answer in a second each, asked at 12/s, and one request of a hundred seconds."""
+    """Eight places that answer in a second each, 12 requests/s, and one request of a hundred seconds."""
     ends = [second + place / 8 for second in range(1, 31) for place in range(8)]
-    asked = list(zip(at(12, 20), ends, strict=True))
-    assert rates([*asked, (19.0, 120.0)], 20.0).per_second("ok") == pytest.approx(8.0, rel=0.05)
+    requests = list(zip(at(12, 20), ends, strict=True))
+    assert rates([*requests, (19.0, 120.0)], 20.0).per_second("ok") == pytest.approx(8.0, rel=0.05)
 
 
 @pytest.mark.parametrize("batches", [2, 4, 20])
 def test_a_closed_loop_counts_from_its_beginning(batches):
     """64 in flight, all answered at once, half a second each; the last of them were sent when the last but one had ended."""
-    asked = [(0.5 * batch - 0.5, 0.5 * batch) for batch in range(1, batches + 1) for _number in range(64)]
-    assert rates(asked, 0.5 * (batches - 1), open_loop=False).per_second("ok") == 128.0
+    requests = [(0.5 * batch - 0.5, 0.5 * batch) for batch in range(1, batches + 1) for _number in range(64)]
+    assert rates(requests, 0.5 * (batches - 1), open_loop=False).per_second("ok") == 128.0
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_closed_loop_counts_from_its_beginning(batches):
 def test_the_last_requests_of_a_closed_loop_count_by_their_share_in_it(places, seconds, load, rate):
     """No two answers take equally long, so that the last ones of a wave end behind the moment at which the first of them was the last."""
     dice = random.Random("jitter")
-    found = [rates(*loop(places, lambda: seconds * dice.uniform(0.99, 1.01), **load), open_loop=False).per_second("ok") for _dummy in range(20)]
-    assert found == [pytest.approx(rate, rel=0.03)] * 20 and statistics.mean(found) == pytest.approx(rate, rel=0.01)
+    computed = [rates(*loop(places, lambda: seconds * dice.uniform(0.99, 1.01), **load), open_loop=False).per_second("ok") for _dummy in range(20)]
+    assert computed == [pytest.approx(rate, rel=0.03)] * 20 and statistics.mean(computed) == pytest.approx(rate, rel=0.01)
 
 
 def test_a_turn_behind_a_closed_loop_does_not_count_even_if_it_takes_no_time():
@@ -172,7 +172,7 @@ def test_few_requests_have_a_rate():
     assert rates([(0.0, 0.25)], 0.0).per_second("ok") == 4.0
     assert rates([(0.0, 0.25)] * 2, 0.0).per_second("ok") == 8.0
     assert rates([(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)], 2.0).per_second("ok", "output") == 5.0
-    # two say nothing of whether a server keeps up: it may have had both in a queue
+    # two do not show whether a server keeps up: both may have been in a queue
     assert rates([(0.0, 5.0), (1.0, 10.0)], 1.0).per_second("ok") == pytest.approx(0.2)
 
 
@@ -182,19 +182,19 @@ def test_two_answers_that_end_together_come_no_faster_than_they_were_asked_for(a
     assert rates([(0.0, 1.5), (1.0, 1.5 + apart)], 1.0).per_second("ok", "output") <= 5.0
 
 
-@pytest.mark.parametrize("ask", [8.0, 10.0, 20.0])
-def test_two_clients_together_are_one(ask):
-    asked = queue(at(ask, 20), 10.0, takes=2.0)
-    left, right = rates(asked[::2], 19.9), rates(asked[1::2], 20.0)
+@pytest.mark.parametrize("rate", [8.0, 10.0, 20.0])
+def test_two_clients_together_are_one(rate):
+    requests = queue(at(rate, 20), 10.0, takes=2.0)
+    left, right = rates(requests[::2], 19.9), rates(requests[1::2], 20.0)
     left.merge(right)
     left.merge(Rates(True))
     left.pace.merge(right.pace)
-    whole = rates(asked, 20.0)
+    whole = rates(requests, 20.0)
     assert left.per_second("ok") == pytest.approx(whole.per_second("ok"), rel=0.02) and left.window() == whole.window()
 
 
 def test_closed_loops_of_two_clients_have_the_sum_of_their_rates():
-    """Also where the one has been done with its share long before the other."""
+    """Also where one ends its share long before the other."""
     left, right = (rates(*loop(places, lambda: 1.0, requests=200), open_loop=False) for places in (4, 8))
     left.merge(right)
     left.merge(Rates())

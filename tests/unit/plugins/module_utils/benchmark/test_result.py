@@ -38,16 +38,16 @@ WHOLE = [record(number, first=0.4) for number in range(200)]  # answers in one p
 
 @pytest.mark.parametrize("name", ["tpot_p90_ms", "tpot_mean_ms", "tpot_max_ms", "itl_p50_ms"])
 def test_answers_in_one_piece_have_no_time_between_tokens_and_miss_objectives_on_it(name):
-    found = stage(WHOLE, {name: 40}, {"tpot_ms": 40.0})
-    assert found["tpot_ms"]["n"] == found["itl_ms"]["n"] == 0 and found["tpot_ms"]["p90"] is None and found["ntpot_ms"]["p50"] == pytest.approx(100, rel=0.001)
-    said, why = result.verdict([found], False, True)
-    assert said == "failed" and f"{name}: no value (the tokens of each answer came in one piece" in why[0] and "stream is false" in why[0]
+    entry = stage(WHOLE, {name: 40}, {"tpot_ms": 40.0})
+    assert entry["tpot_ms"]["n"] == entry["itl_ms"]["n"] == 0 and entry["tpot_ms"]["p90"] is None and entry["ntpot_ms"]["p50"] == pytest.approx(100, rel=0.001)
+    verdict, why = result.verdict([entry], False, True)
+    assert verdict == "failed" and f"{name}: no value (the tokens of each answer came in one piece" in why[0] and "stream is false" in why[0]
 
 
 @pytest.mark.parametrize("name", ["tpot_ms", "itl_ms"])
 def test_an_answer_whose_time_between_tokens_nobody_saw_is_not_good(name):
     assert stage(WHOLE, good={name: 40.0})["goodput_share"] == 0
-    # of a single token there is none, which is no miss; what was seen is judged
+    # a single token has no such time, which is no miss; a time that was measured is judged
     assert stage([record(tokens=1, first=0.4)], good={name: 40.0})["goodput_share"] == 1
     for bound, share in ((99.0, 0), (101.0, 1)):
         assert stage([record(gaps=[0.1] * 3)], good={name: bound})["goodput_share"] == share
@@ -69,21 +69,21 @@ def test_the_reason_for_an_objective_without_a_value():
         ([record()], "queue_p50_ms", "queue_time_ms"),
     ):
         (judged,) = stage(records, {name: 150})["slo"]
-        assert not judged["met"] and judged["found"] is None and why in slo.said(judged)
+        assert not judged["met"] and judged["found"] is None and why in slo.objective_line(judged)
     assert stage([record()], {"ttft_max_ms": 150})["slo"][0]["why"] is None
 
 
 def test_a_percentile_of_what_few_requests_have_is_not_known():
     """200 requests, of which 5 came in pieces."""
-    found = stage([*WHOLE[5:], *(record(number) for number in range(5))], {"tpot_p90_ms": 150})
-    assert found["slo"][0]["met"] and not found["slo"][0]["enough"] and result.verdict([found], False, True)[0] == "inconclusive"
+    entry = stage([*WHOLE[5:], *(record(number) for number in range(5))], {"tpot_p90_ms": 150})
+    assert entry["slo"][0]["met"] and not entry["slo"][0]["enough"] and result.verdict([entry], False, True)[0] == "inconclusive"
 
 
-@pytest.mark.parametrize(("slow", "said"), [(1, "inconclusive"), (10, "failed")])
-def test_a_percentile_that_a_few_requests_miss_by_chance_is_not_known(slow, said):
+@pytest.mark.parametrize(("slow", "verdict"), [(1, "inconclusive"), (10, "failed")])
+def test_a_percentile_that_a_few_requests_miss_by_chance_is_not_known(slow, verdict):
     """The slowest of 40 is their 99th percentile."""
-    found = stage([record(number, first=1.0 if number < slow else 0.1) for number in range(40)], {"ttft_p99_ms": 500})
-    assert not found["slo"][0]["met"] and result.verdict([found], False, True)[0] == said
+    entry = stage([record(number, first=1.0 if number < slow else 0.1) for number in range(40)], {"ttft_p99_ms": 500})
+    assert not entry["slo"][0]["met"] and result.verdict([entry], False, True)[0] == verdict
 
 
 def in_time(wanted=None, rate=8.0, first=0.1):
@@ -103,13 +103,13 @@ def blurred(wanted=None, rate=16.0, first=0.3):
 @pytest.mark.parametrize("ladder", [False, True], ids=["stages", "sweep"])
 @pytest.mark.parametrize("stages", [[late], [in_time, late], [in_time, blurred]], ids=["late", "late at last", "blurred at last"])
 def test_a_client_that_was_late_makes_every_run_without_objectives_invalid(stages, ladder):
-    said, why = result.verdict([each() for each in stages], ladder, False)
-    assert said == "invalid" and len(why) == 1 and "the client" in why[0]
+    verdict, why = result.verdict([each() for each in stages], ladder, False)
+    assert verdict == "invalid" and len(why) == 1 and "the client" in why[0]
     assert result.verdict([in_time()], ladder, False) == ("passed", [])
 
 
 @pytest.mark.parametrize(
-    ("stages", "said"),
+    ("stages", "expected"),
     [
         ([late(SLO)], "invalid"),  # every objective met, by a client that was late: neither passed nor failed
         ([late(SLO, first=0.9)], "failed"),  # missed by more than that
@@ -121,25 +121,25 @@ def test_a_client_that_was_late_makes_every_run_without_objectives_invalid(stage
         ([blurred(SLO, first=0.12)], "invalid"),
     ],
 )
-def test_a_search_with_a_late_client(stages, said):
-    found, why = result.verdict(stages, True, True)
-    assert found == said and bool(why) == (said != "passed")
-    assert said != "failed" or "misses at most 150" in why[0]
+def test_a_search_with_a_late_client(stages, expected):
+    verdict, why = result.verdict(stages, True, True)
+    assert verdict == expected and bool(why) == (expected != "passed")
+    assert expected != "failed" or "misses at most 150" in why[0]
 
 
 def test_figures_of_a_stage_by_hand():
     """Two requests, of 100 and 200 ms to the first token."""
-    found = stage([record(first=0.1), record(first=0.2)])
-    assert (found["label"], found["rate"], found["to_rate"], found["concurrency"]) == ("rate 8", 8.0, None, None)
-    assert found["deviations"]["ttft"] == 70.711 and found["deviations"]["e2e"] == 0.0  # 50 * sqrt(2)
-    percentiles = found["percentiles"]["ttft"]
-    assert list(percentiles) == ["0.1", "1", "5", "10", "25", "50", "75", "90", "95", "99", "99.9"] and "queue" not in found["percentiles"]
+    entry = stage([record(first=0.1), record(first=0.2)])
+    assert (entry["label"], entry["rate"], entry["to_rate"], entry["concurrency"]) == ("rate 8", 8.0, None, None)
+    assert entry["deviations"]["ttft"] == 70.711 and entry["deviations"]["e2e"] == 0.0  # 50 * sqrt(2)
+    percentiles = entry["percentiles"]["ttft"]
+    assert list(percentiles) == ["0.1", "1", "5", "10", "25", "50", "75", "90", "95", "99", "99.9"] and "queue" not in entry["percentiles"]
     assert list(percentiles.values()) == pytest.approx([100.0] * 6 + [200.0] * 5, rel=6e-4)
-    assert (found["input_len"]["mean"], found["output_len"]["mean"]) == (64.0, 4.0)
-    assert "series" in found and "ok" in result.brief(found) and not {"series", "cdf", "percentiles", "intervals"} & set(result.brief(found))
+    assert (entry["input_len"]["mean"], entry["output_len"]["mean"]) == (64.0, 4.0)
+    assert "series" in entry and "ok" in result.brief(entry) and not {"series", "cdf", "percentiles", "intervals"} & set(result.brief(entry))
 
 
-def told(failed, **kinds):
+def failing(failed, **kinds):
     """A stage of 20 requests that succeed, and others that fail by kind."""
     return stage(
         [*(record(number) for number in range(20)), *(record(error=kind, detail=kind) for kind, count in kinds.items() for _n in range(count))], failed
@@ -147,35 +147,35 @@ def told(failed, **kinds):
 
 
 def test_what_was_missed_says_which_errors_there_were():
-    said, why = result.verdict([told({"error_rate_max": 0.1}, timeout=1, http_503=4)], False, True)
-    assert said == "failed" and why == ["rate 8: error_rate_max: 0.2 misses at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
+    verdict, why = result.verdict([failing({"error_rate_max": 0.1}, timeout=1, http_503=4)], False, True)
+    assert verdict == "failed" and why == ["rate 8: error_rate_max: 0.2 misses at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
 
 
 def test_nothing_succeeded():
     failed = [record(error="http_503", detail="answered 503")] * 3
     assert result.verdict([stage([]), stage(failed), stage(failed[:2])], False, False) == ("failed", ["none of 5 requests succeeded: answered 503"])
     assert result.verdict([stage([])], False, False) == ("failed", ["none of 0 requests succeeded: nothing was sent"])
-    # the other stage is enough to say something
+    # the other stage is enough for a verdict
     assert result.verdict([stage(failed), in_time()], False, False)[0] == "passed"
 
 
 def test_each_stage_is_told_and_of_a_ladder_the_lowest():
-    """A ladder stops where the objectives are missed: what came of its first rate is why it failed."""
+    """A ladder stops where the objectives are missed: it failed by the outcome of its first rate."""
     missed = [in_time(SLO, rate=rate, first=0.9) for rate in (4.0, 8.0)]
     for ladder, rates in ((False, ["rate 4", "rate 8"]), (True, ["rate 4"])):
-        said, why = result.verdict(missed, ladder, True)
-        assert said == "failed" and [line.split(":")[0] for line in why] == rates
+        verdict, why = result.verdict(missed, ladder, True)
+        assert verdict == "failed" and [line.split(":")[0] for line in why] == rates
     # of a late client: what is clear of it, then that it was late
     late_too = [blurred({**SLO, "ttft_from_schedule_p50_ms": 320}, rate=rate) for rate in (4.0, 8.0)]
     for ladder, rates in ((False, ["rate 4", "rate 8", "rate 4", "rate 8"]), (True, ["rate 4", "rate 4", "rate 8"])):
-        said, why = result.verdict(late_too, ladder, True)
-        assert said == "failed" and [line.split(":")[0] for line in why] == rates
+        verdict, why = result.verdict(late_too, ladder, True)
+        assert verdict == "failed" and [line.split(":")[0] for line in why] == rates
 
 
 def test_a_miss_counts_where_the_client_was_not_too_late():
     """By 3 ms of 100, of which 5 may be its own: as much as it may be late."""
-    found = stage([record(number) for number in range(200)], {"ttft_from_schedule_p90_ms": 97}, behind=5.0)
-    assert found["valid"] and not found["slo"][0]["clear"] and result.verdict([found], False, True)[0] == "failed"
+    entry = stage([record(number) for number in range(200)], {"ttft_from_schedule_p90_ms": 97}, behind=5.0)
+    assert entry["valid"] and not entry["slo"][0]["clear"] and result.verdict([entry], False, True)[0] == "failed"
 
 
 def test_too_few_requests_for_an_objective_are_told():
@@ -220,7 +220,7 @@ def hist(*values):
 
 
 def figures(lengths=(), **values):
-    """The intervals of a stage of which only some distributions are known, of a request a second that do not hang together. lengths: gaps of each answer."""
+    """The intervals of a stage of which only some distributions are known, of one independent request a second. lengths: gaps of each answer."""
     totals = Totals()
     totals.gap_squares = sum(length**2 for length in lengths)
     for name, each in values.items():
@@ -231,33 +231,33 @@ def figures(lengths=(), **values):
 
 
 def test_an_interval_of_a_percentile_by_hand():
-    found = figures(e2e_from_schedule=[10.0 * number for number in range(1, 11)])
-    assert found["e2e_from_schedule_p50_ms"] == {
+    intervals = figures(e2e_from_schedule=[10.0 * number for number in range(1, 11)])
+    assert intervals["e2e_from_schedule_p50_ms"] == {
         "value": pytest.approx(50, rel=6e-4),
         "low": pytest.approx(20, rel=6e-4),
         "high": pytest.approx(90, rel=6e-4),
         "few": None,
     }
-    assert found["e2e_from_schedule_p90_ms"] == {
+    assert intervals["e2e_from_schedule_p90_ms"] == {
         "value": pytest.approx(90, rel=6e-4),
         "low": None,
         "high": None,
         "few": "not enough requests (10 of 36 needed)",
     }
-    assert found["e2e_from_schedule_p99_ms"]["few"] == "not enough requests (10 of 368 needed)" and len(found) == 3
+    assert intervals["e2e_from_schedule_p99_ms"]["few"] == "not enough requests (10 of 368 needed)" and len(intervals) == 3
 
 
 def test_gaps_count_as_many_times_as_there_are_answers():
     """300 gaps of 30 answers: their 90th percentile is as sure as that of 30 requests. Without pieces there is none."""
-    found = figures([10] * 30, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
-    assert found["itl_p90_ms"]["few"] == "not enough requests (30 of 36 needed)" and found["itl_p50_ms"]["low"] is not None
+    intervals = figures([10] * 30, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
+    assert intervals["itl_p90_ms"]["few"] == "not enough requests (30 of 36 needed)" and intervals["itl_p50_ms"]["low"] is not None
     assert "itl_p50_ms" not in figures([1], itl=[90.0])
 
 
 def test_gaps_of_a_few_long_answers_count_as_few():
     """Two answers of 135 gaps have nine tenths of 300: 28 others of a gap or two add little."""
-    found = figures([135] * 2 + [1] * 26 + [2] * 2, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
-    assert found["itl_p50_ms"]["few"] == "not enough requests (2 of 6 needed)"
+    intervals = figures([135] * 2 + [1] * 26 + [2] * 2, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
+    assert intervals["itl_p50_ms"]["few"] == "not enough requests (2 of 6 needed)"
 
 
 def test_a_mean_has_no_interval():
@@ -266,7 +266,7 @@ def test_a_mean_has_no_interval():
 
 
 def answers(counts):
-    """So many answers of 4 tokens in each second."""
+    """This number of answers of 4 tokens in each second."""
     return [
         record(number, planned=second + 0.5, sent=second + 0.5, first=second + 0.6, last=second + 0.7)
         for second, count in enumerate(counts)
@@ -276,12 +276,12 @@ def answers(counts):
 
 def test_an_interval_of_a_rate_by_hand():
     """26 answers in 5.7 s; 2, 4, 4, 6 in the whole seconds: a variance of 8 / 3, and of 4 values 3.182 standard errors, as a share of their mean."""
-    found = stage(answers([9, 2, 4, 4, 6, 1]))["intervals"]
+    intervals = stage(answers([9, 2, 4, 4, 6, 1]))["intervals"]
     share = 3.182 * math.sqrt(8 / 3 / 4) / 4
     for name, tokens in (("requests_per_s", 1), ("output_tokens_per_s", 4)):
         value = tokens * 26 / 5.7
         ends = {"low": pytest.approx(value * (1 - share), rel=0.02), "high": pytest.approx(value * (1 + share), rel=0.01)}
-        assert found[name] == {"value": pytest.approx(value), **ends, "few": None}
+        assert intervals[name] == {"value": pytest.approx(value), **ends, "few": None}
     varied = stage(answers([9, 1, 9, 1, 9, 1]))["intervals"]["requests_per_s"]
     assert varied == {"value": pytest.approx(30 / 5.7), "low": None, "high": None, "few": "it varies too much; send for longer"}
     assert "requests_per_s" not in stage(answers([9, 0, 0, 0, 0, 1]))["intervals"] and "requests_per_s" not in stage(answers([9, 3, 3, 3, 1]))["intervals"]
@@ -291,13 +291,13 @@ def figure(value, low, high, few=None):
     return {"value": value, "low": low, "high": high, "few": few}
 
 
-def compared(theirs, mine, name="tpot_p50_ms", valid=(True, True)):
-    base, found = ({"label": "rate 8", "valid": kept, "intervals": {name: each}} for kept, each in zip(valid, (theirs, mine), strict=True))
-    return result.compare([base], [found])
+def compared(earlier, current, name="tpot_p50_ms", valid=(True, True)):
+    before, after = ({"label": "rate 8", "valid": kept, "intervals": {name: each}} for kept, each in zip(valid, (earlier, current), strict=True))
+    return result.compare([before], [after])
 
 
 @pytest.mark.parametrize(
-    ("theirs", "mine", "ratio", "low", "high", "latency", "rate"),
+    ("earlier", "current", "ratio", "low", "high", "latency", "rate"),
     [
         # 2 * exp(-hypot(ln(200 / 180), ln(120 / 100))), 2 * exp(hypot(ln(230 / 200), ln(100 / 90)))
         ((100, 90, 120), (200, 180, 230), 2.0, 1.6202, 2.3826, "worse", "better"),
@@ -307,16 +307,17 @@ def compared(theirs, mine, name="tpot_p50_ms", valid=(True, True)):
         ((100, 100, 100), (100, 100, 100), 1.0, 1.0, 1.0, "same", "same"),
     ],
 )
-def test_a_ratio_and_its_interval_by_hand(theirs, mine, ratio, low, high, latency, rate):
+def test_a_ratio_and_its_interval_by_hand(earlier, current, ratio, low, high, latency, rate):
     for name, verdict in (("tpot_p50_ms", latency), ("requests_per_s", rate), ("output_tokens_per_s", rate)):
-        (row,) = compared(figure(*theirs), figure(*mine), name)
+        (row,) = compared(figure(*earlier), figure(*current), name)
         assert row == {
-            "label": "rate 8", "name": name, "baseline": theirs[0], "found": mine[0], "ratio": ratio, "low": low, "high": high, "verdict": verdict, "why": None,
+            "label": "rate 8", "name": name, "baseline": earlier[0], "found": current[0], "ratio": ratio, "low": low, "high": high, "verdict": verdict,
+            "why": None,
         }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("theirs", "mine", "valid", "why"),
+    ("earlier", "current", "valid", "why"),
     [
         (
             figure(1.23456, 1, 2),
@@ -330,13 +331,13 @@ def test_a_ratio_and_its_interval_by_hand(theirs, mine, ratio, low, high, latenc
         (figure(1.23456, 1, 2), figure(2.34567, 1, 3), (True, False), "this run: the client was late"),
     ],
 )
-def test_what_is_not_compared(theirs, mine, valid, why):
-    (row,) = compared(theirs, mine, valid=valid)
+def test_what_is_not_compared(earlier, current, valid, why):
+    (row,) = compared(earlier, current, valid=valid)
     nothing = {"ratio": None, "low": None, "high": None, "verdict": "unknown"}
     assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2.346, **nothing, "why": why}
     few = "not compared with the baseline for too few independent requests in either run (p50 needs 6, p90 needs 36, p99 needs 368): rate 8 (p50, p90)"
-    said = few if "not enough" in why else f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"
-    assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [said]
+    line = few if "not enough" in why else f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"
+    assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [line]
 
 
 def test_stages_with_too_few_requests_are_one_line():
@@ -350,7 +351,7 @@ def test_stages_with_too_few_requests_are_one_line():
 
 TOO_FEW = (
     (50, "not enough requests (5 of 6 needed)"),
-    (90, "not enough requests (40 hang together and say as much as 9 of 36 needed)"),
+    (90, "not enough requests (40 depend on each other and count as 9 of 36 needed)"),
     (99, "the stage is too short (3 of 10 slices of 1 s needed)"),
 )
 
@@ -366,8 +367,8 @@ TWICE = (("rate 8", 100), ("rate 16", 300), ("rate 8", 200))
 
 
 def test_nothing_is_no_baseline():
-    for theirs, mine in ((0, 1), (1, 0)):
-        assert compared(figure(theirs, theirs, 2), figure(mine, mine, 2)) == []
+    for earlier, current in ((0, 1), (1, 0)):
+        assert compared(figure(earlier, earlier, 2), figure(current, current, 2)) == []
     assert len(compared(figure(0.5, 0.4, 2), figure(0.5, 0.4, 2))) == 1
 
 
@@ -384,36 +385,37 @@ def test_nothing_is_no_baseline():
 )
 def test_a_figure_is_worse_where_its_whole_interval_is(name, low, high, allowed, worse):
     row = {"label": "rate 8", "name": name, "baseline": 100.0, "found": 140.0, "ratio": 1.4, "low": low, "high": high, "verdict": "worse", "why": None}
-    said = [f"rate 8: {name} is 140, 1.4 times the baseline's 100 (95 %: {low:g} to {high:g}), 1.25 allowed"]
+    lines = [f"rate 8: {name} is 140, 1.4 times the baseline's 100 (95 %: {low:g} to {high:g}), 1.25 allowed"]
     others = [{**row, "why": "few", "low": None, "verdict": "unknown"}, {**row, "verdict": "better", "low": None}]
-    assert result.worse_than([*others, row], allowed) == (said if worse else [])
+    assert result.worse_than([*others, row], allowed) == (lines if worse else [])
 
 
 @pytest.mark.parametrize(
-    ("theirs", "mine", "ratio", "low", "high", "verdict", "said"),
+    ("earlier", "current", "ratio", "low", "high", "verdict", "message"),
     [
         # its upper end lies where requests failed: 2 * exp(-hypot(ln(200 / 180), ln(120 / 100)))
         ((100, 90, 120), (200, 180, None), 2.0, 1.6202, None, "worse", "200, 2 times the baseline's 100 (95 %: at least 1.6202)"),
         ((200, 180, None), (100, 90, 120), 0.5, None, 0.6172, "better", None),
-        # the figure itself does, and what is known of it is longer than the baseline may be
+        # the figure itself does, and its known end is longer than the baseline may be
         ((100, 90, 120), (None, 180, None), None, 1.5, None, "worse", "that of a request that failed, against the baseline's 100 (95 %: at least 1.5)"),
         ((None, 180, None), (100, 90, 120), None, None, 0.6667, "better", None),
         # all of it does
         ((100, 90, 120), (None, None, None), None, None, None, "worse", "that of a request that failed, against the baseline's 100 (95 %: beyond any)"),
         ((None, None, None), (100, 90, 120), None, None, None, "better", None),
-        # nobody knows
+        # unknown
         ((100, 90, 120), (110, 95, None), 1.1, 0.8705, None, "unknown", None),
         ((100, 90, None), (200, 180, None), 2.0, None, None, "unknown", None),
         ((None, None, None), (None, None, None), None, None, None, "unknown", None),
     ],
 )
-def test_what_failures_leave_of_an_interval_is_judged(theirs, mine, ratio, low, high, verdict, said):
+def test_what_failures_leave_of_an_interval_is_judged(earlier, current, ratio, low, high, verdict, message):
     entries = [
-        {"label": "rate 8", "valid": True, "failed": int(None in each), "requests": 9, "intervals": {"tpot_p50_ms": figure(*each)}} for each in (theirs, mine)
+        {"label": "rate 8", "valid": True, "failed": int(None in each), "requests": 9, "intervals": {"tpot_p50_ms": figure(*each)}}
+        for each in (earlier, current)
     ]
     (row,) = result.compare(entries[:1], entries[1:])
     assert (row["ratio"], row["low"], row["high"], row["verdict"]) == (ratio, low, high, verdict)
-    assert result.worse_than([row], 1.25) == ([f"rate 8: tpot_p50_ms is {said}, 1.25 allowed"] if said else [])
+    assert result.worse_than([row], 1.25) == ([f"rate 8: tpot_p50_ms is {message}, 1.25 allowed"] if message else [])
     assert (row["why"] is not None) == (verdict == "unknown") and (not row["why"] or "this run: 1 of 9 requests failed" in row["why"])
 
 
@@ -424,9 +426,9 @@ def test_a_run_that_loses_many_requests_does_not_pass_its_baseline():
          for number, second in enumerate(range(400))]
         for every in (1000, 6)
     )  # fmt: skip
-    base, found = stage(good[1:]), stage(bad)
-    assert found["intervals"]["ttft_from_schedule_p90_ms"] == {"value": None, "low": None, "high": None, "few": None}
-    assert any("ttft_from_schedule_p90_ms is that of a request that failed" in line for line in result.worse_than(result.compare([base], [found]), 1.2))
+    base, current = stage(good[1:]), stage(bad)
+    assert current["intervals"]["ttft_from_schedule_p90_ms"] == {"value": None, "low": None, "high": None, "few": None}
+    assert any("ttft_from_schedule_p90_ms is that of a request that failed" in line for line in result.worse_than(result.compare([base], [current]), 1.2))
 
 
 def test_a_stage_that_loses_all_requests_does_not_pass_its_baseline():
@@ -485,11 +487,11 @@ ABOUT = {
     ],
 )
 def test_what_a_baseline_measured_is_compared_too(change, load, noted):
-    found = result.differing({**ABOUT, **change}, ABOUT, result.SAME_LOAD), result.differing({**ABOUT, **change}, ABOUT, result.NOTED)
-    assert found[0].startswith(load) and bool(found[0]) == bool(load) and found[1] == noted
+    differences = result.differing({**ABOUT, **change}, ABOUT, result.SAME_LOAD), result.differing({**ABOUT, **change}, ABOUT, result.NOTED)
+    assert differences[0].startswith(load) and bool(differences[0]) == bool(load) and differences[1] == noted
     (row,) = result.compare([{"label": "rate 8", "valid": True, "intervals": {"tpot_p50_ms": figure(9, 8, 10)}}] * 1,
-                            [{"label": "rate 8", "valid": True, "intervals": {"tpot_p50_ms": figure(9, 8, 10)}}], found[0])  # fmt: skip
-    assert (row["verdict"], row["why"]) == (("unknown", f"another load: {found[0]}") if load else ("same", None))
+                            [{"label": "rate 8", "valid": True, "intervals": {"tpot_p50_ms": figure(9, 8, 10)}}], differences[0])  # fmt: skip
+    assert (row["verdict"], row["why"]) == (("unknown", f"another load: {differences[0]}") if load else ("same", None))
 
 
 def test_models_have_no_order():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a measurement sends, when, and when it ends: in virtual time, of servers that are computed. When a sweep calls a server saturated."""
+"""The requests of a measurement, their times and its end: in virtual time, with computed servers. When a sweep calls a server saturated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measurement(monkeypatch):
     def measure(server, text=None, **given):
         options = {"url": "http://127.0.0.1:1", "model": "acme/tiny", "arrivals": "constant", "workload": WORKLOAD, **given}
         monkeypatch.setattr(runner, "LoadClient", server.client)
-        made = Runner(perf_options.plan(argument_spec.complete(options), text), say=said.append)
+        made = Runner(perf_options.plan(argument_spec.complete(options), text), say=lines.append)
         loop = VirtualLoop()
         try:
             loop.run_until_complete(made.run())
@@ -42,7 +42,7 @@ def measurement(monkeypatch):
         # The first request is the one beforehand.
         return made, [round(moment - server.sent[1][0], 6) for moment, _call in server.sent[1:]]
 
-    said = measure.said = []
+    lines = measure.lines = []
     return measure
 
 
@@ -91,7 +91,7 @@ def test_a_closed_loop_with_more_places_than_requests_lasts_until_the_first_answ
 
 
 def test_a_server_that_is_gone_is_not_asked_in_a_busy_loop(measure):
-    """One that answers is asked again at once, whatever it answers."""
+    """One that answers gets the next request at once, whatever it answers."""
     _made, sent = measure(Server(error="refused", begins=2), stages=[{"concurrency": 2, "seconds": 1}])
     assert 2 + 2 * 9 <= len(sent) <= 2 + 2 * 11
     _made, sent = measure(Server(error="http_503", takes=0.01), stages=[{"concurrency": 2, "seconds": 1}])
@@ -158,7 +158,7 @@ def test_a_sweep_ends_at_saturation(measure, server, sweep, rates, limited):
         (50, {"rate": 28.5, "factor": 2, "seconds": 30}, 28.5),  # 57 is not so much more that the sweep ends there
         (50, {"rate": 24, "factor": 2, "seconds": 10}, 48),
         (10, {"rate": 20, "factor": 2, "seconds": 10}, None),
-        (0.2, {"rate": 1, "factor": 2, "seconds": 2}, None),  # of two requests nobody knows it
+        (0.2, {"rate": 1, "factor": 2, "seconds": 2}, None),  # two requests are too few to know
     ],
 )
 def test_the_best_rate_of_a_sweep_is_one_that_the_server_keeps_up_with(measure, rate, sweep, best):
@@ -190,8 +190,8 @@ def test_a_search_does_not_turn_at_a_rate_that_sends_too_few_requests_to_know(me
     search = {"rate": rate, "factor": 2, "seconds": 20, "most": 12, "tolerance": 0.1}
     made, _sent = measure(OnceSlow(rate=20, takes=0.05), search=search, slo={"ttft_from_schedule_p99_ms": 500})
     rates = [each.step.rate for each in made.measured]
-    found = [result.stage(each, Plan(None, None, Shape(), (), None, rules=made._plan.rules)) for each in made.measured]
-    assert rates[1] == 2 * rate and result.best(found) == pytest.approx(20, rel=0.1) and result.verdict(found, True, True) == ("passed", [])
+    stages = [result.stage(each, Plan(None, None, Shape(), (), None, rules=made._plan.rules)) for each in made.measured]
+    assert rates[1] == 2 * rate and result.best(stages) == pytest.approx(20, rel=0.1) and result.verdict(stages, True, True) == ("passed", [])
 
 
 def test_a_search_turns_at_a_rate_of_which_all_requests_are_too_slow(measure):
@@ -206,14 +206,14 @@ def test_a_search_whose_highest_rate_sends_too_few_requests_says_so(measure):
 
 
 def test_a_search_that_may_not_go_further_says_so(measure):
-    found = {"slo": {"ttft_p90_ms": 500}}
-    assert "met at 40 requests/s, the highest rate" in measure(Server(), search={"rate": 10, "rate_max": 40, "seconds": 1}, **found)[0].limited
-    assert "2 rates were tried; the answer lies between 20 and inf" in measure(Server(), search={"rate": 10, "seconds": 1, "most": 2}, **found)[0].limited
+    options = {"slo": {"ttft_p90_ms": 500}}
+    assert "met at 40 requests/s, the highest rate" in measure(Server(), search={"rate": 10, "rate_max": 40, "seconds": 1}, **options)[0].limited
+    assert "2 rates were tried; the answer lies between 20 and inf" in measure(Server(), search={"rate": 10, "seconds": 1, "most": 2}, **options)[0].limited
 
 
 def test_progress_is_reported_every_two_seconds_and_at_the_end(measure):
     measure(Server(takes=0.25), stages=[{"rate": 2, "seconds": 5}])
-    assert [line.partition(" in flight")[0] for line in measure.said] == [
+    assert [line.partition(" in flight")[0] for line in measure.lines] == [
         "rate 2: 2 s, 4 ended (2.0/s), 0",
         "rate 2: 4 s, 8 ended (2.0/s), 0",
         "rate 2: 5 s, 10 ended (2.1/s), 0",
@@ -329,22 +329,22 @@ def test_conversations_with_time_to_think_go_on_behind_the_stage():
 
 @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
 @pytest.mark.parametrize("server", [queue, lambda rate: queue(rate, takes=8.0), shared], ids=["queue", "long answers", "shared"])
-@pytest.mark.parametrize("more", [1.35, 2.0, 10.0])
-def test_a_server_that_is_asked_for_more_than_it_can_serve_is_saturated(server, more, arrivals):
-    assert stage(server(8 / more), 8, 20, arrivals).totals.saturated
-    assert stage(server(8 / more), 8, 20, arrivals, halves=True).totals.saturated
+@pytest.mark.parametrize("factor", [1.35, 2.0, 10.0])
+def test_a_server_that_is_asked_for_more_than_it_can_serve_is_saturated(server, factor, arrivals):
+    assert stage(server(8 / factor), 8, 20, arrivals).totals.saturated
+    assert stage(server(8 / factor), 8, 20, arrivals, halves=True).totals.saturated
 
 
 @pytest.mark.parametrize("server", [queue, lambda rate: queue(rate, takes=8.0), shared], ids=["queue", "long answers", "shared"])
 def test_a_server_that_keeps_up_is_not(server):
-    found = [stage(server(8 / 0.7), 8, 30, seed=seed).totals for seed in range(8)]
-    assert not any(each.saturated for each in found) and all(each.keeps_up for each in found)
+    totals = [stage(server(8 / 0.7), 8, 30, seed=seed).totals for seed in range(8)]
+    assert not any(each.saturated for each in totals) and all(each.keeps_up for each in totals)
 
 
-@pytest.mark.parametrize("more", [1.08, 1.17])
-def test_a_server_that_is_asked_for_a_little_more_than_it_can_serve_does_not_keep_up(more):
-    assert not stage(queue(8 / more), 8, 60, "constant").totals.keeps_up
-    assert not stage(queue(50 / more), 50, 60).totals.keeps_up
+@pytest.mark.parametrize("factor", [1.08, 1.17])
+def test_a_server_that_is_asked_for_a_little_more_than_it_can_serve_does_not_keep_up(factor):
+    assert not stage(queue(8 / factor), 8, 60, "constant").totals.keeps_up
+    assert not stage(queue(50 / factor), 50, 60).totals.keeps_up
 
 
 def test_failures_are_saturation_and_few_requests_say_nothing():

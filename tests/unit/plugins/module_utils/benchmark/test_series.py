@@ -55,7 +55,7 @@ def test_percentiles_of_a_slice():
 
 @pytest.mark.parametrize("first", [True, False])
 def test_series_of_different_widths_are_added_where_they_belong(first):
-    """Each slice of the one lies in the middle of one of the other, whichever is asked."""
+    """Each slice of the one lies in the middle of one of the other, whichever is merged."""
     short, long = series((ended(0.5), 0.1), (ended(2.5), 0.1), (ended(5.5, error="timeout"), None)), series((ended(1.0), 0.3), (ended(130.0, tokens=4), 0.3))
     assert (short.width, long.width) == (1 / 16, 2.0)
     one, other = (short, long) if first else (long, short)
@@ -67,7 +67,7 @@ def test_series_of_different_widths_are_added_where_they_belong(first):
 
 
 def ending(counts, width):
-    """So many answers in each slice."""
+    """This number of answers in each slice."""
     made = Series(width)
     for index, count in enumerate(counts):
         for _number in range(count):
@@ -107,7 +107,7 @@ def test_a_stage_has_many_slices_however_short_it_is(seconds):
 
 
 def test_how_much_requests_say_of_how_many_take_long():
-    """Every other one does: as much as if they were independent. Ten seconds long all of them, then ten none: as much as one in fifteen or more."""
+    """Every other one does: as if they were independent. All of them for ten seconds, then none for ten: as much information as one in fifteen or more."""
     alone = series(*((ended(float(number), due=number / 4), 0.1 + number % 2) for number in range(240)))
     tied = series(*((ended(number / 4, due=number / 4), 0.1 + (number % 80 < 40)) for number in range(240)))
     assert alone.worth("ttft_from_schedule", [600.0]) == 1.0 and tied.worth("ttft_from_schedule", [600.0, 5000.0]) > 15

@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record imp
 
 
 def totals(answered, failed=0, takes=lambda _number: 0.1, gaps=(), tokens=4, client=()):
-    """So many requests with their times to first token in seconds; `client`: milliseconds by which its event loop was late."""
+    """Requests with their times to first token in seconds; `client`: milliseconds by which its event loop was late."""
     made = Totals()
     for number in range(answered):
         first = takes(number)
@@ -28,8 +28,8 @@ def totals(answered, failed=0, takes=lambda _number: 0.1, gaps=(), tokens=4, cli
 
 
 def judged(name, bound, made):
-    (found,) = slo.judge(slo.rules({name: bound}), made, Allowed())
-    return found
+    (entry,) = slo.judge(slo.rules({name: bound}), made, Allowed())
+    return entry
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_there_is_no_such_bound_of_a_good_request():
     [
         ("ttft_p90_ms", 10, 0, True),
         ("ttft_p90_ms", 9, 0, False),
-        ("ttft_p90_ms", 5, 5, True),  # a failed one is as good as one that lasts for ever
+        ("ttft_p90_ms", 5, 5, True),  # a failed one is as good as one that lasts forever
         ("ttft_p90_ms", 8, 1, False),
-        ("ttft_p90_ms", 5, 4, True),  # so many that failed are no chance
+        ("ttft_p90_ms", 5, 4, True),  # this many failures are not by chance
         ("ttft_p99_ms", 100, 0, True),
         ("ttft_p99_ms", 99, 0, False),
         ("ttft_p50_ms", 2, 0, True),
@@ -95,7 +95,7 @@ def test_one_request_must_lie_above_a_percentile(name, answered, failed, enough)
 
 
 @pytest.mark.parametrize(
-    ("name", "bound", "answered", "failed", "found", "met"),
+    ("name", "bound", "answered", "failed", "value", "met"),
     [
         # times to first token of 10, 20, 30, ... ms
         ("ttft_max_ms", 100, 10, 0, 100, True),
@@ -111,7 +111,7 @@ def test_one_request_must_lie_above_a_percentile(name, answered, failed, enough)
         ("itl_p91_ms", 1e9, 9, 1, None, False),
         ("itl_p90_ms", 1e9, 8, 2, None, False),
         ("itl_p80_ms", 1e9, 8, 2, 100, True),
-        ("send_lag_max_ms", 0, 8, 2, 0, True),  # of what was sent, whatever came of it
+        ("send_lag_max_ms", 0, 8, 2, 0, True),  # of all requests that were sent, whatever their outcome
         ("error_rate_max", 0.33333, 2, 1, 0.33333, True),
         ("error_rate_max", 0.33332, 2, 1, 0.33333, False),
         ("requests_per_s_min", 5, 10, 0, 5, True),  # in 2 seconds
@@ -120,9 +120,9 @@ def test_one_request_must_lie_above_a_percentile(name, answered, failed, enough)
         ("goodput_share_min", 0.8, 8, 2, 0.8, True),
     ],
 )
-def test_what_was_found_and_whether_it_is_met(name, bound, answered, failed, found, met):
-    told = judged(name, bound, totals(answered, failed, takes=lambda number: 0.01 * (number + 1), gaps=[0.1] * 3))
-    assert told["met"] is met and told["wanted"] == bound and told["found"] == (None if found is None else pytest.approx(found, rel=6e-4))
+def test_what_was_found_and_whether_it_is_met(name, bound, answered, failed, value, met):
+    entry = judged(name, bound, totals(answered, failed, takes=lambda number: 0.01 * (number + 1), gaps=[0.1] * 3))
+    assert entry["met"] is met and entry["wanted"] == bound and entry["found"] == (None if value is None else pytest.approx(value, rel=6e-4))
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_why_an_objective_has_no_value(name, answered, failed, gaps, why):
 )
 def test_what_is_met_or_missed_by_more_than_the_client_was_late_is_clear(name, bound, clear):
     made = totals(100, client=[0.0] * 95 + [30.0] * 5)
-    told = judged(name, bound, made)
-    assert told["clear"] is clear and told["in_doubt"] is not clear and told["met"] is (100 < bound < 1e9)
+    entry = judged(name, bound, made)
+    assert entry["clear"] is clear and entry["in_doubt"] is not clear and entry["met"] is (100 < bound < 1e9)
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ def test_lateness_makes_a_stage_invalid_only_where_it_could_change_the_answer(sl
     if client[0] == 150:  # a fifth of its looks, so that few places stood idle
         for lag in (150.0, *[0.0] * 8):
             made.client_lag.add(lag)
-    found = slo.invalid(slo.rules(slo_of), made, allowed)
-    assert found is None if why is None else found is not None and why in found and found.startswith("the client was too late to know")
+    reason = slo.invalid(slo.rules(slo_of), made, allowed)
+    assert reason is None if why is None else reason is not None and why in reason and reason.startswith("the client was too late to know")
 
 
 def test_without_objectives_all_figures_count_and_a_client_that_cannot_send_says_nothing():
@@ -221,9 +221,9 @@ def test_good_requests_are_counted_with_the_lateness_added_and_taken_off(bound, 
         first = 0.04 if number < 60 else 0.095 if number < 80 else 0.105
         made.add(Record(number, 0, 0.0, 0.0, first, first + 0.3, 2.0, 200, 64, 4))
     made.client_lag.add(10.5)
-    told = judged("goodput_share_min", bound, made)
-    assert (told["met"], told["clear"], told["in_doubt"]) == (met, clear, not clear)
-    assert judged("goodput_per_s_min", bound * 50, made)["in_doubt"] is told["in_doubt"]
+    entry = judged("goodput_share_min", bound, made)
+    assert (entry["met"], entry["clear"], entry["in_doubt"]) == (met, clear, not clear)
+    assert judged("goodput_per_s_min", bound * 50, made)["in_doubt"] is entry["in_doubt"]
 
 
 def test_what_was_sent_for_too_long_is_not_the_load_that_was_asked_for():
@@ -238,7 +238,7 @@ def test_what_was_sent_for_too_long_is_not_the_load_that_was_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("name", "bound", "answered", "said"),
+    ("name", "bound", "answered", "line"),
     [
         ("ttft_max_ms", 150, 20, "ttft_max_ms: 100 meets at most 150"),
         ("ttft_max_ms", 50, 20, "ttft_max_ms: 100 misses at most 50"),
@@ -248,5 +248,5 @@ def test_what_was_sent_for_too_long_is_not_the_load_that_was_asked_for():
         ("ttft_p90_ms", 50, 5, "ttft_p90_ms: 100 misses at most 50"),
     ],
 )
-def test_what_is_said_of_an_objective(name, bound, answered, said):
-    assert slo.said(judged(name, bound, totals(answered))) == said
+def test_what_is_said_of_an_objective(name, bound, answered, line):
+    assert slo.objective_line(judged(name, bound, totals(answered))) == line

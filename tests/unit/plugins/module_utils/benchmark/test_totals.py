@@ -30,8 +30,8 @@ def summary(*records, **good):
     return totals(*records, **good).summary(Allowed())
 
 
-def picked(found, **wanted):
-    return {name: found[name] for name in wanted}, wanted
+def picked(figures, **wanted):
+    return {name: figures[name] for name in wanted}, wanted
 
 
 def test_counts_and_rates_by_hand():
@@ -44,7 +44,7 @@ def test_counts_and_rates_by_hand():
         failed("timeout", sent=4.5, end=3.0, detail="did not answer"),
     )
     made.cpu = 2.0
-    found, wanted = picked(
+    figures, wanted = picked(
         made.summary(Allowed()),
         requests=5, ok=3, failed=2, error_rate=0.4, errors={"http_503": 1, "timeout": 1}, error_example="did not answer", seconds=8.0,
         sent_per_s=0.75,  # 4 were sent within 4 seconds: 3 gaps
@@ -52,26 +52,26 @@ def test_counts_and_rates_by_hand():
         goodput_tokens_per_s=8.75, client_cpu=0.25, prompt_tokens=300, output_tokens=70, cached_tokens=40, hit_ratio=0.2, chunks=8,
         token_source={"none": 1, "usage": 2}, servers={"pod-a": 2, "pod-b": 1}, models={"": 2, "one": 2, "two": 1},
     )  # fmt: skip
-    assert found == wanted
+    assert figures == wanted
     assert (made.input_len.n, made.input_len.mean, made.output_len.n, made.output_len.mean) == (3, 100.0, 2, 35.0)
 
 
 def test_figures_are_rounded_to_what_can_be_read():
     made = totals(*(answered(number, planned=3.0, sent=3.0 + number, last=4.0, prompt=3, tokens=1, cached_tokens=1) for number in range(2)), failed(sent=5.0))
     made.cpu = 1.0
-    found, wanted = picked(
+    figures, wanted = picked(
         made.summary(Allowed()), requests_per_s=0.286, error_rate=0.33333, hit_ratio=0.33333, goodput_share=0.66667, client_cpu=0.143, sent_per_s=1.0
     )
-    assert found == wanted
+    assert figures == wanted
 
 
 def test_nothing_was_sent():
-    found, wanted = picked(
+    figures, wanted = picked(
         Totals().summary(Allowed()),
         requests=0, error_rate=None, seconds=0.0, sent_per_s=None, requests_per_s=0.0, goodput_share=None, client_cpu=0.0, cached_tokens=None, hit_ratio=None,
         client_share=0.0, late=None,
     )  # fmt: skip
-    assert found == wanted
+    assert figures == wanted
 
 
 def test_a_rate_of_sending_takes_two_moments():
@@ -81,10 +81,10 @@ def test_a_rate_of_sending_takes_two_moments():
 
 def test_latencies_by_hand():
     """Due at 1, sent 0.2 later, the first token at 1.5, the last of 5 at 2.5, a second in all after a queue of 75 ms."""
-    found = summary(answered(planned=1.0, sent=1.2, first=0.5, last=1.5, end=1.6, tokens=5, gaps=[0.2, 0.4], queue_ms=75.0))
+    figures = summary(answered(planned=1.0, sent=1.2, first=0.5, last=1.5, end=1.6, tokens=5, gaps=[0.2, 0.4], queue_ms=75.0))
     wanted = {"ttft": 300, "ttft_from_schedule": 500, "e2e": 1300, "e2e_from_schedule": 1500, "tpot": 250, "ntpot": 260, "queue": 75, "send_lag": 200}
-    assert {name: found[f"{name}_ms"]["mean"] for name in wanted} == pytest.approx(wanted) and found["seconds"] == 2.6
-    assert (found["itl_ms"]["n"], found["itl_ms"]["min"], found["itl_ms"]["max"]) == (2, 200.0, 400.0)
+    assert {name: figures[f"{name}_ms"]["mean"] for name in wanted} == pytest.approx(wanted) and figures["seconds"] == 2.6
+    assert (figures["itl_ms"]["n"], figures["itl_ms"]["min"], figures["itl_ms"]["max"]) == (2, 200.0, 400.0)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_latencies_by_hand():
     ],
 )
 def test_a_good_request_keeps_every_bound(good, met):
-    found = summary(answered(planned=1.0, sent=1.2, first=0.5, last=1.5, tokens=5, gaps=[0.2, 0.4]), **good)
-    assert (found["goodput_share"], found["goodput_tokens_per_s"]) == (met, 2.0 * met)
+    figures = summary(answered(planned=1.0, sent=1.2, first=0.5, last=1.5, tokens=5, gaps=[0.2, 0.4]), **good)
+    assert (figures["goodput_share"], figures["goodput_tokens_per_s"]) == (met, 2.0 * met)
 
 
 def test_a_good_request_at_its_bound():
@@ -121,14 +121,14 @@ def test_what_came_in_one_piece_has_no_time_between_tokens(tokens, share):
 
 def test_a_cache_is_judged_by_the_answers_that_tell_of_it():
     records = [answered(prompt=100, cached_tokens=25), answered(prompt=300), answered(prompt=0, cached_tokens=5), answered(prompt=None, cached_tokens=7)]
-    found, wanted = picked(summary(*records), cached_tokens=25, hit_ratio=0.25, prompt_tokens=400)
-    assert found == wanted
+    figures, wanted = picked(summary(*records), cached_tokens=25, hit_ratio=0.25, prompt_tokens=400)
+    assert figures == wanted
 
 
 def test_names_beyond_a_thousand_are_counted_together():
     made = totals(*(answered(server=f"pod-{number}") for number in range(NAMES + 2)), answered(server="pod-0"))
-    found = made.summary(Allowed())["servers"]
-    assert NAMES == 1000 and len(found) == 1001 and found["pod-0"] == 2 and found["pod-999"] == 1 and found["(others)"] == 2
+    servers = made.summary(Allowed())["servers"]
+    assert NAMES == 1000 and len(servers) == 1001 and servers["pod-0"] == 2 and servers["pod-999"] == 1 and servers["(others)"] == 2
 
 
 def test_only_first_turns_tell_the_pace():
@@ -152,8 +152,8 @@ def test_a_client_that_is_too_late(sent, client, why):
     made = totals(answered(sent=sent, first=90.0, last=95.0))
     for lag in client:
         made.client_lag.add(lag)
-    found = made.summary(Allowed(0.1, 0))["late"]
-    assert found is None if why is None else found is not None and found.startswith(why)
+    late = made.summary(Allowed(0.1, 0))["late"]
+    assert late is None if why is None else late is not None and late.startswith(why)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_a_client_that_is_too_late(sent, client, why):
 def test_a_client_that_is_too_much_of_what_it_measures(lag, first, metrics, why):
     made = totals(answered(first=first / 1000, last=0.4))
     made.client_lag.add(lag)
-    found = made.summary(Allowed(0.1, 0.1, metrics))["late"]
-    assert found is None if why is None else found is not None and why in found
+    late = made.summary(Allowed(0.1, 0.1, metrics))["late"]
+    assert late is None if why is None else late is not None and why in late
     assert made.summary(Allowed())["client_share"] == (pytest.approx(lag / first, abs=5e-5) if lag > 2 else 0)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a client tells of itself."""
+"""Figures and limits of a worker process."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ BIG = 200 << 20  # bytes
 
 
 def test_its_memory_is_not_that_of_the_process_that_started_it(tmp_path):
-    """A program that a large process starts is that process for a moment, and getrusage never forgets."""
+    """A program that a large process starts is a copy of that process at first, and getrusage keeps the peak."""
     held = b"x" * BIG
     (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
     package = worker.__name__.rpartition(".")[0]
-    asked = f"import sys; sys.path.insert(0, 'perf.pyz'); from {package} import worker; print(worker.memory())"
-    done = subprocess.run([sys.executable, "-I", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=False)
+    program = f"import sys; sys.path.insert(0, 'perf.pyz'); from {package} import worker; print(worker.memory())"
+    done = subprocess.run([sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert 5 < float(done.stdout) < 150 < len(held) / 2**20 < worker.memory()
 
 
 def test_it_may_open_as_many_connections_as_its_host_allows():
     package = worker.__name__.rpartition(".")[0]
-    asked = f"""if True:
+    program = f"""if True:
         import resource, sys
         sys.path.insert(0, {str(root_of(worker))!r})
         from {package} import worker
@@ -35,7 +35,7 @@ def test_it_may_open_as_many_connections_as_its_host_allows():
         worker.allow_connections()
         print(resource.getrlimit(resource.RLIMIT_NOFILE))
     """
-    assert subprocess.run([sys.executable, "-I", "-c", asked], capture_output=True, text=True, check=True).stdout == "(256, 256)\n"
+    assert subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True).stdout == "(256, 256)\n"
 
 
 def test_a_limit_that_the_host_does_not_keep_to_is_raised_as_far_as_it_goes(monkeypatch):
@@ -54,5 +54,5 @@ def test_a_limit_that_the_host_does_not_keep_to_is_raised_as_far_as_it_goes(monk
 
 
 def root_of(module):
-    """The folder below which its package is found."""
+    """The folder that holds its package."""
     return Path(module.__file__).parents[module.__name__.count(".")]

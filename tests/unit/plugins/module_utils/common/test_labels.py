@@ -18,7 +18,7 @@ def labelled(**labels: str) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize(
-    ("found", "planned", "same"),
+    ("actual", "planned", "same"),
     [
         ({**OURS, "more": "x"}, {}, True),
         ({}, {}, False),
@@ -30,8 +30,8 @@ def labelled(**labels: str) -> dict[str, t.Any]:
         ({**OURS, "home": "a"}, {}, False),
     ],
 )
-def test_an_object_is_of_a_file_by_instance_and_home(found: dict[str, str], planned: dict[str, str], same: bool) -> None:
-    assert is_of(labelled(**found), labelled(**planned), OURS) is same
+def test_an_object_is_of_a_file_by_instance_and_home(actual: dict[str, str], planned: dict[str, str], same: bool) -> None:
+    assert is_of(labelled(**actual), labelled(**planned), OURS) is same
 
 
 def test_whose() -> None:

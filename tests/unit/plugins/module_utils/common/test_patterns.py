@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No regular expression that reads what strangers write takes more than linear time: each is searched in texts that are made to hold it."""
+"""No regular expression for untrusted text takes more than linear time: each is searched in texts that are made to slow it down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.volume_message
 from hostile_text import attacks, patterns_in, superlinear
 
 UTILS = Path(__file__).resolve().parents[5] / "plugins/module_utils"
-# What reads logs, messages, pages and objects that others write.
+# Packages and modules that read logs, messages, pages and objects of others.
 READERS = ["common", "diagnosis", "epp/observed.py", "http", "inference", "k8s", "preflight", "validation"]
 
 
@@ -36,15 +36,15 @@ def steps(pattern):
 def in_tables():
     rows = [(row[0], 0) for row in LOGS] + [(row[1], re.IGNORECASE) for row in RESPONSES] + [(row[0], re.IGNORECASE) for row in REFUSALS]
     rows += [(row[0], re.IGNORECASE) for table in (CREATE, INSPECT, INVALID, SANDBOX, VOLUMES) for row in table]
-    found = {(part, flags) for pattern, flags in rows for part in steps(pattern)}
-    found |= {(pattern, 0) for pattern, _what in (*ROUTE_CODES, *REMEDIES)} | {(row[0], re.IGNORECASE) for row in node_failures._PULL}
-    found |= {(rf"\A(?:{pattern.pattern})\Z", re.IGNORECASE | re.DOTALL) for pattern in (sanitize._SECRET_FLAG, sanitize._SECRET_KEY)}
-    return found | {(pattern.pattern, re.IGNORECASE) for pattern, _instead in common_text._SECRETS} | {(common_text._SEQUENCE.pattern, 0)}
+    patterns = {(part, flags) for pattern, flags in rows for part in steps(pattern)}
+    patterns |= {(pattern, 0) for pattern, _what in (*ROUTE_CODES, *REMEDIES)} | {(row[0], re.IGNORECASE) for row in node_failures._PULL}
+    patterns |= {(rf"\A(?:{pattern.pattern})\Z", re.IGNORECASE | re.DOTALL) for pattern in (sanitize._SECRET_FLAG, sanitize._SECRET_KEY)}
+    return patterns | {(pattern.pattern, re.IGNORECASE) for pattern, _instead in common_text._SECRETS} | {(common_text._SEQUENCE.pattern, 0)}
 
 
 def written_out():
     files = [file for name in READERS for file in ([UTILS / name] if name.endswith(".py") else sorted((UTILS / name).rglob("*.py")))]
-    return {found for file in files for found in patterns_in(file.read_text(encoding="utf-8"))}
+    return {pattern for file in files for pattern in patterns_in(file.read_text(encoding="utf-8"))}
 
 
 @pytest.mark.timing
@@ -98,7 +98,7 @@ HOSTILE = {
     ],
 )
 def test_a_hostile_log_holds_nobody(name, read):
-    """Seconds before, for 32 KB: more than 40. Generous, since the machine may be busy; with patterns of linear time it is a tenth of it at most."""
+    """It took more than 40 s for 32 KB once. The limit is generous, since the machine may be busy; patterns of linear time take a tenth of it at most."""
     begin = time.thread_time()
     read(HOSTILE[name])
     assert time.thread_time() - begin < 5

@@ -22,12 +22,12 @@ def test_it_is_written_as_the_specification_shows() -> None:
 
 def test_all_values_of_a_field_are_read_in_their_order() -> None:
     data = field(1, 7) + field(2, "a") + field(2, b"b") + b"\x1d\x01\x02\x03\x04" + b"\x21" + bytes(8) + field(5, field(1, 1)) + field(5, field(1, 2))
-    found = fields(data)
-    assert found[1] == [7] and found[2] == [b"a", b"b"] and found[3] == [b"\x01\x02\x03\x04"] and found[4] == [bytes(8)]
-    assert protobuf.text_of(found, 2) == "b" and protobuf.number_of(found, 1) == 7
-    assert [each[1] for each in protobuf.messages(found, 5)] == [[1], [2]] and protobuf.message_of(found, 5) == {1: [2]}
-    assert protobuf.text_of(found, 9) == "" and protobuf.number_of(found, 9) == 0 and protobuf.message_of(found, 9) is None
-    assert protobuf.text_of(found, 1) == "" and protobuf.number_of(found, 2) == 0, "a value of another kind reads as absent"
+    message = fields(data)
+    assert message[1] == [7] and message[2] == [b"a", b"b"] and message[3] == [b"\x01\x02\x03\x04"] and message[4] == [bytes(8)]
+    assert protobuf.text_of(message, 2) == "b" and protobuf.number_of(message, 1) == 7
+    assert [each[1] for each in protobuf.messages(message, 5)] == [[1], [2]] and protobuf.message_of(message, 5) == {1: [2]}
+    assert protobuf.text_of(message, 9) == "" and protobuf.number_of(message, 9) == 0 and protobuf.message_of(message, 9) is None
+    assert protobuf.text_of(message, 1) == "" and protobuf.number_of(message, 2) == 0, "a value of another kind reads as absent"
 
 
 @pytest.mark.parametrize("data", [b"\x08", b"\x12\x05abc", b"\x0b", b"\x08" + b"\xff" * 11, b"\x1d\x01", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f"])
@@ -45,14 +45,14 @@ def test_a_number_is_no_message() -> None:
 @examples(200)
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
-        found = fields(data)
+        message = fields(data)
     except ValueError:
         return
-    assert sum(map(len, found.values())) <= len(data)
+    assert sum(map(len, message.values())) <= len(data)
 
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.one_of(st.integers(0, 1 << 64), st.binary(max_size=300)))))
 @examples(100)
 def test_what_is_written_is_read(values: list[tuple[int, int | bytes]]) -> None:
-    found = fields(b"".join(field(number, value) for number, value in values))
-    assert {number: [value for other, value in values if other == number] for number, _value in values} == found
+    message = fields(b"".join(field(number, value) for number, value in values))
+    assert {number: [value for other, value in values if other == number] for number, _value in values} == message

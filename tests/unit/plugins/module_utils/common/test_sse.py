@@ -36,8 +36,8 @@ def test_the_type_of_an_event_and_bad_utf8_are_kept():
 
 def test_an_overlong_line_is_dropped_and_the_next_event_is_seen():
     parser = sse.SseParser()
-    found = parser.feed(b"data: " + b"x" * (sse.MAX_LINE + 10)) + parser.feed(b"yyy\n\ndata: ok\n\n") + parser.close()
-    assert [event.data for event in found] == ["ok"]
+    events = parser.feed(b"data: " + b"x" * (sse.MAX_LINE + 10)) + parser.feed(b"yyy\n\ndata: ok\n\n") + parser.close()
+    assert [event.data for event in events] == ["ok"]
     assert parser.dropped == 1
 
 
@@ -46,9 +46,9 @@ _PIECES = st.sampled_from([b"data: ", b"data:", b"event: error", b"\n", b"\r", b
 
 @given(st.lists(st.one_of(_PIECES, st.binary(max_size=8)), max_size=40).map(b"".join), st.lists(st.integers(0, 200), max_size=12))
 def test_how_bytes_are_cut_makes_no_difference(body, cuts):
-    parser, start, found = sse.SseParser(), 0, []
+    parser, start, events = sse.SseParser(), 0, []
     for cut in sorted(cuts):
-        found += parser.feed(body[start:cut])
+        events += parser.feed(body[start:cut])
         start = max(start, cut)
-    found += parser.feed(body[start:]) + parser.close()
-    assert found == sse.parse(body)
+    events += parser.feed(body[start:]) + parser.close()
+    assert events == sse.parse(body)

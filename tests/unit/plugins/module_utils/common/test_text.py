@@ -26,26 +26,26 @@ def test_shorten_redacts_before_it_cuts():
     assert "hunter22" not in shorten("y" * 230 + " password=hunter22")
 
 
-# What a terminal obeys: colours, a moved cursor, a title, a hyperlink, a clipboard, C1 forms of the same, BEL, CR, backspace, writing directions.
+# What a terminal executes: colours, a moved cursor, a title, a hyperlink, a clipboard, C1 forms of the same, BEL, CR, backspace, writing directions.
 HOSTILE = [
     "\x1b[31mred\x1b[0m", "\x1b[2J\x1b[1;1H", "\x1b]0;title\x07", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;cm0gLXJm\x07", "\x1bc", "\x1b(0",
     "\x1bP+q\x1b\\", "\x9b31m", "\x9d0;title\x9c", "\x90+q\x9c", "\x07", "\x08\x08\x08", "\x7f", "good\rbad", "\u202etxt.exe\u202c", "\u2066x\u2069",
     "\u200f", "\u061c", "\x85", "\u2028", "\x1b", "\x1b[", "\x1b]0;never ends", "\x1b\x1b[31m[32mx", "\x00",
 ]  # fmt: skip
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+EXECUTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("door", [printable, redact, one_line, shorten, excerpt, escape, lambda text: all_printable({"a": [text]})["a"][0]])
 def test_no_control_character_passes_a_door(door, text):
     shown = door(f"before {text} after")
-    assert OBEYED.search(text) and not OBEYED.search(shown) and shown.startswith("before")
+    assert EXECUTED.search(text) and not EXECUTED.search(shown) and shown.startswith("before")
 
 
 @given(st.text(alphabet=st.sampled_from("\x1b\x9b\x9d\x07\x9c[]\\;0m\r\n\t ab\u202e")))
 def test_no_mixture_of_them_passes_either(text):
     shown = printable(text)
-    assert not OBEYED.search(shown.replace("\r\n", "")) and printable(shown) == shown
+    assert not EXECUTED.search(shown.replace("\r\n", "")) and printable(shown) == shown
 
 
 def test_sequences_go_and_words_stay():
@@ -133,7 +133,7 @@ def test_what_is_no_secret_stays(text):
 
 
 def test_a_large_text_is_read_once():
-    """The place of a test that would not end: each of these makes some pattern begin anew at every sign."""
+    """A regression would not end: each of these texts makes a pattern start again at every character."""
     for piece in (
         'password: "',
         "password='\\\\",

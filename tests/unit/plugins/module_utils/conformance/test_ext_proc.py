@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What endpoint pickers say is read as Envoy reads it; what is told to them is what Envoy tells."""
+"""Responses of endpoint pickers are read as Envoy reads them; requests are written as Envoy writes them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from property_tests import examples
 
 
-def header(value: str, *more: bytes, raw: bool = True) -> bytes:
-    return field(1, field(1, field(1, DESTINATION.title()) + field(3 if raw else 2, value)) + b"".join(more))
+def header(value: str, *options: bytes, raw: bool = True) -> bytes:
+    return field(1, field(1, field(1, DESTINATION.title()) + field(3 if raw else 2, value)) + b"".join(options))
 
 
 def headers_response(*headers: bytes, rest: bytes = b"") -> bytes:
@@ -23,11 +23,11 @@ def headers_response(*headers: bytes, rest: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("more", "keeps"),
+    ("option", "keeps"),
     [(b"", False), (field(2, b""), False), (field(2, field(1, True)), True), (field(3, 1), True), (field(3, 2), False), (field(3, 0), False)],
 )
-def test_whether_a_header_of_the_client_stays(more: bytes, keeps: bool) -> None:
-    (change,) = read_response(headers_response(header("1.2.3.4:5", more))).headers
+def test_whether_a_header_of_the_client_stays(option: bytes, keeps: bool) -> None:
+    (change,) = read_response(headers_response(header("1.2.3.4:5", option))).headers
     assert change == ext_proc.HeaderChange(DESTINATION, "1.2.3.4:5", keeps)
     assert read_response(headers_response(header("1.2.3.4:5", raw=False))).headers[0].value == "1.2.3.4:5"
 
@@ -52,12 +52,12 @@ def test_bodies_and_immediate_responses() -> None:
     assert read_response(field(7, b"")).kind == "immediate" and read_response(b"").kind == ""
 
 
-def test_what_is_told() -> None:
-    said = fields(ext_proc.headers_message("request_headers", [("a", "b")], True, ext_proc.subset_metadata(["1.2.3.4:5", "6.7.8.9:0"])))
-    headers = message_of(said, 2)
+def test_the_requests_that_are_sent() -> None:
+    message = fields(ext_proc.headers_message("request_headers", [("a", "b")], True, ext_proc.subset_metadata(["1.2.3.4:5", "6.7.8.9:0"])))
+    headers = message_of(message, 2)
     assert headers and number_of(headers, 3) == 1
-    assert message_of(said, 11) == {1: [4], 2: [4]}, "bodies are streamed in both directions"
-    entry = message_of(message_of(said, 8) or {}, 1) or {}
+    assert message_of(message, 11) == {1: [4], 2: [4]}, "bodies are streamed in both directions"
+    entry = message_of(message_of(message, 8) or {}, 1) or {}
     value = message_of(message_of(message_of(entry, 2) or {}, 1) or {}, 2) or {}
     assert text_of(entry, 1) == "envoy.lb.subset_hint"
     assert fields(bytes_of(value, 6))[1] == [field(3, "1.2.3.4:5"), field(3, "6.7.8.9:0")]

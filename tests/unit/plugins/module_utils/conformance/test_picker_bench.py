@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An endpoint picker in a Pod: its ports are forwarded through the API server, and what stands in the way is told."""
+"""An endpoint picker in a Pod: its ports are forwarded through the API server, and obstacles are reported."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ def test_requests_of_any_size_go_through_a_forwarded_port(deployed: tuple[ApiSer
     body = b'{"messages": "' + b"x" * (2 << 20) + b'"}'
     large, small = bench.ask([PickerRequest(body), PickerRequest(b"{}")])
     assert bench.endpoints == large.endpoints == small.endpoints == ["10.0.0.1:80"] and large.body == body
-    assert {(name, port) for _key, name, port in api.asked} == {("picker", 9102)}, "the ready Pod, and the port behind that of the Service"
-    assert bench.health("liveness") == "SERVING" and api.asked[-1][1:] == ("picker", 9003)
+    assert {(name, port) for _key, name, port in api.port_forwards} == {("picker", 9102)}, "the ready Pod, and the port behind that of the Service"
+    assert bench.health("liveness") == "SERVING" and api.port_forwards[-1][1:] == ("picker", 9003)
 
 
-def test_what_stands_in_the_way_is_told(deployed: tuple[ApiServer, PickerBench, StubPicker]) -> None:
+def test_obstacles_are_reported(deployed: tuple[ApiServer, PickerBench, StubPicker]) -> None:
     api, bench, _stub = deployed
     api.refuses = 403
     assert "not here" in bench.ask([PickerRequest()])[0].error
     api.refuses, picker = 0, api.pods.pop(1)
     assert "no ready Pod of the endpoint picker" in bench.ask([PickerRequest()])[0].error
     del api.objects["/api/v1/namespaces/llm-d/services/sim-epp"]
-    assert "the Service llm-d/sim-epp, which is not there" in bench.ask([PickerRequest()])[0].error
+    assert "the Service llm-d/sim-epp, which does not exist" in bench.ask([PickerRequest()])[0].error
     api.pods.append(picker)
-    for forbidden in (bench.probe, bench.gone):
+    for forbidden in (bench.probe, bench.stopped):
         with pytest.raises(Skipped, match="not allowed: conformance_"), forbidden():
             pass
 
@@ -81,13 +81,13 @@ def test_a_connection_that_broke_is_made_again(deployed: tuple[ApiServer, Picker
 
 
 def test_what_never_comes_is_waited_for_as_long_as_the_bound_and_no_longer() -> None:
-    """A later look finds what has come, and says after how many seconds."""
-    clock, looks = FakeClock(), list[float]()
+    """The condition is checked again, and the seconds until it holds are returned."""
+    clock, times = FakeClock(), list[float]()
     bench = PickerBench(Cluster(Configuration(), {}, clock=clock), POOL, {**OPTIONS, "bound": 7})
 
-    def look() -> bool:
-        looks.append(clock.time)
-        return len(looks) == 3
+    def check() -> bool:
+        times.append(clock.time)
+        return len(times) == 3
 
-    assert bench.until(look) == clock.time - looks[0] > 0
-    assert bench.until(lambda: False) is None and 7 < clock.time - looks[-1] < 8
+    assert bench.until(check) == clock.time - times[0] > 0
+    assert bench.until(lambda: False) is None and 7 < clock.time - times[-1] < 8

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A streamed response through a gateway: what tells whether it comes in pieces."""
+"""A streamed response through a gateway: whether it arrives in pieces is decided by a long one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ EVENT, END = b'data: {"choices": []}\n\n', b"data: [DONE]\n\n"
 
 
 def streamed(*answers: list[bytes]) -> tuple[dict[str, t.Any], int]:
-    """(the outcome for a gateway with these answers, of which the last comes again and again, the number of requests)."""
-    asked: list[PickerRequest] = []
+    """(outcome, number of requests) for a gateway with these answers, of which the last is repeated."""
+    sent: list[PickerRequest] = []
 
     def send(request: PickerRequest) -> tuple[int, list[bytes]]:
-        asked.append(request)
-        return 200, answers[min(len(asked), len(answers)) - 1]
+        sent.append(request)
+        return 200, answers[min(len(sent), len(answers)) - 1]
 
     checks = [check for check in CHECKS if check.name == "gateway_streamed_response"]
-    (found,) = run(t.cast(picker_checks.Bench, types.SimpleNamespace(model="m", send=send)), checks, lambda: 0.0, lambda _line: None)
-    return found, len(asked)
+    (outcome,) = run(t.cast(picker_checks.Bench, types.SimpleNamespace(model="m", send=send)), checks, lambda: 0.0, lambda _line: None)
+    return outcome, len(sent)
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def streamed(*answers: list[bytes]) -> tuple[dict[str, t.Any], int]:
     ],
 )
 def test_only_a_long_answer_tells(answers: list[list[bytes]], result: str, why: str, requests: int) -> None:
-    found, asked = streamed(*answers)
-    assert found["result"] == result and why in found["why"] and asked == requests
+    outcome, sent = streamed(*answers)
+    assert outcome["result"] == result and why in outcome["why"] and sent == requests

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which endpoints a pool offers, where its endpoint picker listens, and the Pod for probing."""
+"""The endpoints of a pool, the ports of its endpoint picker, and the Pod for probing."""
 
 from __future__ import annotations
 

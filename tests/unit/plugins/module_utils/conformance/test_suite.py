@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the conformance suite needs, what its output says, and that none of its namespaces is left."""
+"""The requirements of the conformance suite, the results in its output, and the removal of its namespaces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fake_clock import FakeClock
 from waiting import until
 
 Facts = dict[str, t.Any]
-# As the suite of 1.6.0 prints it.
+# The output of the suite of version 1.6.0.
 OUTPUT = """\
 === RUN   Conformance
     conformance.go:157: Running Inference Extension conformance tests with GatewayClass x
@@ -60,15 +60,15 @@ OURS: Facts = {"metadata": {"labels": {LABEL: "infra"}}}
 
 
 def test_each_test_has_its_result_and_what_is_not_passed_its_reason() -> None:
-    found = {test["name"]: test for test in report.results(OUTPUT.splitlines())}
-    assert {name: test["result"] for name, test in found.items()} == {
+    tests = {test["name"]: test for test in report.results(OUTPUT.splitlines())}
+    assert {name: test["result"] for name, test in tests.items()} == {
         "InferencePoolAccepted": "passed",
         "EppUnAvailableFailOpen": "failed",
         "InferencePoolAppProtocol": "skipped",
     }
-    assert found["InferencePoolAccepted"]["why"] == "" and found["EppUnAvailableFailOpen"]["seconds"] == 20
-    assert found["EppUnAvailableFailOpen"]["why"].startswith("Received unexpected error: a value is required; the gateway answers 500")
-    assert "explicitly skipped" in found["InferencePoolAppProtocol"]["why"]
+    assert tests["InferencePoolAccepted"]["why"] == "" and tests["EppUnAvailableFailOpen"]["seconds"] == 20
+    assert tests["EppUnAvailableFailOpen"]["why"].startswith("Received unexpected error: a value is required; the gateway answers 500")
+    assert "explicitly skipped" in tests["InferencePoolAppProtocol"]["why"]
 
 
 def test_what_a_test_waited_for_too_long_is_its_reason_and_not_what_came_after() -> None:
@@ -94,13 +94,13 @@ def test_what_a_test_waited_for_too_long_is_its_reason_and_not_what_came_after()
 
 def test_a_run_conforms_when_it_ends_and_no_test_fails() -> None:
     tests = report.results(OUTPUT.splitlines())
-    found = report.summary(tests, "", {"gateway_class": "x"}, 30.0)
-    assert not found["ok"] and found["summary"] == "3 tests: 1 passed, 1 failed, 1 skipped (EppUnAvailableFailOpen failed)"
+    outcome = report.summary(tests, "", {"gateway_class": "x"}, 30.0)
+    assert not outcome["ok"] and outcome["summary"] == "3 tests: 1 passed, 1 failed, 1 skipped (EppUnAvailableFailOpen failed)"
     passed = [test for test in tests if test["result"] != "failed"]
     assert report.summary(passed, "", {}, 1.0)["ok"]
     assert not report.summary(passed, "It was ended", {}, 1.0)["ok"] and not report.summary([], "", {}, 1.0)["ok"]
-    page = report.page(found, "Conformance", "The suite against `x`", report.notes(VERSIONS))
-    assert page.startswith("# Conformance\n\nThe suite against `x`, 30 s. 3 tests") and found["gateway_class"] == "x"
+    page = report.page(outcome, "Conformance", "The suite against `x`", report.notes(VERSIONS))
+    assert page.startswith("# Conformance\n\nThe suite against `x`, 30 s. 3 tests") and outcome["gateway_class"] == "x"
     assert "| InferencePoolAccepted | passed | 0.4 |  |" in page and "answers 500 \\| &lt;b> |" in page
     assert "Version of the suite: v1.6.0." in page and f"CRD {POOLS}: v1.6.0." in page and "conformance_other_crds" not in page
     assert report.notes({**VERSIONS, "mismatches": ["they differ"]})[1:] == ["Allowed by conformance_other_crds: they differ"]
@@ -109,12 +109,12 @@ def test_a_run_conforms_when_it_ends_and_no_test_fails() -> None:
 def test_a_known_failure_is_a_failure_with_its_cause() -> None:
     row = {"provider": "some_gateway", "through": "1.1.0", "test": "EppUnAvailableFailOpen", "cause": "it never fails open", "source": "https://example.com/1"}
     known = {row["test"]: row, "InferencePoolAccepted": {**row, "test": "InferencePoolAccepted"}}
-    found = report.summary(report.results(OUTPUT.splitlines()), "", {}, 30.0, known)
-    assert not found["ok"] and found["summary"].endswith("(EppUnAvailableFailOpen (known) failed)")
-    causes = {test["name"]: test["known"] for test in found["tests"]}
+    outcome = report.summary(report.results(OUTPUT.splitlines()), "", {}, 30.0, known)
+    assert not outcome["ok"] and outcome["summary"].endswith("(EppUnAvailableFailOpen (known) failed)")
+    causes = {test["name"]: test["known"] for test in outcome["tests"]}
     assert causes["EppUnAvailableFailOpen"] == "known of some_gateway up to 1.1.0: it never fails open (https://example.com/1)"
     assert not causes["InferencePoolAccepted"] and not causes["InferencePoolAppProtocol"], "what passes or is skipped is no failure"
-    assert "up to 1.1.0: it never fails open (https://example.com/1); Received unexpected error" in report.page(found, "Conformance", "The suite")
+    assert "up to 1.1.0: it never fails open (https://example.com/1); Received unexpected error" in report.page(outcome, "Conformance", "The suite")
 
 
 @pytest.mark.parametrize(
@@ -161,34 +161,34 @@ def test_the_suites_version_is_in_its_program(program: bytes, version: str) -> N
         ("v1.6.0", {}, []),
         ("v1.6.0", {POOLS: "v1.5.0"}, [f"the CRD {POOLS} is v1.5.0 and the suite v1.6.0"]),
         ("v1.6.0", {POOLS: "v1.16.0"}, ["is v1.16.0"]),
-        ("v1.6.0", {POOLS: "v1.6.0", BESIDE[2]: "v1.5.0"}, [f"several versions, with which the suite does not begin ({POOLS} v1.6.0, {BESIDE[2]} v1.5.0)"]),
+        ("v1.6.0", {POOLS: "v1.6.0", BESIDE[2]: "v1.5.0"}, [f"several versions, with which the suite does not start ({POOLS} v1.6.0, {BESIDE[2]} v1.5.0)"]),
         ("v1.6.0", {POOLS: ""}, [f"the CRD {POOLS} has no annotation {BUNDLE}"]),
     ],
 )
-def test_versions_that_differ_are_told_before_anything_is_created(suite: str, versions: dict[str, str], words: list[str]) -> None:
-    found = report.mismatches(suite, versions)
-    assert len(found) == len(words) and all(word in line for word, line in zip(words, found, strict=True)), found
-    assert all("conformance_other_crds=true" in line for line in found)
+def test_versions_that_differ_are_reported_before_anything_is_created(suite: str, versions: dict[str, str], words: list[str]) -> None:
+    lines = report.mismatches(suite, versions)
+    assert len(lines) == len(words) and all(word in line for word, line in zip(words, lines, strict=True)), lines
+    assert all("conformance_other_crds=true" in line for line in lines)
 
 
 @pytest.mark.parametrize(
     ("change", "word"),
     [
         ({}, ""),
-        ({"found": None}, "no GatewayClass x"),
-        ({"found": {"status": {"conditions": [{"type": "Accepted", "status": "False", "message": "no parameters"}]}}}, "no parameters"),
+        ({"live": None}, "no GatewayClass x"),
+        ({"live": {"status": {"conditions": [{"type": "Accepted", "status": "False", "message": "no parameters"}]}}}, "no parameters"),
         ({"crds": {**GOOD_CRDS, CRDS[-1]: None}}, f"the CRD {CRDS[-1]} is missing"),
-        ({"namespaces": {**NOBODYS, NAMESPACES[0]: {"metadata": {"labels": {}}}}}, f"namespace {NAMESPACES[0]} is there"),
+        ({"namespaces": {**NOBODYS, NAMESPACES[0]: {"metadata": {"labels": {}}}}}, f"namespace {NAMESPACES[0]} exists"),
         ({"namespaces": {**NOBODYS, NAMESPACES[0]: OURS}}, ""),
     ],
 )
 def test_what_the_cluster_lacks(change: Facts, word: str) -> None:
-    found = report.lacking("x", **{"found": GOOD_CLASS, "crds": GOOD_CRDS, "namespaces": NOBODYS, **change})
-    assert len(found) == bool(word) and word in "".join(found)
+    problems = report.lacking("x", **{"live": GOOD_CLASS, "crds": GOOD_CRDS, "namespaces": NOBODYS, **change})
+    assert len(problems) == bool(word) and word in "".join(problems)
 
 
 class ClusterOfTwo:
-    """Remembers which namespaces there are; the program that stands for the suite makes them by a file."""
+    """A cluster with the namespaces of the suite; they exist once the program in the place of the suite has created the marker file."""
 
     def __init__(self, marker: Path, labels: Facts | None = None, inside: Facts | None = None) -> None:
         self.marker, self.labels, self.deleted = marker, labels or {LABEL: "infra"}, []  # type: ignore[var-annotated]
@@ -220,20 +220,20 @@ class ClusterOfTwo:
         self.deleted.append(path.rpartition("/")[2])
 
 
-def suite_of(tmp_path: Path, script: str, cluster: ClusterOfTwo, said: list[str]) -> Conformance:
+def suite_of(tmp_path: Path, script: str, cluster: ClusterOfTwo, progress: list[str]) -> Conformance:
     program = tmp_path / "suite"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     program.chmod(0o755)
-    return Conformance(cluster, [str(program)], {**os.environ, "MARK": str(cluster.marker)}, tmp_path / "output.log", said.append)
+    return Conformance(cluster, [str(program)], {**os.environ, "MARK": str(cluster.marker)}, tmp_path / "output.log", progress.append)
 
 
 def test_the_output_becomes_the_result_and_the_namespaces_are_deleted(tmp_path: Path) -> None:
-    cluster, said = ClusterOfTwo(tmp_path / "mark"), []  # type: ignore[var-annotated]
+    cluster, progress = ClusterOfTwo(tmp_path / "mark"), []  # type: ignore[var-annotated]
     (tmp_path / "printed").write_text(OUTPUT, encoding="utf-8")
-    found = suite_of(tmp_path, f'touch "$MARK"; cat {tmp_path}/printed; sleep 1; exit 1', cluster, said).run("x", 30)
-    assert len(found["tests"]) == 3 and not found["ok"] and found["summary"].endswith("(EppUnAvailableFailOpen failed)")
+    outcome = suite_of(tmp_path, f'touch "$MARK"; cat {tmp_path}/printed; sleep 1; exit 1', cluster, progress).run("x", 30)
+    assert len(outcome["tests"]) == 3 and not outcome["ok"] and outcome["summary"].endswith("(EppUnAvailableFailOpen failed)")
     assert sorted(cluster.deleted) == sorted(NAMESPACES)
-    assert said == ["InferencePoolAccepted: passed (0.4 s)", "EppUnAvailableFailOpen: failed (20 s)", "InferencePoolAppProtocol: skipped (0 s)"]
+    assert progress == ["InferencePoolAccepted: passed (0.4 s)", "EppUnAvailableFailOpen: failed (20 s)", "InferencePoolAppProtocol: skipped (0 s)"]
 
 
 def test_a_placeholder_is_made_in_the_namespace_of_the_gateways_once(tmp_path: Path) -> None:
@@ -254,13 +254,13 @@ def test_a_placeholder_is_made_in_the_namespace_of_the_gateways_once(tmp_path: P
 def test_a_suite_that_does_not_end_is_ended(tmp_path: Path) -> None:
     cluster = ClusterOfTwo(tmp_path / "mark")
     cluster.clock = FakeClock(lambda _now: until(cluster.marker.exists))
-    found = suite_of(tmp_path, 'touch "$MARK"; sleep 1000', cluster, []).run("x", 3)
-    assert not found["ok"] and "conformance_timeout" in found["summary"] and sorted(cluster.deleted) == sorted(NAMESPACES)
+    outcome = suite_of(tmp_path, 'touch "$MARK"; sleep 1000', cluster, []).run("x", 3)
+    assert not outcome["ok"] and "conformance_timeout" in outcome["summary"] and sorted(cluster.deleted) == sorted(NAMESPACES)
 
 
 def test_a_suite_that_breaks_down_says_where_its_output_is(tmp_path: Path) -> None:
-    found = suite_of(tmp_path, "echo no configuration; exit 2", ClusterOfTwo(tmp_path / "mark"), []).run("x", 30)
-    assert not found["ok"] and "status 2" in found["summary"] and str(tmp_path / "output.log") in found["summary"]
+    outcome = suite_of(tmp_path, "echo no configuration; exit 2", ClusterOfTwo(tmp_path / "mark"), []).run("x", 30)
+    assert not outcome["ok"] and "status 2" in outcome["summary"] and str(tmp_path / "output.log") in outcome["summary"]
 
 
 def test_an_interruption_ends_the_suite_and_deletes_the_namespaces(tmp_path: Path) -> None:
@@ -315,32 +315,32 @@ OF_SUITE = {
 
 
 def test_the_suites_objects_are_those_of_its_program() -> None:
-    found = report.suite_objects(b"\x7fELF\0" + MANIFESTS.encode() + b"\0" + MANIFESTS.replace("\n", "\r\n").encode())
-    named = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in found if each["metadata"]["namespace"] == NAMESPACES[1]]
+    objects = report.suite_objects(b"\x7fELF\0" + MANIFESTS.encode() + b"\0" + MANIFESTS.replace("\n", "\r\n").encode())
+    named = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in objects if each["metadata"]["namespace"] == NAMESPACES[1]]
     services = [("v1", "Service", "primary-endpoint-picker-svc"), ("apps/v1", "Deployment", "primary-app-endpoint-picker")]
-    assert named == [*services, ("v1", "Pod", "placeholder")] and len(found) == 2 * len(named)
+    assert named == [*services, ("v1", "Pod", "placeholder")] and len(objects) == 2 * len(named)
 
 
 def test_what_others_have_put_into_the_suites_namespaces_keeps_them(tmp_path: Path) -> None:
-    """No run begins beside it, none of it is deleted, and it is named; with the suite's own objects alone they go."""
+    """No run starts beside such objects; they are reported, and their namespaces stay. With only the suite's own objects the namespaces are deleted."""
     cluster = ClusterOfTwo(tmp_path / "mark", inside={**OF_SUITE, "ConfigMap": ["kube-root-ca.crt", "data"]})
     cluster.marker.touch()
     script = f'exit 0\n: <<"END"{MANIFESTS}END'
-    with pytest.raises(ClusterError, match="holds what is not of the suite:\nthe namespace inference-conformance-infra stays: ConfigMap .*/data\n"):
+    with pytest.raises(ClusterError, match="holds objects that are not the suite's:\nthe namespace inference-conformance-infra stays: ConfigMap .*/data\n"):
         suite_of(tmp_path, f"touch {tmp_path}/ran; {script}", cluster, []).run("x", 30)
     kept = suite_of(tmp_path, script, cluster, []).remove(wait=True)
     assert [place.namespace for place in kept] == list(NAMESPACES) and kept[1].objects == [f"ConfigMap {NAMESPACES[1]}/data"]
     assert cluster.deleted == [] and not (tmp_path / "ran").exists()
     cluster.inside = OF_SUITE
-    assert suite_of(tmp_path, script, cluster, []).remove(wait=True, look=True) == [] and cluster.deleted == []
+    assert suite_of(tmp_path, script, cluster, []).remove(wait=True, dry_run=True) == [] and cluster.deleted == []
     assert len(suite_of(tmp_path, "exit 0", cluster, []).remove(wait=True)) == 2, "another program has other objects"
     assert suite_of(tmp_path, script, cluster, []).remove(wait=True) == [] and sorted(cluster.deleted) == sorted(NAMESPACES)
 
 
 def test_what_comes_into_its_namespaces_during_a_run_stays(tmp_path: Path) -> None:
     cluster = ClusterOfTwo(tmp_path / "mark", inside={"ConfigMap": ["data"]})
-    found = suite_of(tmp_path, 'touch "$MARK"; exit 0', cluster, []).run("x", 30)
-    assert cluster.deleted == [] and f"the namespace {NAMESPACES[0]} stays: ConfigMap {NAMESPACES[0]}/data" in found["kept"]
+    outcome = suite_of(tmp_path, 'touch "$MARK"; exit 0', cluster, []).run("x", 30)
+    assert cluster.deleted == [] and f"the namespace {NAMESPACES[0]} stays: ConfigMap {NAMESPACES[0]}/data" in outcome["kept"]
 
 
 RUN = """
@@ -357,7 +357,7 @@ Conformance(Nothing(), [sys.argv[1]], {}, Path(sys.argv[2]), print).run("x", 100
 
 
 def test_a_run_that_is_killed_without_a_word_takes_the_suite_with_it(tmp_path: Path) -> None:
-    """The suite would go on, and write into namespaces that the next run deletes."""
+    """Otherwise the suite would continue, and write into namespaces that the next run deletes."""
     program, pid = tmp_path / "suite", tmp_path / "pid"
     program.write_text(f"#!/bin/sh\necho $$ >{pid}.part; mv {pid}.part {pid}; sleep 1000\n", encoding="utf-8")
     program.chmod(0o755)
@@ -370,7 +370,7 @@ def test_a_run_that_is_killed_without_a_word_takes_the_suite_with_it(tmp_path: P
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody waited for does not."""
+    """Whether a process runs; False for a zombie, which has ended but has not been waited for."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:

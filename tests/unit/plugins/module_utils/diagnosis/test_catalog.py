@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Failures are recognised by what programs really write, and every code has an entry in the catalog and on its page."""
+"""Failures are recognized by lines that programs write, and every code has an entry in the catalog and in docs/troubleshooting.md."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from stack_objects import healthy
 
 @pytest.mark.parametrize("code, line", LOG_LINES)
 def test_logs(code, line):
-    found = log_failure(f"INFO starting\n{line}\nINFO leaving\n")
-    assert found.code == code and found.remedy and code in CATALOG
+    failure = log_failure(f"INFO starting\n{line}\nINFO leaving\n")
+    assert failure.code == code and failure.remedy and code in CATALOG
 
 
 def test_the_cause_stands_before_its_wrapper():
@@ -51,8 +51,8 @@ def test_what_healthy_programs_say_is_no_trouble(line):
 
 @pytest.mark.parametrize("code, status, body", ANSWERED)
 def test_answers(code, status, body):
-    found = response_failure(status, body)
-    assert found.code == code and found.remedy and found.what and code in CATALOG
+    failure = response_failure(status, body)
+    assert failure.code == code and failure.remedy and failure.what and code in CATALOG
 
 
 def test_a_good_answer_is_no_trouble():
@@ -61,8 +61,8 @@ def test_a_good_answer_is_no_trouble():
 
 @pytest.mark.parametrize("code, message", REFUSED)
 def test_refusals(code, message):
-    found = refusal_failure(message)
-    assert found.code == code and found.remedy and code in CATALOG
+    failure = refusal_failure(message)
+    assert failure.code == code and failure.remedy and code in CATALOG
 
 
 def test_a_refusal_that_is_not_known():
@@ -87,14 +87,14 @@ def literals(node):
 
 
 def codes_in(source, makers=("Failure", "Finding", "finding")):
-    """F and V codes anywhere in Python source, comments included, and the literal codes that its calls of `makers` and its returns are given."""
-    found = set(re.findall(r"\b[FV][0-9]{1,2}\b", source))
+    """F and V codes anywhere in Python source, comments included, and the literal codes in its calls of `makers` and in its returns."""
+    codes = set(re.findall(r"\b[FV][0-9]{1,2}\b", source))
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers and node.args:
-            found |= literals(node.args[0])
+            codes |= literals(node.args[0])
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 3:
-            found |= literals(node.value.elts[0])
-    return found
+            codes |= literals(node.value.elts[0])
+    return codes
 
 
 def test_codes_are_found_in_source():
@@ -128,18 +128,18 @@ def test_every_code_in_a_table_is_in_the_catalog_and_every_entry_is_complete():
 
 @given(st.text(), st.integers(0, 999))
 def test_nothing_makes_it_fail(text, status):
-    for found in (log_failure(text), response_failure(status, text), refusal_failure(text)):
-        assert found is None or found.code in CATALOG
+    for failure in (log_failure(text), response_failure(status, text), refusal_failure(text)):
+        assert failure is None or failure.code in CATALOG
 
 
 @pytest.mark.parametrize("name, code", [("refused", "config"), ("loaded", None)])
 def test_the_recorded_logs_of_an_endpoint_picker(root, name, code):
-    found = log_failure((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
-    assert (found and found.code) == code
+    failure = log_failure((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
+    assert (failure and failure.code) == code
 
 
 @pytest.mark.parametrize(
-    ("reason", "code", "said"),
+    ("reason", "code", "words"),
     [
         ("rejected-saturated", "F25", "add replicas"),
         ("rejected-no-endpoints", "F21", "selectors"),
@@ -152,11 +152,11 @@ def test_the_recorded_logs_of_an_endpoint_picker(root, name, code):
         ("of-a-later-line sk-abcdefghijklmnopqrst", "F25", "endpoint picker's log"),
     ],
 )
-def test_why_an_endpoint_picker_dropped_a_request(reason, code, said):
-    """llm-d-router#1027: the header tells apart what the status does not, in any line that has it."""
+def test_why_an_endpoint_picker_dropped_a_request(reason, code, words):
+    """llm-d-router#1027: the header distinguishes causes that have the same status, in every release line that sends it."""
     for status in (429, 503):
-        found = response_failure(status, "no healthy upstream", reason)
-        assert found.code == code and said in f"{found.what} {found.remedy}" and "abcdefghijklmnopqrst" not in found.what
+        failure = response_failure(status, "no healthy upstream", reason)
+        assert failure.code == code and words in f"{failure.what} {failure.remedy}" and "abcdefghijklmnopqrst" not in failure.what
     assert code in CATALOG and response_failure(200, "", reason) is None
 
 
@@ -165,5 +165,5 @@ def test_a_finding_about_a_request_names_the_header_of_the_endpoint_picker():
     for dropped, code in (("rejected-ttl-expired", "F25"), ("", "F21")):
         snap = healthy()
         snap.answers = [{**answer, "dropped": dropped}]
-        (found,) = list(traffic.answers(snap))
-        assert found.code == code
+        (finding,) = list(traffic.answers(snap))
+        assert finding.code == code

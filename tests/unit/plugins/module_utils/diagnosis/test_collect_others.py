@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is read of others, from an API server that is a real HTTP server of this host."""
+"""The reader of objects of others, against an API server on this host."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from stack_objects import NAMESPACE, StackServer, healthy
 CONFIGURATION = "ValidatingWebhookConfiguration"
 
 
-def made(api_version, kind, namespace=NAMESPACE, name="theirs", **more):
+def made(api_version, kind, namespace=NAMESPACE, name="theirs", **fields):
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"selector": {}}, **more}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"selector": {}}, **fields}
 
 
 def webhook(service):
@@ -37,12 +37,12 @@ ROWS = [
     made("cilium.io/v2", "CiliumNetworkPolicy"),
     webhook("checker"),
 ]
-PASSED_BY = [made("cilium.io/v2", "CiliumEndpoint"), made("shop.example.com/v1", "Widget"), made("networking.gke.io/v1", "ManagedCertificate")]
+IGNORED = [made("cilium.io/v2", "CiliumEndpoint"), made("shop.example.com/v1", "Widget"), made("networking.gke.io/v1", "ManagedCertificate")]
 
 
 @pytest.fixture
 def read(monkeypatch):
-    """Reads what a server shows of these objects: gives the snapshot, and the lists of others that were asked for."""
+    """A function that reads these objects from an API server; it returns the snapshot and the paths of the requested lists."""
 
     def reading(*others, endpoints=None, refuses=()):
         snap = healthy()
@@ -53,10 +53,10 @@ def read(monkeypatch):
                 monkeypatch.delenv(name, raising=False)
             monkeypatch.setenv("K8S_AUTH_HOST", url)
             monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-            found = Snapshot(snap.plan, snap.objects)
-            collect_others.OthersReader(connect(types.SimpleNamespace(params={})), found).read()
+            result = Snapshot(snap.plan, snap.objects)
+            collect_others.OthersReader(connect(types.SimpleNamespace(params={})), result).read()
         assert api.methods == {"GET"}
-        return found, [path.partition("?")[0] for path in api.requests if "?" in path]
+        return result, [path.partition("?")[0] for path in api.requests if "?" in path]
 
     return reading
 
@@ -66,54 +66,54 @@ def keys(objects):
 
 
 def test_every_kind_of_the_groups_is_read_by_one_list(read):
-    found, lists = read(*ROWS, *PASSED_BY)
-    assert keys(ROWS) <= keys(found.others) and not keys(PASSED_BY) & keys(found.others) and found.unread == []
+    snap, lists = read(*ROWS, *IGNORED)
+    assert keys(ROWS) <= keys(snap.others) and not keys(IGNORED) & keys(snap.others) and snap.unread == []
     assert len(lists) == len(set(lists)) and not any("/namespaces/" in path for path in lists if "endpointslices" not in path)
     assert not any(word in path for path in lists for word in ("pods", "secrets", "widgets", "ciliumendpoints", "managedcertificates"))
 
 
 def test_our_own_objects_are_read_and_are_no_finding(read):
-    found, _lists = read()
-    assert {"HTTPRoute", "Gateway", "BackendTrafficPolicy", "InferencePool"} <= {obj["kind"] for obj in found.others}
-    assert report.diagnose(found) == []
+    snap, _lists = read()
+    assert {"HTTPRoute", "Gateway", "BackendTrafficPolicy", "InferencePool"} <= {obj["kind"] for obj in snap.others}
+    assert report.diagnose(snap) == []
 
 
 def test_an_account_of_some_namespaces_reads_those(read):
-    found, lists = read(*ROWS, refuses=("in all namespaces",))
-    assert {key for key in keys(found.others) if key[1] == "SecurityPolicy"} == {("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", NAMESPACE, "theirs")}
+    snap, lists = read(*ROWS, refuses=("in all namespaces",))
+    assert {key for key in keys(snap.others) if key[1] == "SecurityPolicy"} == {("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", NAMESPACE, "theirs")}
     assert any("/namespaces/llm-d/securitypolicies" in path for path in lists)
-    (entry,) = found.unread
+    (entry,) = snap.unread
     assert CONFIGURATION in entry["what"] and "SecurityPolicy" not in entry["what"]
-    assert [finding.code for finding in report.diagnose(found) if finding.code == "rights"] == [], "it is said, and no finding"
+    assert [finding.code for finding in report.diagnose(snap) if finding.code == "rights"] == [], "it is listed as unread, and no finding"
 
 
 def test_what_may_not_be_read_is_one_line_and_no_finding(read):
-    found, _lists = read(*ROWS, refuses=("SecurityPolicy", "GRPCRoute"))
-    (entry,) = found.unread
+    snap, _lists = read(*ROWS, refuses=("SecurityPolicy", "GRPCRoute"))
+    (entry,) = snap.unread
     assert "GRPCRoute" in entry["what"] and "SecurityPolicy" in entry["what"] and entry["status"] is None
-    assert not any(finding.code == "rights" for finding in report.diagnose(found))
-    assert ("cilium.io/v2", "CiliumNetworkPolicy", NAMESPACE, "theirs") in keys(found.others)
+    assert not any(finding.code == "rights" for finding in report.diagnose(snap))
+    assert ("cilium.io/v2", "CiliumNetworkPolicy", NAMESPACE, "theirs") in keys(snap.others)
 
 
 def test_too_many_of_a_kind_are_read_in_our_namespaces(read, monkeypatch):
     monkeypatch.setattr(collect_others, "MAX_OBJECTS", 3)
-    many = [made("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", "shop", f"a-{number}") for number in range(5)]
-    found, _lists = read(*many, ROWS[0])
-    assert keys(ROWS[:1]) <= keys(found.others) and found.unread == []
-    more = [made("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", name=f"a-{number}") for number in range(5)]
-    found, _lists = read(*more)
-    assert len([obj for obj in found.others if obj["kind"] == "SecurityPolicy"]) >= 3
-    assert ["SecurityPolicy" in entry["what"] for entry in found.unread] == [True]
+    elsewhere = [made("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", "shop", f"a-{number}") for number in range(5)]
+    snap, _lists = read(*elsewhere, ROWS[0])
+    assert keys(ROWS[:1]) <= keys(snap.others) and snap.unread == []
+    own = [made("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", name=f"a-{number}") for number in range(5)]
+    snap, _lists = read(*own)
+    assert len([obj for obj in snap.others if obj["kind"] == "SecurityPolicy"]) >= 3
+    assert ["SecurityPolicy" in entry["what"] for entry in snap.unread] == [True]
 
 
 def test_it_stops_in_time(read, monkeypatch):
     monkeypatch.setattr(collect_others, "SECONDS", 0.0)
-    found, lists = read(*ROWS)
-    assert lists == [] and found.others == [] and "SecurityPolicy" in found.unread[0]["what"]
+    snap, lists = read(*ROWS)
+    assert lists == [] and snap.others == [] and "SecurityPolicy" in snap.unread[0]["what"]
 
 
 @pytest.mark.parametrize("endpoints, silent", [({}, True), ({"shop/checker": 0}, True), ({"shop/checker": 1}, False)])
 def test_the_endpoints_behind_webhooks_are_counted(read, endpoints, silent):
-    found, lists = read(webhook("checker"), endpoints=endpoints)
+    snap, lists = read(webhook("checker"), endpoints=endpoints)
     assert [path for path in lists if "endpointslices" in path] == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"]
-    assert [entry.code for entry in report.diagnose(found)] == (["F32"] if silent else [])
+    assert [entry.code for entry in report.diagnose(snap)] == (["F32"] if silent else [])

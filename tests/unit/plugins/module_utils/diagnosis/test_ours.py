@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What others have beside a healthy stack is no finding, however broken it is, until a pod, a selector or a reference of ours uses it."""
+"""Objects of others beside a healthy stack are no finding, however broken they are, until a pod, a selector or a reference of ours uses them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CRASH = {
 }
 
 
-def named(name, namespace=NAMESPACE, **more):
-    return {"name": name, "namespace": namespace, "uid": f"uid-{name}", **more}
+def named(name, namespace=NAMESPACE, **fields):
+    return {"name": name, "namespace": namespace, "uid": f"uid-{name}", **fields}
 
 
 def ours_of(snap, kind, name):
@@ -43,8 +43,8 @@ def crashing(name, namespace=NAMESPACE, **labels):
 def claim(snap, phase="Pending"):
     snap.objects["PersistentVolumeClaim"] = [{"kind": "PersistentVolumeClaim", "metadata": named("data"), "status": {"phase": phase}}]
     involved = {"kind": "PersistentVolumeClaim", "name": "data", "uid": "uid-data"}
-    said = {"type": "Warning", "reason": "ProvisioningFailed", "message": 'storageclass.storage.k8s.io "fast" not found', "involvedObject": involved}
-    snap.objects["Event"].append({"kind": "Event", "metadata": {"namespace": NAMESPACE}, **said})
+    event = {"type": "Warning", "reason": "ProvisioningFailed", "message": 'storageclass.storage.k8s.io "fast" not found', "involvedObject": involved}
+    snap.objects["Event"].append({"kind": "Event", "metadata": {"namespace": NAMESPACE}, **event})
 
 
 def mount(snap):
@@ -121,7 +121,7 @@ def quota(hard, **spec):
     return change
 
 
-def asking(**resources):
+def requesting(**resources):
     def change(snap):
         for each in servers(snap):
             each["spec"]["containers"][0]["resources"] = {"limits": {name.replace("__", "/").replace("_", "."): "1" for name in resources}}
@@ -168,7 +168,7 @@ def own_it(snap):
 
 
 def others_of_this_name(snap):
-    """What another file with the same instance has in a namespace that both use."""
+    """A pod of another file with the same instance, in a namespace that both files use."""
     snap.objects["Pod"].append(crashing("shop", **snap.plan["labels"], **{"llm-d.ai/namespace": "shop"}))
 
 
@@ -189,7 +189,7 @@ def select_nobody(snap):
     ours_of(snap, "Service", "sim")["spec"]["selector"] = {"app": "nobody"}
 
 
-# What others have, what makes it ours, and the code of what is then found.
+# {title: (adds objects of others, makes the stack use them, code of the finding that follows)}
 CASES = {
     "a claim": (claim, mount, "F20"),
     "a claim of pods that do not exist yet": (claim, mount_in_the_template, "F20"),
@@ -202,7 +202,7 @@ CASES = {
     "a rule of Istio": (destination_rule, name_our_service, "F41"),
     "a quota of Secrets": (quota({"count/secrets": "4"}), quota({"pods": "4"}), "quota"),
     "a quota of storage": (quota({"requests.storage": "10Gi"}), quota({"limits.memory": "8Gi"}), "quota"),
-    "a quota of GPUs": (quota({"requests.nvidia.com/gpu": "4"}), asking(nvidia_com__gpu=1), "quota"),
+    "a quota of GPUs": (quota({"requests.nvidia.com/gpu": "4"}), requesting(nvidia_com__gpu=1), "quota"),
     "a quota of pods that end": (quota({"pods": "4"}, scopes=["Terminating"]), quota({"pods": "4"}, scopes=["NotTerminating"]), "quota"),
     "a quota of another priority": (
         quota({"pods": "4"}, scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["batch"]}]}),
@@ -220,9 +220,9 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_others_have_is_judged_where_ours_use_it(name):
-    theirs, use, code = CASES[name]
+    add, use, code = CASES[name]
     snap = healthy()
-    theirs(snap)
+    add(snap)
     assert [(entry.code, entry.where) for entry in report.diagnose(snap)] == []
     use(snap)
     assert code in [entry.code for entry in report.diagnose(snap)]
@@ -252,9 +252,9 @@ def test_only_kinds_that_the_file_makes_or_uses_are_read(user, kinds):
 
 def test_routes_and_their_policies_are_looked_for_in_their_namespace():
     made = planned({"namespace": "edge", "routes_namespace": "routes"})
-    asked = {(kind, place) for _version, kind, place, *_rest in wanted.lists(made)}
-    assert {("HTTPRoute", "routes"), ("EnvoyExtensionPolicy", "routes"), ("Gateway", "edge"), ("EnvoyProxy", "edge")} <= asked
-    assert not {("HTTPRoute", NAMESPACE), ("Gateway", NAMESPACE), ("HTTPRoute", "edge"), ("Pod", "routes")} & asked
+    listed = {(kind, place) for _version, kind, place, *_rest in wanted.lists(made)}
+    assert {("HTTPRoute", "routes"), ("EnvoyExtensionPolicy", "routes"), ("Gateway", "edge"), ("EnvoyProxy", "edge")} <= listed
+    assert not {("HTTPRoute", NAMESPACE), ("Gateway", NAMESPACE), ("HTTPRoute", "edge"), ("Pod", "routes")} & listed
     snap = healthy(made)
     for obj in snap.objects["Gateway"]:
         obj["metadata"]["namespace"] = "edge"
@@ -283,9 +283,9 @@ def test_what_was_not_read_in_one_namespace_is_not_missing_there():
     assert report.diagnose(snap) == []
 
 
-def refusal(kind, place, **more):
+def refusal(kind, place, **fields):
     what = f"{kind} in {place}" if place else kind
-    return {"what": what, "kind": kind, "place": place, "message": f"forbids {kind} (403)", "status": 403, **more}
+    return {"what": what, "kind": kind, "place": place, "message": f"forbids {kind} (403)", "status": 403, **fields}
 
 
 def test_what_may_not_be_read_is_one_line_and_no_cause():
@@ -300,10 +300,10 @@ def test_what_may_not_be_read_is_one_line_and_no_cause():
     )
     assert line.endswith("so a cause that lies there is not found")
     snap.unread.append(refusal("ResourceQuota", NAMESPACE))
-    (found,) = report.diagnose(snap)
-    assert found.code == "rights" and report.report([found], {})["ok"] is True, "a Role of an older release"
+    (finding,) = report.diagnose(snap)
+    assert finding.code == "rights" and report.report([finding], {})["ok"] is True, "a Role of an older release"
     snap.unread.append(refusal("Pod", NAMESPACE))
-    assert report.report(report.diagnose(snap), {})["ok"] is False, "without pods nothing can be said"
+    assert report.report(report.diagnose(snap), {})["ok"] is False, "without pods a stack cannot be diagnosed"
     snap.unread += [{"what": name, "message": "answered 500", "status": 500} for name in ("Event in a", "Event in b")]
     assert len(report.not_read(snap)) == 2 and report.not_read(snap)[1] == "Event in a, Event in b: answered 500"
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A healthy stack gives no finding; each way of breaking it is named first or second; every entry of the catalogue can be found."""
+"""A healthy stack has no finding; each way to break it is the first or second finding; every entry of the catalog can be reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pods(snap, prefix):
 
 
 def unready(snap, prefix, log="", status=None, recorded_as=None):
-    """The pods of a part, no longer ready, as a recorded pod or with a container status; and what the gateway then says."""
+    """Makes the pods of a part unready, with the status of a recorded pod or of a container, and sets the answer of the gateway."""
     for pod in pods(snap, prefix):
         pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "True"}]
         name = pod["spec"]["containers"][0]["name"]
@@ -57,7 +57,7 @@ def unready(snap, prefix, log="", status=None, recorded_as=None):
 
 
 def fails(snap, status, body, evidence=""):
-    """The gateway answers so."""
+    """Sets the answer of the gateway."""
     for entry in snap.answers:
         entry.update(ok=False, status=status, body=body, evidence=evidence or f"POST http://10.216.0.161/v1/completions: {status} {body}", picked=False)
 
@@ -288,8 +288,8 @@ def pod_security_refuses(snap):
 @breaks("account")
 def service_account_gone(snap):
     quota_used_up(snap)
-    said = 'pods "a-" is forbidden: error looking up service account: serviceaccount "sim" not found'
-    get(snap, "Deployment", DECODE)["status"]["conditions"][0]["message"] = said
+    message = 'pods "a-" is forbidden: error looking up service account: serviceaccount "sim" not found'
+    get(snap, "Deployment", DECODE)["status"]["conditions"][0]["message"] = message
 
 
 @breaks("dns")
@@ -306,7 +306,7 @@ def cluster_dns_down(snap):
 
 @breaks("dns")
 def dns_that_is_no_deployment_down(snap):
-    """The proxy has started anew since, finds its control plane by name, and so never gets a configuration."""
+    """The proxy has restarted since; it resolves its control plane by name, so it never receives a configuration."""
     proxy = next(pod for pod in snap.objects["Pod"] if pod["metadata"]["name"].startswith("envoy-llm-d-gateway"))
     proxy["status"]["conditions"][0]["status"] = "False"
     proxy["status"]["containerStatuses"] = [{"name": "envoy", "ready": False, "started": False, "restartCount": 0, "state": {"running": {}}}]
@@ -699,7 +699,7 @@ def a_request_fails(snap):
     fails(snap, 500, "oops")
 
 
-def found_in(name):
+def diagnosed(name):
     code, function, also = BREAKS[name]
     snap = healthy()
     function(snap)
@@ -733,29 +733,29 @@ def test_a_stack_under_full_load_has_no_finding():
 
 @pytest.mark.parametrize("name", sorted(BREAKS))
 def test_what_was_broken_is_named_first_or_second(name):
-    code, also, found = found_in(name)
-    first_two = [entry.code for entry in found[:2]]
-    assert code in first_two or set(also) & set(first_two), [(entry.code, entry.weight, entry.where, entry.evidence) for entry in found]
-    named = next(entry for entry in found if entry.code == code)
+    code, also, findings = diagnosed(name)
+    first_two = [entry.code for entry in findings[:2]]
+    assert code in first_two or set(also) & set(first_two), [(entry.code, entry.weight, entry.where, entry.evidence) for entry in findings]
+    named = next(entry for entry in findings if entry.code == code)
     assert named.where and named.evidence and all(named.evidence) and named.remedy and named.what
 
 
-@pytest.mark.parametrize("cdi, said", [({}, True), ({"enabled": True}, True), ({"enabled": False}, False)])
-def test_a_gpu_operator_that_fails_names_a_setting_that_it_takes_no_more(cdi, said):
-    """Of GPU operator 26.7, in which CDI is on by default."""
+@pytest.mark.parametrize("cdi, reported", [({}, True), ({"enabled": True}, True), ({"enabled": False}, False)])
+def test_a_gpu_operator_that_fails_names_a_setting_that_it_takes_no_more(cdi, reported):
+    """GPU operator 26.7, where CDI is on by default."""
     snap = healthy()
     gpu_operator_without_gpus(snap)
     snap.objects["ClusterPolicy"][0]["spec"] = {"cdi": cdi, "devicePlugin": {"env": [{"name": "DEVICE_LIST_STRATEGY", "value": "envvar"}]}}
-    (found,) = [entry for entry in report.diagnose(snap) if entry.code == "F15"]
-    assert any("DEVICE_LIST_STRATEGY" in line and "take it out" in line for line in found.evidence) == said
+    (operator,) = [entry for entry in report.diagnose(snap) if entry.code == "F15"]
+    assert any("DEVICE_LIST_STRATEGY" in line and "take it out" in line for line in operator.evidence) == reported
 
 
 def test_servers_of_the_router_may_hash_as_they_like():
     snap = healthy()
     seeds_differ(snap)
-    assert "F28" in [found.code for found in report.diagnose(snap)]
+    assert "F28" in [entry.code for entry in report.diagnose(snap)]
     snap.plan["release"]["name"] = "router-0.10"
-    assert "F28" not in [found.code for found in report.diagnose(snap)]
+    assert "F28" not in [entry.code for entry in report.diagnose(snap)]
 
 
 def test_there_are_more_than_twenty_ways():
@@ -765,7 +765,7 @@ def test_there_are_more_than_twenty_ways():
 def test_every_entry_of_the_catalogue_is_found_by_something():
     by_objects = {code for code, _function, _also in BREAKS.values()}
     by_words = {row[0] for row in LOG_LINES} | {row[0] for row in ANSWERED} | {row[0] for row in REFUSED} | {row[2] for row in EVENTS}
-    elsewhere = {"api", "F46", "claim"}  # below, and a port of this host, which is seen where it is taken
+    elsewhere = {"api", "F46", "claim"}  # tested below, and a port of this host, which is checked where it is used
     assert set(CATALOG) - by_objects - by_words == elsewhere
 
 
@@ -778,8 +778,8 @@ def test_a_log_of_a_crashing_pod_names_its_cause(code, line):
 
 def test_an_error_of_a_crashing_pod_that_nobody_has_listed_is_its_evidence():
     snap = healthy()
-    said = '{"level":"error","msg":"Failed to extract GKNN","error":"the pool has three tongues"}'
-    unready(snap, DECODE, log=f"INFO starting\n{said}\nINFO leaving\n", status=CRASH)
+    line = '{"level":"error","msg":"Failed to extract GKNN","error":"the pool has three tongues"}'
+    unready(snap, DECODE, log=f"INFO starting\n{line}\nINFO leaving\n", status=CRASH)
     (crash,) = [entry for entry in report.diagnose(snap) if entry.code == "crash"]
     assert "its last error: Failed to extract GKNN: the pool has three tongues" in crash.evidence, crash.evidence
 
@@ -794,35 +794,35 @@ def test_drift_ranks_behind_what_makes_requests_fail_and_before_what_follows():
     assert only.evidence == ("data[config.yaml] is # by hand in line 9, planned: (absent); last set by kubectl-edit",)
 
 
-def test_an_object_that_is_missing_or_unreadable_is_told_once():
+def test_an_object_that_is_missing_or_unreadable_is_reported_once():
     snap = healthy()
     remove(snap, "Service", EPP)
     snap.drift = [Drift(f"Service {NAMESPACE}/{EPP}", missing=True), Drift(f"Role {NAMESPACE}/{EPP}", problem="forbidden")]
-    found = [entry for entry in report.diagnose(snap) if entry.where.endswith(f" {NAMESPACE}/{EPP}")]
-    assert [(entry.code, entry.weight) for entry in found] == [("absent", finding.MISSING), ("rights", finding.NOTE)]
+    findings = [entry for entry in report.diagnose(snap) if entry.where.endswith(f" {NAMESPACE}/{EPP}")]
+    assert [(entry.code, entry.weight) for entry in findings] == [("absent", finding.MISSING), ("rights", finding.NOTE)]
 
 
-def test_a_claim_that_fails_without_a_cause_is_told():
+def test_a_claim_that_fails_without_a_cause_is_reported():
     made = report.report([], {"instance": "llm-d"})
     held = {"id": "sim/serving", "ok": True, "evidence": "answers", "remedy": ""}
     failed = {"id": "sim/sticky", "ok": False, "evidence": "6 requests to 3 servers", "remedy": "look at the picker's log"}
     assert report.with_claims(made, {"claims": [held, held]}) == {**made, "claims": 2, "summary": f"{made['summary']}; 2 claims of the validation hold"}
     assert report.with_claims(made, {"claims": []}) == {**made, "claims": 0}, "none was tried"
-    told = report.with_claims(made, {"claims": [held, failed]})
-    assert not told["ok"] and told["summary"] == "symptom without a known cause: sim/sticky does not hold (claim sim/sticky)"
-    assert [(entry["code"], entry["evidence"], entry["remedy"]) for entry in told["findings"]] == [("claim", [failed["evidence"]], failed["remedy"])]
+    merged = report.with_claims(made, {"claims": [held, failed]})
+    assert not merged["ok"] and merged["summary"] == "symptom without a known cause: sim/sticky does not hold (claim sim/sticky)"
+    assert [(entry["code"], entry["evidence"], entry["remedy"]) for entry in merged["findings"]] == [("claim", [failed["evidence"]], failed["remedy"])]
 
 
 def test_nothing_but_the_api_server():
-    found = report.unreachable("the Kubernetes API server https://127.0.0.1:1: connection refused")
-    assert [entry.code for entry in found] == ["api"]
+    findings = report.unreachable("the Kubernetes API server https://127.0.0.1:1: connection refused")
+    assert [entry.code for entry in findings] == ["api"]
 
 
 def test_many_broken_pods_are_one_finding():
     snap = healthy(planned(replicas=8))
     unready(snap, DECODE, recorded_as="pod_bad_image")
-    found = [entry for entry in report.diagnose(snap) if entry.code == "F34"]
-    assert len(found) == 1 and found[0].where.count("Pod llm-d/") == 8
+    findings = [entry for entry in report.diagnose(snap) if entry.code == "F34"]
+    assert len(findings) == 1 and findings[0].where.count("Pod llm-d/") == 8
 
 
 def test_the_report_is_json_and_holds_no_secret():
@@ -830,9 +830,9 @@ def test_the_report_is_json_and_holds_no_secret():
     unready(snap, DECODE, log="boom: password=correct-horse-battery token hf_abcdEFGH1234567890\n", status=CRASH)
     facts = {"instance": "llm-d", "namespace": NAMESPACE, "release": "r", "time": "t", "seconds": 1.0, "not_read": ["x: Bearer abcdefghijkl"]}
     made = report.report(report.diagnose(snap), facts)
-    told = json.dumps(made) + "\n".join(report.lines(made)) + report.markdown(made)
+    text = json.dumps(made) + "\n".join(report.lines(made)) + report.markdown(made)
     assert made["ok"] is False and made["findings"][0]["rank"] == 1 and "most probable cause: " in made["summary"]
-    assert not any(secret in told for secret in ("correct-horse", "hf_abcd", "abcdefghijkl"))
+    assert not any(secret in text for secret in ("correct-horse", "hf_abcd", "abcdefghijkl"))
     for word in ("where:", "evidence:", "remedy:"):
         assert word in "\n".join(report.lines(made)) and f"- {word}" in report.markdown(made)
 
@@ -904,8 +904,8 @@ def test_names_that_do_not_resolve_are_one_finding_and_history_in_a_pod_that_is_
     assert report.diagnose(snap) == []
     dns_that_is_no_deployment_down(snap)
     unready(snap, EPP, log=lines[2], status=CRASH)
-    (found,) = [entry for entry in report.diagnose(snap) if entry.code == "dns"]
-    assert "envoy-llm-d-gateway" in found.where and "sim-epp" in found.where and len(found.evidence) == 2 and "i/o timeout" in " ".join(found.evidence)
+    (dns,) = [entry for entry in report.diagnose(snap) if entry.code == "dns"]
+    assert "envoy-llm-d-gateway" in dns.where and "sim-epp" in dns.where and len(dns.evidence) == 2 and "i/o timeout" in " ".join(dns.evidence)
 
 
 def test_an_exception_that_nobody_knows_is_the_cause_where_the_program_ended_and_evidence_where_it_runs():
@@ -916,8 +916,8 @@ def test_an_exception_that_nobody_knows_is_the_cause_where_the_program_ended_and
     assert first.code == "exception" and first.weight == finding.CANNOT_RUN and first.evidence[0] == "RuntimeError: something that nobody knows"
     snap = healthy()
     unready(snap, DECODE, log=log, status={**CRASH, "restartCount": 0, "state": {"running": {}}, "lastState": {}})
-    (found,) = [entry for entry in report.diagnose(snap) if entry.code in ("starting", "exception")]
-    assert found.code == "starting" and "its log: RuntimeError: something that nobody knows" in found.evidence
+    (running,) = [entry for entry in report.diagnose(snap) if entry.code in ("starting", "exception")]
+    assert running.code == "starting" and "its log: RuntimeError: something that nobody knows" in running.evidence
 
 
 def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():
@@ -939,11 +939,11 @@ def test_the_service_of_prefill_servers_is_looked_for_where_the_file_has_some():
     remove(snap, "Service", "sim-prefill")
     assert [entry.where for entry in report.diagnose(snap) if entry.where not in before] == [f"Service {NAMESPACE}/sim-prefill"]
     none = healthy(planned(scheduler={"preset": "disaggregated"}, prefill={"replicas": 0}))
-    assert not [entry.where for entry in report.diagnose(none) if "sim-prefill" in entry.where], "decode servers prefill where none are asked for"
+    assert not [entry.where for entry in report.diagnose(none) if "sim-prefill" in entry.where], "decode servers prefill where none are requested"
 
 
 @pytest.mark.parametrize(
-    ("broken", "where"),
+    ("break_it", "where"),
     [
         (lambda snap: remove(snap, "Deployment", EPP), "Deployment pickers/sim-epp"),
         (lambda snap: remove(snap, "Service", EPP), "Service pickers/sim-epp"),
@@ -952,23 +952,23 @@ def test_the_service_of_prefill_servers_is_looked_for_where_the_file_has_some():
         (lambda snap: unready(snap, EPP, status=CRASH), "Pod pickers/sim-epp-"),
     ],
 )
-def test_endpoint_pickers_in_a_namespace_of_their_own_are_looked_for_there(broken, where):
+def test_endpoint_pickers_in_a_namespace_of_their_own_are_looked_for_there(break_it, where):
     snap = healthy(planned(scheduler_namespace="pickers"))
     assert report.diagnose(snap) == []
-    broken(snap)
-    found = report.diagnose(snap)
-    assert found and where in found[0].where, [entry.where for entry in found]
+    break_it(snap)
+    findings = report.diagnose(snap)
+    assert findings and where in findings[0].where, [entry.where for entry in findings]
 
 
 def test_both_namespaces_are_collected():
-    asked = wanted.lists(planned(scheduler_namespace="pickers"))
+    listed = wanted.lists(planned(scheduler_namespace="pickers"))
     for kind in ("Pod", "Deployment", "Service", "Event", "NetworkPolicy"):
-        assert {place for _version, each, place, *_rest in asked if each == kind} >= {NAMESPACE, "pickers"}, kind
-    assert len([each for each in asked if each[1] == "Deployment" and each[2] == NAMESPACE]) == 1
+        assert {place for _version, each, place, *_rest in listed if each == kind} >= {NAMESPACE, "pickers"}, kind
+    assert len([each for each in listed if each[1] == "Deployment" and each[2] == NAMESPACE]) == 1
 
 
 def grouped():
-    """What is seen of a service that spans two nodes: its leader runs, its worker does not."""
+    """The snapshot of a service that spans two nodes: its leader runs, its worker does not."""
     service = {"name": "big", "model": {"uri": "hf://org/big"}, "accelerator": {"per_replica": 16, "nodes": 2}}
     made = plan({"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service]})
     server = made["services"][0]["server"]
@@ -991,20 +991,20 @@ def test_groups_of_servers_are_looked_for_by_their_kind():
     snap = grouped()
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where]
     snap.objects["LeaderWorkerSet"] = []
-    found = [entry.what for entry in diagnosis_pods.missing(snap) if entry.where == "LeaderWorkerSet llm-d/big-decode"]
-    assert found == ["the decode servers of big are missing"]
+    titles = [entry.what for entry in diagnosis_pods.missing(snap) if entry.where == "LeaderWorkerSet llm-d/big-decode"]
+    assert titles == ["the decode servers of big are missing"]
     del snap.objects["LeaderWorkerSet"]
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where], "what was not read is not missed"
     snap.absent.append("LeaderWorkerSet")
-    assert [entry.code for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where] == ["absent"], "nobody can have made one"
+    assert [entry.code for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where] == ["absent"], "none can exist"
 
 
-def test_a_worker_that_cannot_run_is_told_with_its_service():
-    found = [entry for entry in diagnosis_pods.pods(grouped()) if "big-decode-0-1" in entry.where]
-    assert len(found) == 1 and found[0].what.startswith("decode servers of big: ")
+def test_a_worker_that_cannot_run_is_reported_with_its_service():
+    findings = [entry for entry in diagnosis_pods.pods(grouped()) if "big-decode-0-1" in entry.where]
+    assert len(findings) == 1 and findings[0].what.startswith("decode servers of big: ")
 
 
-def test_groups_with_a_stale_status_are_told():
+def test_groups_with_a_stale_status_are_reported():
     snap = grouped()
     snap.objects["LeaderWorkerSet"][0]["metadata"]["generation"] = 2
     assert [entry.code for entry in diagnosis_pods.stale(snap)] == ["F43"]
@@ -1012,4 +1012,4 @@ def test_groups_with_a_stale_status_are_told():
 
 def test_groups_are_collected_where_the_plan_has_some():
     assert ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm-d", {}, "") in wanted.lists(grouped().plan)
-    assert "LeaderWorkerSet" not in [kind for _version, kind, *_rest in wanted.lists(planned())], "no right is asked for in vain"
+    assert "LeaderWorkerSet" not in [kind for _version, kind, *_rest in wanted.lists(planned())], "no permission is required that the plan does not need"

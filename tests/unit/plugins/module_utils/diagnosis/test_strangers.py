@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects of others: those that touch a stack are named, those beside it are not."""
+"""Objects of others: those that affect a stack are reported, those beside it are not."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ROUTE = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "sim
 MANAGERS = [{"manager": "kubectl-create", "operation": "Update"}, {"manager": "controller", "subresource": "status"}]
 
 
-def other(api_version, kind, spec, namespace=NAMESPACE, name="theirs", **more):
+def other(api_version, kind, spec, namespace=NAMESPACE, name="theirs", **fields):
     """An object of someone else."""
     metadata = {"name": name, "namespace": namespace, "creationTimestamp": LATE, "managedFields": MANAGERS}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, **more}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, **fields}
 
 
 def route(*matches, hostnames=(), namespace="shop", created=LATE, parent=None, accepted="True", kind="HTTPRoute", backend="shop"):
@@ -40,8 +40,8 @@ def route(*matches, hostnames=(), namespace="shop", created=LATE, parent=None, a
     return made
 
 
-def path(value, kind="PathPrefix", **more):
-    return {"path": {"type": kind, "value": value}, **more}
+def path(value, kind="PathPrefix", **fields):
+    return {"path": {"type": kind, "value": value}, **fields}
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def usual():
 
 
 def stack(*objects, fails=False, made=None, hostnames=()):
-    """A healthy stack beside which there are these objects; its own routes are there twice, as they are read twice."""
+    """A healthy stack with these objects beside it. Its own routes are in the snapshot twice, since they are read twice."""
     snap = healthy(made) if made else copy.deepcopy(usual())
     snap.plan["services"][0]["route"]["hostnames"] = list(hostnames)
     for obj in snap.objects["HTTPRoute"]:
@@ -137,7 +137,7 @@ def test_a_longer_prefix_takes_the_requests_and_is_named():
 
 
 @pytest.mark.parametrize("taken, ours, theirs", [
-    (False, [], ["shop.example.com"]),  # whoever names a host has it
+    (False, [], ["shop.example.com"]),  # a route that lists a host name takes precedence
     (False, ["llm.example.com"], []),  # ours is the longer name
     (False, ["llm.example.com"], ["shop.example.com"]),
     (False, ["llm.example.com"], ["*.example.com"]),
@@ -237,9 +237,9 @@ BESIDE = {
 
 @pytest.mark.parametrize("name", sorted(AIMED))
 def test_what_is_aimed_at_ours_is_named(name):
-    found = named(stack(AIMED[name]))
-    assert [entry.weight for entry in found] == [strangers.AIMED[0]] and found[0].where.endswith(f"/{AIMED[name]['metadata']['name']}")
-    assert found[0].where.startswith(AIMED[name]["kind"]) and any("kubectl-create" in line for line in found[0].evidence)
+    findings = named(stack(AIMED[name]))
+    assert [entry.weight for entry in findings] == [strangers.AIMED[0]] and findings[0].where.endswith(f"/{AIMED[name]['metadata']['name']}")
+    assert findings[0].where.startswith(AIMED[name]["kind"]) and any("kubectl-create" in line for line in findings[0].evidence)
     assert report.diagnose(stack(AIMED[name], fails=True))[0].code == "stranger", "before the symptom"
 
 
@@ -364,8 +364,8 @@ def rule(**change):
 
 
 def test_a_webhook_without_endpoints_is_named():
-    (found,) = silent(webhook())
-    assert found.where == "ValidatingWebhookConfiguration theirs" and "Service shop/checker has no ready endpoint" in found.evidence
+    (finding,) = silent(webhook())
+    assert finding.where == "ValidatingWebhookConfiguration theirs" and "Service shop/checker has no ready endpoint" in finding.evidence
     assert silent(webhook(failurePolicy=None)) and silent(webhook(rules=rule(resources=["*"], apiGroups=["*"], operations=["*"])))
     assert silent(webhook(rules=rule(apiGroups=["apps"], resources=["deployments"]))) and silent(webhook("MutatingWebhookConfiguration"))
     assert silent(webhook(namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}))
@@ -400,7 +400,7 @@ def test_a_webhook_that_an_event_names_is_the_cause():
 
 
 def changed(change, *hooks, fails=False):
-    """What is found when a webhook changed the first server pod."""
+    """The findings after a webhook has changed the first server pod."""
     snap = stack(*hooks, fails=fails)
     for made in snap.objects["ReplicaSet"]:
         deployment = next(obj for obj in snap.objects["Deployment"] if made["metadata"]["name"].startswith(obj["metadata"]["name"]))
@@ -410,18 +410,18 @@ def changed(change, *hooks, fails=False):
     return named(snap)
 
 
-@pytest.mark.parametrize("change, said", [
+@pytest.mark.parametrize("change, evidence", [
     (lambda spec: spec["containers"].append({"name": "agent", "image": "shop/agent:1"}), "container agent was added, image shop/agent:1"),
     (lambda spec: spec.setdefault("initContainers", []).append({"name": "agent"}), "container agent was added"),
     (lambda spec: spec["containers"][0].update(image="mirror/sim:1"), "has image mirror/sim:1, the template"),
     (lambda spec: spec["containers"][0].update(args=["--port=1"]), "has another args"),
     (lambda spec: spec["containers"][0].setdefault("env", []).append({"name": "AGENT", "value": "secret-value"}), "has more variables: AGENT"),
 ])  # fmt: skip
-def test_what_a_webhook_changed_in_a_pod_is_shown(change, said):
+def test_what_a_webhook_changed_in_a_pod_is_shown(change, evidence):
     hook = webhook("MutatingWebhookConfiguration")
-    (found,) = changed(change, hook)
-    assert said in found.evidence[0] and "MutatingWebhookConfiguration theirs" in found.evidence[-1] and "secret-value" not in str(found)
-    assert report.report([found], {})["ok"] is True
+    (finding,) = changed(change, hook)
+    assert evidence in finding.evidence[0] and "MutatingWebhookConfiguration theirs" in finding.evidence[-1] and "secret-value" not in str(finding)
+    assert report.report([finding], {})["ok"] is True
     assert report.report(changed(change, hook, fails=True), {})["ok"] is False
     assert "no webhook" in changed(change)[0].evidence[-1]
 
@@ -449,13 +449,13 @@ def ports(*numbers):
     ([network("Ingress"), network("Ingress", ports(8000, 9002), name="allow")], False),
     ([network("Ingress", selector={"matchLabels": {"app": "shop"}})], False),
     ([network("Ingress", namespace="shop"), network("Egress", namespace="shop")], False),
-    ([network("Ingress", namespace=CONTROLLER)], False),  # what the proxy listens on is its controller's
+    ([network("Ingress", namespace=CONTROLLER)], False),  # the ports of the proxy are its controller's
     ([network("Egress", namespace=CONTROLLER)], True),
 ])  # fmt: skip
 def test_network_policies_add_up(policies, blocked):
-    found = named(stack(*policies), "policy")
-    assert bool(found) is blocked
-    assert all("NetworkPolicy" in entry.where and any("kubectl-create" in line for line in entry.evidence) for entry in found)
+    findings = named(stack(*policies), "policy")
+    assert bool(findings) is blocked
+    assert all("NetworkPolicy" in entry.where and any("kubectl-create" in line for line in entry.evidence) for entry in findings)
 
 
 def test_the_recorded_route_is_ours():
@@ -463,11 +463,11 @@ def test_the_recorded_route_is_ours():
 
 
 def test_trouble_of_routes_of_others_is_theirs():
-    theirs = route(path("/shop"), namespace=NAMESPACE)
-    theirs["spec"]["rules"][0]["backendRefs"][0]["namespace"] = "shop"
-    theirs["metadata"].update(deletionTimestamp=LATE, finalizers=["shop.example.com/x"])
-    snap = stack(theirs)
-    snap.objects["HTTPRoute"].append(theirs)
+    broken = route(path("/shop"), namespace=NAMESPACE)
+    broken["spec"]["rules"][0]["backendRefs"][0]["namespace"] = "shop"
+    broken["metadata"].update(deletionTimestamp=LATE, finalizers=["shop.example.com/x"])
+    snap = stack(broken)
+    snap.objects["HTTPRoute"].append(broken)
     assert report.diagnose(snap) == []
-    theirs["metadata"]["labels"] = snap.plan["labels"]
+    broken["metadata"]["labels"] = snap.plan["labels"]
     assert [entry.code for entry in report.diagnose(snap)] == ["F45"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each preset, and each kind of configuration beside them, promises."""
+"""The promises of each preset, and of configurations without one."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_beside_presets(block, promises):
 
 
 def test_plugins_of_every_request_and_of_some():
-    found = promised({"preset": "disaggregated", "disaggregation": {"decider": "prefix", "non_cached_tokens": 500}})
-    assert found["plugins"] == {"Filter": ["decode-filter"], "Scorer": ["prefix-cache-scorer", "queue-scorer"], "Picker": ["max-score-picker"]}
-    assert found["sometimes"]["Filter"] == ["prefill-filter"] and found["cold_tokens"] == 500
+    behavior = promised({"preset": "disaggregated", "disaggregation": {"decider": "prefix", "non_cached_tokens": 500}})
+    assert behavior["plugins"] == {"Filter": ["decode-filter"], "Scorer": ["prefix-cache-scorer", "queue-scorer"], "Picker": ["max-score-picker"]}
+    assert behavior["sometimes"]["Filter"] == ["prefill-filter"] and behavior["cold_tokens"] == 500
     assert promised({"preset": "disaggregated", "disaggregation": {"decider": "always"}})["cold_tokens"] == 0
 
 
-def test_of_profiles_that_nobody_here_knows_how_to_choose_little_is_promised():
+def test_profiles_of_a_handler_that_is_not_modeled_have_few_promises():
     document = build({"preset": "balanced"}, "scheduler-0.7", CONTEXT).document
-    again = {**document["schedulingProfiles"][0], "name": "other"}
-    found = expected_behavior({**document, "schedulingProfiles": [*document["schedulingProfiles"], again]}, "scheduler-0.7")
-    assert found["promises"] == ["spread"] and found["plugins"]["Scorer"] == [] and "queue-scorer" in found["sometimes"]["Scorer"]
+    copy = {**document["schedulingProfiles"][0], "name": "other"}
+    behavior = expected_behavior({**document, "schedulingProfiles": [*document["schedulingProfiles"], copy]}, "scheduler-0.7")
+    assert behavior["promises"] == ["spread"] and behavior["plugins"]["Scorer"] == [] and "queue-scorer" in behavior["sometimes"]["Scorer"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logs recorded from the real endpoint picker v0.7.1, and what is read in them."""
+"""Logs recorded from the real endpoint picker v0.7.1, and the results that are read from them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def log(name: str) -> str:
 
 
 def test_a_log_that_loaded_is_the_document() -> None:
-    said = observed.read_log(log("loaded.log"))
-    assert said.loaded and observed.LOADED in said.line and not said.error
-    assert observed.difference(said, document(BLOCK)) == ""
+    result = observed.read_log(log("loaded.log"))
+    assert result.loaded and observed.LOADED in result.line and not result.error
+    assert observed.difference(result, document(BLOCK)) == ""
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_a_log_that_loaded_another_document_says_so(block: dict, words: str) -> 
 
 
 def test_a_log_that_refused_gives_the_reason() -> None:
-    said = observed.read_log(log("refused.log"))
-    assert not said.loaded
-    assert said.error == "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
+    result = observed.read_log(log("refused.log"))
+    assert not result.loaded
+    assert result.error == "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
 
 
 def test_the_newer_print_out_is_read_as_well() -> None:
@@ -64,9 +64,9 @@ def test_the_newer_print_out_is_read_as_well() -> None:
 
 @pytest.mark.parametrize("text", ["", "no json\n", '["a list"]\n', "panic: runtime error: invalid memory address\n\ngoroutine 1 [running]:\n"])
 def test_any_other_log_loaded_nothing(text: str) -> None:
-    said = observed.read_log(text)
-    assert not said.loaded
-    assert said.error == ("panic: runtime error: invalid memory address" if "panic" in text else "")
+    result = observed.read_log(text)
+    assert not result.loaded
+    assert result.error == ("panic: runtime error: invalid memory address" if "panic" in text else "")
 
 
 def test_a_plain_text_log_counts_too() -> None:
@@ -97,7 +97,7 @@ def test_plugins_are_known_by_their_names_whatever_type_they_report() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plugins", "wrong"),
+    ("plugins", "lines"),
     [
         ((*BALANCED, ("ProfilePicker", "single-profile-handler", 3)), []),
         (BALANCED[1:], ["queue-scorer did not run as scorer"]),
@@ -106,6 +106,6 @@ def test_plugins_are_known_by_their_names_whatever_type_they_report() -> None:
         ((*BALANCED[:3], ("Picker", "random-picker", 3)), ["random-picker ran as picker and was not intended", "max-score-picker did not run as picker"]),
     ],
 )
-def test_metrics_are_compared_plugin_by_plugin(plugins: tuple, wrong: list[str]) -> None:
+def test_metrics_are_compared_plugin_by_plugin(plugins: tuple, lines: list[str]) -> None:
     runs = observed.plugin_runs(page(*plugins), "inference_extension_plugin_duration_seconds")
-    assert observed.unexpected_runs(document({"preset": "balanced"}), "scheduler-0.7", runs) == wrong
+    assert observed.unexpected_runs(document({"preset": "balanced"}), "scheduler-0.7", runs) == lines

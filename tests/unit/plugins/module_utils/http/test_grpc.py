@@ -100,7 +100,7 @@ def test_the_status_at_the_end_counts_and_a_stream_without_bounds_is_refused(mon
     stub.break_with("grpc_error")
     connection = to(stub.address)
     (reply,) = picker_stream.ask(connection, [PickerRequest(b"{}")])
-    assert "gRPC status 13 (as told)" in reply.error and not reply.endpoints
+    assert "gRPC status 13 (on request)" in reply.error and not reply.endpoints
     stub.break_with("no_liveness")
     assert "gRPC status 5" in picker_stream.health(connection, "liveness")
     connection.close()

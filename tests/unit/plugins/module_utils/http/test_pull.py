@@ -128,20 +128,20 @@ def test_registries_that_hang_are_given_up_in_time(monkeypatch: pytest.MonkeyPat
 
 
 def test_every_image_is_asked_for_once_by_tag_or_digest_with_the_account_of_its_registry() -> None:
-    asked = []
+    requests = []
 
     def answer(handler: t.Any, method: str, path: str, _body: bytes) -> t.Any:
         account = handler.headers.get("Authorization")
-        asked.append((method, path.removeprefix("/v2/"), bool(account)))
+        requests.append((method, path.removeprefix("/v2/"), bool(account)))
         return (404 if account else 401), {"WWW-Authenticate": 'Basic realm="x"'}, ""
 
     with serve(answer) as url:
         host = url.partition("://")[2]
         names = ["a/b:v1", "a/b:v1", "a/b:v1@sha256:00", "c@sha256:11", "d"]
-        found = pull.problems([f"{host}/{name}" for name in names], {host: ("me", "x"), "ghcr.io": ("you", "y")})
-    assert sorted(found) == sorted({f"{host}/{name}" for name in names}) and set(found.values()) == {"the registry does not have it (HTTP 404)"}
+        problems = pull.problems([f"{host}/{name}" for name in names], {host: ("me", "x"), "ghcr.io": ("you", "y")})
+    assert sorted(problems) == sorted({f"{host}/{name}" for name in names}) and set(problems.values()) == {"the registry does not have it (HTTP 404)"}
     tags = ["a/b/manifests/sha256:00", "a/b/manifests/v1", "c/manifests/sha256:11", "d/manifests/latest"]
-    assert sorted(asked) == sorted(("HEAD", tag, with_account) for tag in tags for with_account in (False, True))
+    assert sorted(requests) == sorted(("HEAD", tag, with_account) for tag in tags for with_account in (False, True))
 
 
 def test_nothing_is_asked_for_nothing() -> None:

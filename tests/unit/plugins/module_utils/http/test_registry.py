@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A registry is asked as a node would ask it, bounded in time, and a password goes nowhere but to who may have it. Real servers of this host."""
+"""A registry gets the requests of a node, bounded in time, and a password is sent only to servers that may have it. Real servers of this host."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ BEARER = 'Bearer realm="http://{host}/token",service="registry.test",scope="repo
 
 
 class Registry:
-    """A registry with one image, and its token endpoint. challenge: of its 401; None lets everybody in."""
+    """A registry with one image, and its token endpoint. challenge: of its 401; None for a registry that is open to all."""
 
     def __init__(self, challenge: str | None = None, token: tuple[int, t.Any] = (200, {"token": "abc"}), wants: str | None = None) -> None:
         self.challenge, self.token, self.wants = challenge, token, wants
-        self.asked: list[tuple[str, str, str | None]] = []
+        self.requests: list[tuple[str, str, str | None]] = []
 
     def __call__(self, handler: t.Any, method: str, path: str, _body: bytes) -> t.Any:
         account = handler.headers.get("Authorization")
-        self.asked.append((method, path, account))
+        self.requests.append((method, path, account))
         if path.startswith("/token"):
-            status, said = self.token if not self.wants or account == self.wants else (401, {"errors": [{"code": "UNAUTHORIZED"}]})
-            return status, {}, said if isinstance(said, (str, bytes)) else json.dumps(said)
+            status, reply = self.token if not self.wants or account == self.wants else (401, {"errors": [{"code": "UNAUTHORIZED"}]})
+            return status, {}, reply if isinstance(reply, (str, bytes)) else json.dumps(reply)
         if self.challenge is not None and account not in ("Bearer abc", BASIC):
             return 401, {"WWW-Authenticate": self.challenge.format(host=handler.headers["Host"])}, ""
         return (200 if path == PATH else 404), {}, "{}"
 
     def tokens(self) -> list[tuple[dict[str, str], str | None]]:
         """The requests for tokens: (query, account)."""
-        return [(dict(urllib.parse.parse_qsl(path.partition("?")[2])), account) for _method, path, account in self.asked if path.startswith("/token")]
+        return [(dict(urllib.parse.parse_qsl(path.partition("?")[2])), account) for _method, path, account in self.requests if path.startswith("/token")]
 
 
 def ask(url: str, tag: str = TAG, credentials: tuple[str, str] | None = None, timeout: float = 60.0) -> int:
@@ -56,7 +56,7 @@ def test_an_open_registry_says_what_it_has(tag: str, status: int) -> None:
     there = Registry()
     with serve(there) as url:
         assert ask(url, tag, ACCOUNT) == status
-    assert there.asked == [("HEAD", f"/v2/{REPOSITORY}/manifests/{tag}", None)], "nobody asked for an account"
+    assert there.requests == [("HEAD", f"/v2/{REPOSITORY}/manifests/{tag}", None)], "no account was required"
 
 
 def test_an_anonymous_token_is_fetched() -> None:
@@ -64,7 +64,7 @@ def test_an_anonymous_token_is_fetched() -> None:
     with serve(there) as url:
         assert ask(url) == 200
     assert there.tokens() == [({"service": "registry.test", "scope": "repository:acme/tiny:pull"}, None)]
-    assert [account for method, _path, account in there.asked if method == "HEAD"] == [None, "Bearer abc"]
+    assert [account for method, _path, account in there.requests if method == "HEAD"] == [None, "Bearer abc"]
 
 
 def test_a_token_is_fetched_with_the_account() -> None:
@@ -84,7 +84,7 @@ def test_a_registry_that_wants_the_account_itself(account: tuple[str, str] | Non
     there = Registry('Basic realm="registry"')
     with serve(there) as url:
         assert ask(url, credentials=account) == status
-    assert len(there.asked) == (1 if account is None else 2)
+    assert len(there.requests) == (1 if account is None else 2)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
@@ -95,7 +95,7 @@ def test_a_token_that_is_denied_leaves_the_refusal(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         "",
         "<html>sign in</html>",
@@ -112,11 +112,11 @@ def test_a_token_that_is_denied_leaves_the_refusal(status: int) -> None:
         {"token": "t\u00f6ken"},
     ],
 )
-def test_a_garbage_token_leaves_the_refusal(said: t.Any) -> None:
-    there = Registry(BEARER, token=(200, said))
+def test_a_garbage_token_leaves_the_refusal(reply: t.Any) -> None:
+    there = Registry(BEARER, token=(200, reply))
     with serve(there) as url:
         assert ask(url) == 401
-    assert [method for method, _path, _account in there.asked] == ["HEAD", "GET"], "nothing is sent that cannot be a token"
+    assert [method for method, _path, _account in there.requests] == ["HEAD", "GET"], "nothing is sent that cannot be a token"
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def foreign() -> t.Iterator[tuple[str, list[str]]]:
 @pytest.mark.parametrize("realm", ["http://{there}/token", "HTTP://{there}/token", "http://127.0.0.1@{there}/token", "http://localhost:80@{there}/token"])
 def test_no_password_crosses_the_network_in_the_clear(realm: str) -> None:
     with foreign() as (there, reached):
-        asked = Registry(f'Bearer realm="{realm.format(there=there)}",service="x"')
-        with serve(asked) as url:
+        server = Registry(f'Bearer realm="{realm.format(there=there)}",service="x"')
+        with serve(server) as url:
             assert ask(url, credentials=ACCOUNT) == 401 and ask(url) == 401
-    assert reached == [] and {account for _method, _path, account in asked.asked} == {None}
+    assert reached == [] and {account for _method, _path, account in server.requests} == {None}
 
 
 def test_a_redirect_is_not_followed() -> None:

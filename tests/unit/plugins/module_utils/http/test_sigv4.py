@@ -14,18 +14,18 @@ TIME = "20130524T000000Z"
 
 
 def test_the_example_of_the_documentation() -> None:
-    found = signed("PUT", URL, b"Welcome to Amazon S3.", HEADERS, BY, "us-east-1", TIME)
-    assert found["Authorization"] == (
+    headers = signed("PUT", URL, b"Welcome to Amazon S3.", HEADERS, BY, "us-east-1", TIME)
+    assert headers["Authorization"] == (
         "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,"
         "SignedHeaders=date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class,"
         "Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"
     )
-    assert found["x-amz-content-sha256"] == "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072"
+    assert headers["x-amz-content-sha256"] == "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072"
 
 
 def test_a_token_is_signed_too() -> None:
-    found = signed("PUT", URL, b"", {}, Keys(*BY[:2], "t"), "us-east-1", TIME)
-    assert found["x-amz-security-token"] == "t" and "x-amz-security-token" in found["Authorization"]
+    headers = signed("PUT", URL, b"", {}, Keys(*BY[:2], "t"), "us-east-1", TIME)
+    assert headers["x-amz-security-token"] == "t" and "x-amz-security-token" in headers["Authorization"]
 
 
 def test_an_environment_has_keys_or_none() -> None:

@@ -75,15 +75,15 @@ def test_a_password_in_the_url_is_refused_and_not_repeated():
 
 def test_refused():
     port = closed_port()
-    found = trouble(f"http://127.0.0.1:{port}")
-    assert found.kind == "refused"
-    assert str(found) == f"GET http://127.0.0.1:{port}/x: connection refused"
+    failure = trouble(f"http://127.0.0.1:{port}")
+    assert failure.kind == "refused"
+    assert str(failure) == f"GET http://127.0.0.1:{port}/x: connection refused"
 
 
 def test_a_name_that_does_not_resolve():
-    found = trouble("http://nowhere.invalid")
-    assert found.kind in ("dns", "timeout")
-    assert "nowhere.invalid" in str(found)
+    failure = trouble("http://nowhere.invalid")
+    assert failure.kind in ("dns", "timeout")
+    assert "nowhere.invalid" in str(failure)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_response_that_comes_drop_by_drop_ends_with_the_time():
 
 @pytest.mark.timing
 @pytest.mark.parametrize(
-    "talk, said",
+    "talk, words",
     [
         (lambda s: time.sleep(3), "did not answer"),
         (drip(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"), "did not answer"),
@@ -127,12 +127,12 @@ def test_a_response_that_comes_drop_by_drop_ends_with_the_time():
         (drip(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1"), "did not end"),
     ],
 )
-def test_no_server_holds_us_longer_than_the_timeout(talk, said):
+def test_no_server_holds_us_longer_than_the_timeout(talk, words):
     start = time.monotonic()
     with raw(talk) as url:
-        found = trouble(url, timeout=0.4)
-    assert found.kind == "timeout" and time.monotonic() - start < 2
-    assert said in str(found) and "0.4 s" in str(found)
+        failure = trouble(url, timeout=0.4)
+    assert failure.kind == "timeout" and time.monotonic() - start < 2
+    assert words in str(failure) and "0.4 s" in str(failure)
 
 
 def test_an_endless_answer_is_cut(monkeypatch):
@@ -168,16 +168,16 @@ def serve_https(certificate):
 
 
 def test_tls_that_is_not_trusted_trusted_by_a_file_or_not_asked_for_trust(https, certificate):
-    found = trouble(https)
-    assert found.kind == "tls_untrusted" and "ca_path" in found.remedy
+    failure = trouble(https)
+    assert failure.kind == "tls_untrusted" and "ca_path" in failure.remedy
     assert get(https, ca_path=certificate[0]).text == "safe"
     assert get(https, validate_certs=False).text == "safe"
 
 
 def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
     with serve(lambda *rest: (200, {}, "")) as url:
-        found = trouble(url.replace("http:", "https:"))
-        assert found.kind == "tls" and "http://" in found.remedy
+        failure = trouble(url.replace("http:", "https:"))
+        assert failure.kind == "tls" and "http://" in failure.remedy
     assert trouble(https.replace("https:", "http:")).kind in ("closed", "not_http")
 
 
@@ -247,8 +247,8 @@ def test_a_server_that_asks_for_a_certificate(certificate):
     cert, key = certificate
     with serve(lambda *rest: (200, {}, "known"), certificate, mutual=True) as url:
         assert get(url, ca_path=cert, client_cert=cert, client_key=key).text == "known"
-        found = trouble(url, ca_path=cert)
-    assert found.kind in ("tls", "closed", "network") and (found.kind != "tls" or found.remedy.endswith("give client_cert and client_key"))
+        failure = trouble(url, ca_path=cert)
+    assert failure.kind in ("tls", "closed", "network") and (failure.kind != "tls" or failure.remedy.endswith("give client_cert and client_key"))
 
 
 @pytest.mark.parametrize("cert, key", [("/nowhere/c.pem", None), ("cert", None), ("cert", "/nowhere/k.pem"), ("key", "cert")])
@@ -270,11 +270,11 @@ def test_the_proxy_of_the_environment_is_used_unless_told_otherwise(monkeypatch)
 
 
 def retried(url, retries, timeout=60.0):
-    """(answer, pauses) of a request with retries."""
+    """(answer or failure, pauses) of a request with retries."""
     clock = FakeClock()
-    found = transport.RetryTransport(transport.UrlTransport(url), retries, clock=clock)
+    retrying = transport.RetryTransport(transport.UrlTransport(url), retries, clock=clock)
     try:
-        return found.request("GET", "/x", timeout=timeout), clock.sleeps
+        return retrying.request("GET", "/x", timeout=timeout), clock.sleeps
     except ExchangeError as error:
         return error, clock.sleeps
 
@@ -298,26 +298,26 @@ def test_a_busy_server_is_asked_again_with_growing_pauses(status, headers, expec
         return (200, {}, "at last") if len(calls) > 2 else (status, headers, "busy")
 
     with serve(answer) as url:
-        found, pauses = retried(url, 5)
-    assert pauses == expected and found.status == (200 if expected else status)
+        result, pauses = retried(url, 5)
+    assert pauses == expected and result.status == (200 if expected else status)
 
 
 def test_no_answer_is_asked_for_again_and_the_last_trouble_counts():
-    found, pauses = retried(f"http://127.0.0.1:{closed_port()}", 3)
-    assert found.kind == "refused" and pauses == [0.25, 0.5, 1.0]
+    failure, pauses = retried(f"http://127.0.0.1:{closed_port()}", 3)
+    assert failure.kind == "refused" and pauses == [0.25, 0.5, 1.0]
     assert retried(f"http://127.0.0.1:{closed_port()}", 0)[1] == []
 
 
 def test_retries_end_with_the_timeout():
-    found, pauses = retried(f"http://127.0.0.1:{closed_port()}", 50, timeout=40.0)
-    assert found.kind == "refused" and pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0]
+    failure, pauses = retried(f"http://127.0.0.1:{closed_port()}", 50, timeout=40.0)
+    assert failure.kind == "refused" and pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0]
 
 
 @pytest.mark.timing
 def test_a_timeout_is_not_tried_again():
     with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
-        found, pauses = retried(url, 5, timeout=0.3)
-    assert found.kind == "timeout" and pauses == []
+        failure, pauses = retried(url, 5, timeout=0.3)
+    assert failure.kind == "timeout" and pauses == []
 
 
 def test_a_pod_through_the_api_server():
@@ -329,11 +329,11 @@ def test_a_pod_through_the_api_server():
 @pytest.mark.parametrize("cuts", [1, 3, 4])
 def test_a_connection_that_was_cut_is_tried_again(cuts):
     """As when a server closes idle connections just when the API server takes one of them, and then another."""
-    asked = []
+    bodies = []
 
     def send(method, path, query, body, options):
-        asked.append(body)
-        if len(asked) <= cuts:
+        bodies.append(body)
+        if len(bodies) <= cuts:
             raise errors.CutError("the connection was cut")
         return types.SimpleNamespace(status=200, headers={}, data=b"{}")
 
@@ -344,4 +344,4 @@ def test_a_connection_that_was_cut_is_tried_again(cuts):
     else:
         with pytest.raises(ExchangeError, match="was cut"):
             service.request("POST", "/v1/completions", b"again")
-    assert asked == [b"again"] * min(cuts + 1, 4) and clock.sleeps == [0.0, 0.1, 0.5][:cuts]
+    assert bodies == [b"again"] * min(cuts + 1, 4) and clock.sleeps == [0.0, 0.1, 0.5][:cuts]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API key that a Secret holds, and Secrets that hold none that a request can carry."""
+"""The API key in a Secret, and Secrets without a key that a request can carry."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WANTED = {"namespace": "llm-d", "name": "keys", "key": "API_KEY"}
 
 
 class Cluster:
-    def __init__(self, found: t.Any) -> None:
-        self.found = found
+    def __init__(self, secret: t.Any) -> None:
+        self.secret = secret
 
     def find(self, path: str) -> t.Any:
         assert path == "/api/v1/namespaces/llm-d/secrets/keys"
-        return self.found
+        return self.secret
 
 
 def encoded(text: str) -> dict[str, t.Any]:
@@ -32,19 +32,19 @@ def test_the_key_of_a_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("secret", "message"),
     [
         (None, "there is no Secret llm-d/keys"),
         ({}, "has no key API_KEY"),
         ({"data": {"other": "c2stcGxhbnRlZA=="}}, "has no key API_KEY"),
         (encoded("sk-planted\n"), "white space"),
         (encoded("Bearer sk-planted"), "white space"),
-        (encoded("sk-planted\u0142"), "no ASCII"),
-        ({"data": {"API_KEY": "c2stcGxhbnRlZA"}}, "no ASCII"),
-        ({"data": {"API_KEY": 5}}, "no ASCII"),
+        (encoded("sk-planted\u0142"), "non-ASCII"),
+        ({"data": {"API_KEY": "c2stcGxhbnRlZA"}}, "non-ASCII"),
+        ({"data": {"API_KEY": 5}}, "non-ASCII"),
     ],
 )
-def test_a_secret_without_a_key_that_can_be_sent(found: t.Any, said: str) -> None:
+def test_a_secret_without_a_key_that_can_be_sent(secret: t.Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        read(Cluster(found), WANTED)
-    assert said in str(caught.value) and ": " in str(caught.value) and "planted" not in str(caught.value)
+        read(Cluster(secret), WANTED)
+    assert message in str(caught.value) and ": " in str(caught.value) and "planted" not in str(caught.value)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client, against a server that behaves and servers that do not."""
+"""The client, against servers with valid and with invalid responses."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def test_all_pages_of_a_server_that_behaves():
     assert reply.answer.headers["x-inference-pod"] == "pod-a"
 
 
-def test_what_is_asked_for():
-    seen = []
+def test_the_path_the_payload_and_the_headers_of_a_completion():
+    requests = []
 
     def answer(handler, method, path, body):
-        seen.append((path, json.loads(body), handler.headers["Authorization"], handler.headers["Content-Type"]))
+        requests.append((path, json.loads(body), handler.headers["Authorization"], handler.headers["Content-Type"]))
         return 200, {"Content-Type": JSON}, chatted(False) if "chat" in path else whole()
 
     with serve(answer) as url:
         client(url, api_key="sk-1").complete("m", "hello", max_tokens=3)
         client(url).complete("m", "hello", api="chat_completions")
-    assert seen[0] == ("/v1/completions", {"model": "m", "max_tokens": 3, "temperature": 0, "prompt": "hello"}, "Bearer sk-1", JSON)
-    assert seen[1][0] == "/v1/chat/completions" and seen[1][1]["messages"] == [{"role": "user", "content": "hello"}] and seen[1][2] is None
+    assert requests[0] == ("/v1/completions", {"model": "m", "max_tokens": 3, "temperature": 0, "prompt": "hello"}, "Bearer sk-1", JSON)
+    assert requests[1][0] == "/v1/chat/completions" and requests[1][1]["messages"] == [{"role": "user", "content": "hello"}] and requests[1][2] is None
 
 
 def test_a_stream_asks_for_usage():
-    seen = []
-    with serve(lambda handler, method, path, body: seen.append(json.loads(body)) or (200, {"Content-Type": SSE}, stream(chunk("", "stop")))) as url:
+    payloads = []
+    with serve(lambda handler, method, path, body: payloads.append(json.loads(body)) or (200, {"Content-Type": SSE}, stream(chunk("", "stop")))) as url:
         client(url).complete("m", "hello", stream=True)
-    assert seen[0]["stream"] is True and seen[0]["stream_options"] == {"include_usage": True}
+    assert payloads[0]["stream"] is True and payloads[0]["stream_options"] == {"include_usage": True}
 
 
 def test_a_wrong_model_names_those_that_are_served():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The health ladder: each rung that holds, each that does not, and waiting in between."""
+"""The health levels: each check that passes and each that fails, and waiting for a server."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from local_servers import JSON, SSE, InferenceGateway, chunk, closed_port, drip,
 WANTED = health.Requirements(model="acme/tiny", request_timeout=60.0)
 
 
-def look(url, wanted=WANTED, **options):
+def checked(url, wanted=WANTED, **options):
     return health.check_once(OpenAIClient(UrlTransport(url)), wanted, **options)
 
 
 def server(**pages):
-    """A server with these pages: name of the page to (status, content type, body); the rest behaves."""
+    """A server with these pages, {name: (status, content type, body)}; its other pages are valid."""
 
     def answer(handler, method, path, body):
         streamed = bool(body) and json.loads(body).get("stream")
@@ -44,39 +44,39 @@ def server(**pages):
 
 def test_a_healthy_server():
     with serve(InferenceGateway()) as url:
-        found = look(url)
-    assert found.healthy and found.reached == "serving" and found.looks == 1 and found.failed is None
-    assert [(check.name, check.ok) for check in found.checks] == [("health", True), ("models", True), ("completions", True), ("completions_streamed", True)]
-    assert [model.id for model in found.models] == ["acme/tiny"]
-    assert "from pod-a" in found.checks[2].evidence and all(check.ms >= 0 for check in found.checks)
+        result = checked(url)
+    assert result.healthy and result.reached == "serving" and result.looks == 1 and result.failed is None
+    assert [(check.name, check.ok) for check in result.checks] == [("health", True), ("models", True), ("completions", True), ("completions_streamed", True)]
+    assert [model.id for model in result.models] == ["acme/tiny"]
+    assert "from pod-a" in result.checks[2].evidence and all(check.ms >= 0 for check in result.checks)
 
 
 def test_a_server_that_cannot_draw_a_token_is_not_healthy():
-    """As vLLM without a compiler: it answers as long as the likeliest token is taken."""
+    """A vLLM without a compiler answers only requests that take the most probable token."""
 
     def answer(_handler, _method, path, body):
-        given = json.loads(body or "{}")
-        if given.get("temperature"):
+        payload = json.loads(body or "{}")
+        if payload.get("temperature"):
             return 500, {"Content-Type": JSON}, json.dumps({"error": {"message": "EngineCore encountered an issue."}})
         if path.endswith("/completions"):
-            return 200, {"Content-Type": SSE if given.get("stream") else JSON}, stream(chunk("a"), chunk("", "stop")) if given.get("stream") else whole()
+            return 200, {"Content-Type": SSE if payload.get("stream") else JSON}, stream(chunk("a"), chunk("", "stop")) if payload.get("stream") else whole()
         return 200, {"Content-Type": JSON}, models("acme/tiny") if path == "/v1/models" else ""
 
     with serve(answer) as url:
-        found = look(url)
-    assert not found.healthy and found.failed.name == "completions_streamed" and "EngineCore encountered an issue" in found.failed.evidence
+        result = checked(url)
+    assert not result.healthy and result.failed.name == "completions_streamed" and "EngineCore encountered an issue" in result.failed.evidence
 
 
 def test_a_lower_level_sends_no_completion():
     gateway = InferenceGateway()
     with serve(gateway) as url:
-        assert look(url, level="ready").reached == "ready"
-        assert look(url, level="alive").reached == "alive"
+        assert checked(url, level="ready").reached == "ready"
+        assert checked(url, level="alive").reached == "alive"
     assert gateway.prompts == []
 
 
 @pytest.mark.parametrize(
-    "page, reached, rung, kind, said",
+    "page, reached, rung, kind, evidence",
     [
         ({"health": (503, "", "")}, "", "health", "status", "503"),
         ({"health": (200, "", ""), "models": (401, JSON, '{"error": "Unauthorized"}')}, "alive", "models", "unauthorized", "401"),
@@ -90,13 +90,13 @@ def test_a_lower_level_sends_no_completion():
         ({"streamed": (200, SSE, stream(chunk("a"), done=False))}, "ready", "completions_streamed", "truncated", "without its end"),
     ],
 )
-def test_the_rung_that_does_not_hold_is_named(page, reached, rung, kind, said):
+def test_the_rung_that_does_not_hold_is_named(page, reached, rung, kind, evidence):
     with server(**page) as url:
-        found = look(url)
-    assert not found.healthy and found.reached == reached
-    assert (found.failed.name, found.failed.kind) == (rung, kind)
-    assert said in found.failed.evidence and found.failed.remedy
-    assert found.checks[-1] is found.failed
+        result = checked(url)
+    assert not result.healthy and result.reached == reached
+    assert (result.failed.name, result.failed.kind) == (rung, kind)
+    assert evidence in result.failed.evidence and result.failed.remedy
+    assert result.checks[-1] is result.failed
 
 
 def chat(**message):
@@ -113,7 +113,7 @@ EMPTY = [
     {"choices": [{}]},
     {"choices": [{"text": None, "finish_reason": "stop"}]},
     {"choices": [{"text": "", "finish_reason": "stop"}], "usage": {"completion_tokens": 4}},
-    *({"choices": [{"text": "half", "finish_reason": said}]} for said in ("abort", "timeout", "Cancelled", {"type": "abort"})),
+    *({"choices": [{"text": "half", "finish_reason": reason}]} for reason in ("abort", "timeout", "Cancelled", {"type": "abort"})),
     {"choices": [{"text": " \n\t\u3000", "finish_reason": "length"}]},
     {"choices": [{"text": "\x00\x00\u200b", "finish_reason": "length"}]},
     chat(content="\ufffd \ufffd"),
@@ -134,16 +134,16 @@ EMPTY_STREAMS = [
 @pytest.mark.parametrize("body", EMPTY)
 def test_an_answer_that_no_client_can_use_is_not_healthy(body):
     with server(completions=(200, JSON, json.dumps(body))) as url:
-        found = look(url)
-    assert not found.healthy and found.failed.name == "completions" and found.failed.kind in ("bad_answer", "no_output", "error_in_answer")
-    assert found.failed.remedy and "/v1/completions: " in found.failed.evidence
+        result = checked(url)
+    assert not result.healthy and result.failed.name == "completions" and result.failed.kind in ("bad_answer", "no_output", "error_in_answer")
+    assert result.failed.remedy and "/v1/completions: " in result.failed.evidence
 
 
 @pytest.mark.parametrize("body", EMPTY_STREAMS)
 def test_a_stream_that_no_client_can_use_is_not_healthy(body):
     with server(streamed=(200, SSE, body)) as url:
-        found = look(url)
-    assert not found.healthy and found.failed.name == "completions_streamed" and found.failed.kind in ("bad_answer", "no_output", "error_in_answer")
+        result = checked(url)
+    assert not result.healthy and result.failed.name == "completions_streamed" and result.failed.kind in ("bad_answer", "no_output", "error_in_answer")
 
 
 CALL = {"tool_calls": [{"index": 0, "function": {"name": "count", "arguments": "{}"}}]}
@@ -165,23 +165,23 @@ CALL = {"tool_calls": [{"index": 0, "function": {"name": "count", "arguments": "
     ],
 )
 def test_what_a_client_of_chats_can_use(whole_, parts, healthy):
-    asked = []
+    payloads = []
 
     def answer(handler, method, path, body):
         if path != "/v1/chat/completions":
             return 200, {"Content-Type": JSON}, models("acme/tiny")
-        asked.append(json.loads(body))
-        broken = wrong == ("streamed" if asked[-1].get("stream") else "whole")
-        if asked[-1].get("stream"):
+        payloads.append(json.loads(body))
+        broken = variant == ("streamed" if payloads[-1].get("stream") else "whole")
+        if payloads[-1].get("stream"):
             return 200, {"Content-Type": SSE}, stream(*(parts if broken or healthy else GOOD_PARTS))
         return 200, {"Content-Type": JSON}, json.dumps(whole_ if broken or healthy else chat(content="four"))
 
     with serve(answer) as url:
-        for wrong in ("whole", "streamed"):
-            found = look(url, health.Requirements(model="acme/tiny", apis=("chat_completions",)))
-            assert found.healthy is healthy, found.failed
-            assert healthy or found.failed.name == {"whole": "chat_completions", "streamed": "chat_completions_streamed"}[wrong]
-    assert all(request["max_tokens"] >= 16 for request in asked)
+        for variant in ("whole", "streamed"):
+            result = checked(url, health.Requirements(model="acme/tiny", apis=("chat_completions",)))
+            assert result.healthy is healthy, result.failed
+            assert healthy or result.failed.name == {"whole": "chat_completions", "streamed": "chat_completions_streamed"}[variant]
+    assert all(request["max_tokens"] >= 16 for request in payloads)
 
 
 GOOD_PARTS = [delta(None, content="four"), delta()]
@@ -189,32 +189,32 @@ GOOD_PARTS = [delta(None, content="four"), delta()]
 
 def test_a_server_without_health_page():
     with server(health=(404, "text/plain", "")) as url:
-        assert look(url).healthy
+        assert checked(url).healthy
 
 
 def test_a_model_that_takes_too_few_tokens():
     with server() as url:
-        found = look(url, health.Requirements(model="acme/tiny", min_model_len=4096))
-    assert found.failed.kind == "model_len" and "1024" in found.failed.evidence and "4096" in found.failed.remedy
+        result = checked(url, health.Requirements(model="acme/tiny", min_model_len=4096))
+    assert result.failed.kind == "model_len" and "1024" in result.failed.evidence and "4096" in result.failed.remedy
 
 
 def test_any_model_will_do():
     with server() as url:
-        assert look(url, health.Requirements()).healthy
+        assert checked(url, health.Requirements()).healthy
 
 
-def test_chat_is_asked_for_when_wanted():
+def test_a_chat_is_requested_when_the_options_name_it():
     with server() as url:
-        found = look(url, health.Requirements(model="acme/tiny", apis=("chat_completions",)))
-    assert found.failed.name == "chat_completions" and found.reached == "ready"
+        result = checked(url, health.Requirements(model="acme/tiny", apis=("chat_completions",)))
+    assert result.failed.name == "chat_completions" and result.reached == "ready"
 
 
 @pytest.mark.timing
-def test_a_hung_server_takes_no_longer_than_told():
+def test_a_server_that_hangs_is_checked_for_no_longer_than_the_timeout():
     start = time.monotonic()
     with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
-        found = look(url, health.Requirements(request_timeout=0.3))
-    assert found.failed.kind == "timeout" and time.monotonic() - start < 2
+        result = checked(url, health.Requirements(request_timeout=0.3))
+    assert result.failed.kind == "timeout" and time.monotonic() - start < 2
 
 
 def test_waiting_until_the_model_is_loaded():
@@ -226,32 +226,32 @@ def test_waiting_until_the_model_is_loaded():
         return InferenceGateway()(handler, method, path, body)
 
     with serve(answer) as url:
-        found = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=60, interval=10, clock=clock)
-    assert found.healthy and found.looks == 4 and found.waited == 30 and clock.sleeps == [10, 10, 10]
+        result = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=60, interval=10, clock=clock)
+    assert result.healthy and result.looks == 4 and result.waited == 30 and clock.sleeps == [10, 10, 10]
 
 
 def test_waiting_ends_with_the_time_and_has_a_last_look():
     clock = FakeClock()
     client = OpenAIClient(UrlTransport(f"http://127.0.0.1:{closed_port()}"))
-    found = health.wait_until_healthy(client, WANTED, timeout=50, interval=20, clock=clock)
-    assert not found.healthy and found.failed.kind == "refused"
-    assert found.waited == 50 and found.looks == 4 and clock.sleeps == [20, 20, 10]
+    result = health.wait_until_healthy(client, WANTED, timeout=50, interval=20, clock=clock)
+    assert not result.healthy and result.failed.kind == "refused"
+    assert result.waited == 50 and result.looks == 4 and clock.sleeps == [20, 20, 10]
 
 
 def test_what_waiting_does_not_heal_is_not_waited_for():
     clock = FakeClock()
     with server(models=(401, JSON, "{}")) as url:
-        found = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=30, interval=1, clock=clock)
-    assert found.looks == 1 and clock.sleeps == []
+        result = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=30, interval=1, clock=clock)
+    assert result.looks == 1 and clock.sleeps == []
 
 
 def test_a_request_has_no_more_time_than_the_wait_has_left_but_a_second_for_the_last_look():
-    clock, asked = FakeClock(), []
+    clock, timeouts = FakeClock(), []
 
-    class Noting(UrlTransport):
-        def request(self, *given, **options):
-            asked.append(options.get("timeout", given[-1] if len(given) > 4 else None))
+    class Recorder(UrlTransport):
+        def request(self, *arguments, **options):
+            timeouts.append(options.get("timeout", arguments[-1] if len(arguments) > 4 else None))
             raise ExchangeError("refused", "refused", "wait")
 
-    health.wait_until_healthy(OpenAIClient(Noting("http://127.0.0.1:9")), WANTED, timeout=50, interval=20, clock=clock)
-    assert asked == [50, 30, 10, 1]
+    health.wait_until_healthy(OpenAIClient(Recorder("http://127.0.0.1:9")), WANTED, timeout=50, interval=20, clock=clock)
+    assert timeouts == [50, 30, 10, 1]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Servers that ought to be alike: every difference is a finding, likeness is none."""
+"""Servers that should be equal: each difference is a finding, and equal servers have none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import replicas
 
 
-def server(name, **more):
+def server(name, **fields):
     checks = [{"name": "completions", "ok": True, "ms": 100.0}, {"name": "completions_streamed", "ok": True, "ms": 100.0}]
     return {
         "server": name,
@@ -18,7 +18,7 @@ def server(name, **more):
         "models": [{"id": "m", "max_model_len": 4096}],
         "metrics": {"block_size": {"name": "x", "value": 16.0}, "blocks": {"name": "x", "value": 1000.0}},
         "checks": checks,
-        **more,
+        **fields,
     }
 
 
@@ -28,7 +28,7 @@ def test_servers_that_are_alike():
 
 
 @pytest.mark.parametrize(
-    "code, change, said, serious",
+    "code, change, evidence, serious",
     [
         ("mixed_engine", {"engine": "sglang"}, "vllm: a; sglang: b", True),
         ("mixed_version", {"version": "0.32.1"}, "0.33.0: a; 0.32.1: b", True),
@@ -38,11 +38,11 @@ def test_servers_that_are_alike():
         ("mixed_blocks", {"metrics": {"block_size": {"value": 16.0}, "blocks": {"value": 250.0}}}, "1000: a; 250: b", False),
     ],
 )
-def test_each_difference_is_named(code, change, said, serious):
-    found = replicas.compare([server("a"), server("b", **change)])
-    entry = next(entry for entry in found if entry["code"] == code)
-    assert said in entry["evidence"] and entry["what"] and entry["remedy"] and entry["where"] == "a, b"
-    assert (entry in replicas.serious(found)) is serious
+def test_each_difference_is_named(code, change, evidence, serious):
+    findings = replicas.compare([server("a"), server("b", **change)])
+    entry = next(entry for entry in findings if entry["code"] == code)
+    assert evidence in entry["evidence"] and entry["what"] and entry["remedy"] and entry["where"] == "a, b"
+    assert (entry in replicas.serious(findings)) is serious
 
 
 def test_what_a_server_does_not_say_is_no_difference():
@@ -51,8 +51,8 @@ def test_what_a_server_does_not_say_is_no_difference():
 
 def test_one_slow_server():
     slow = [{"name": "completions", "ok": True, "ms": 2000.0}]
-    found = replicas.compare([server("a"), server("b"), server("c", checks=slow)])
-    assert [(entry["code"], entry["where"]) for entry in found] == [("slow", "c")] and replicas.serious(found) == []
+    findings = replicas.compare([server("a"), server("b"), server("c", checks=slow)])
+    assert [(entry["code"], entry["where"]) for entry in findings] == [("slow", "c")] and replicas.serious(findings) == []
     assert replicas.compare([server("a", checks=slow), server("b", checks=slow)]) == []
 
 
@@ -67,5 +67,5 @@ def test_one_slow_server():
 )
 def test_each_difference_has_its_remedy(change, words):
     alike = {"engine": "vllm", "version": "0.33.0", "models": [{"id": "m", "max_model_len": 4096}], "metrics": {}, "checks": []}
-    found = replicas.compare([{"server": "a", **alike}, {"server": "b", **alike, **change}])
-    assert any(words in str(each) for each in found)
+    findings = replicas.compare([{"server": "a", **alike}, {"server": "b", **alike, **change}])
+    assert any(words in str(each) for each in findings)

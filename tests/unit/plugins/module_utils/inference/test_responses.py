@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What answers mean: recorded ones of vLLM, the simulator, Envoy and proxies, and any bytes at all."""
+"""Parsing of responses: recorded ones of vLLM, the simulator, Envoy and proxies, and random bytes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def answer(status=200, body=b"", content_type=JSON, **headers):
     return Answer("POST http://h/v1/completions", status, {"content-type": content_type, **headers}, body, 0.1)
 
 
-def trouble(read, given_answer, **options):
+def trouble(read, response, **options):
     with pytest.raises(ExchangeError) as caught:
-        read(given_answer, **options)
+        read(response, **options)
     assert caught.value.remedy and "http://h/" in str(caught.value)
     return caught.value
 
@@ -83,8 +83,8 @@ def test_a_streamed_chat_without_usage():
     ],
 )
 def test_an_error_inside_the_stream_is_a_failure(body):
-    found = trouble(answers.streamed, answer(body=body, content_type=SSE))
-    assert found.kind == "error_in_stream" and "too long" in str(found) and "max_model_len" in found.remedy
+    error = trouble(answers.streamed, answer(body=body, content_type=SSE))
+    assert error.kind == "error_in_stream" and "too long" in str(error) and "max_model_len" in error.remedy
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_an_answer_that_is_no_completion(body, kind):
 
 
 @pytest.mark.parametrize(
-    "status, body, kind, said, remedy",
+    "status, body, kind, message, remedy",
     [
         (401, {"error": "Unauthorized"}, "unauthorized", "Unauthorized", "api_key"),
         (403, "RBAC: access denied", "forbidden", "RBAC", "key"),
@@ -159,22 +159,22 @@ def test_an_answer_that_is_no_completion(body, kind):
         (204, "", "status", "204", "address"),
     ],
 )
-def test_statuses(status, body, kind, said, remedy):
-    found = trouble(answers.completion, answer(status, body))
-    assert (found.kind, found.status) == (kind, status)
-    assert said in str(found) and str(status) in str(found) and remedy in found.remedy
+def test_statuses(status, body, kind, message, remedy):
+    error = trouble(answers.completion, answer(status, body))
+    assert (error.kind, error.status) == (kind, status)
+    assert message in str(error) and str(status) in str(error) and remedy in error.remedy
 
 
 def test_an_error_names_why_an_endpoint_picker_dropped_the_request():
-    said = answer(503, "")
-    dropped = dataclasses.replace(said, headers={**said.headers, "x-llm-d-request-dropped-reason": "rejected-ttl-expired"})
-    assert "defaultRequestTTL" in trouble(answers.completion, dropped).remedy and "defaultRequestTTL" not in trouble(answers.completion, said).remedy
+    plain = answer(503, "")
+    dropped = dataclasses.replace(plain, headers={**plain.headers, "x-llm-d-request-dropped-reason": "rejected-ttl-expired"})
+    assert "defaultRequestTTL" in trouble(answers.completion, dropped).remedy and "defaultRequestTTL" not in trouble(answers.completion, plain).remedy
 
 
 def test_an_error_names_what_answered_what_and_is_short():
-    found = trouble(answers.completion, answer(502, "<html>" + "x" * 1000, "text/html"))
-    assert str(found).startswith("POST http://h/v1/completions: 502 Bad Gateway (text/html): '<html>xxx")
-    assert len(str(found)) < 350
+    error = trouble(answers.completion, answer(502, "<html>" + "x" * 1000, "text/html"))
+    assert str(error).startswith("POST http://h/v1/completions: 502 Bad Gateway (text/html): '<html>xxx")
+    assert len(str(error)) < 350
 
 
 def test_a_key_in_an_answer_is_not_shown():
@@ -235,5 +235,5 @@ def test_each_status_has_its_remedy(status, words):
     ("content_type", "body"), [("text/html", b"Sign in"), ("application/json", b" <!DOCTYPE html><p>Sign in"), ("text/plain", b"<HTML>Sign in</HTML>")]
 )
 def test_a_web_page_is_one_by_its_type_or_by_its_text(content_type, body):
-    found = trouble(answers.json_object, answer(200, body, content_type))
-    assert found.kind == "html" and "no_proxy" in found.remedy
+    error = trouble(answers.json_object, answer(200, body, content_type))
+    assert error.kind == "html" and "no_proxy" in error.remedy

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program of a scheduled warm-up, as its pod runs it: the command and the mounted files of the plan, a plain Python without Ansible, servers at their own
-addresses, and an API server by TLS that knows the token of the account."""
+"""The program of a scheduled warm-up, as its pod runs it: the command and the mounted files of the plan, Python without Ansible, servers at their own
+addresses, and an API server with TLS that accepts the token of the account."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PROMPT = "You are the patient assistant of a shop for boots and you answer in on
 IN_MAP = "Translate what follows into the language of the fishermen of the northern islands word by word " * 2
 TOKEN = "of-the-account"
 KEY_VARIABLE = warmup_program.KEY_VARIABLE
-assert KEY_VARIABLE == warmup_job.KEY_VARIABLE  # of the pod and of the program, which are in packages that do not know each other
+assert KEY_VARIABLE == warmup_job.KEY_VARIABLE  # of the pod and of the program, which are in packages that do not import each other
 SERVING = "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim,llm-d.ai/role=decode"
 
 
 class Api:
-    """Pods and ConfigMaps for an account that may do what the planned Role says, as far as this API server asks for it."""
+    """Serves Pods and ConfigMaps to an account with the permissions of the planned Role, and checks that each request needs no others."""
 
     def __init__(self, role: Facts, pods: list[Facts], config_maps: dict[str, Facts]) -> None:
         self.rules, self.pods, self.config_maps = role["rules"], pods, config_maps
@@ -53,8 +53,8 @@ class Api:
         if resource == "pods":
             selected = dict(urllib.parse.parse_qsl(parts.query)).get("labelSelector") == SERVING
             return 200, {"Content-Type": JSON}, json.dumps({"kind": "PodList", "items": self.pods if selected else []})
-        found = self.config_maps.get(name)
-        return (200, {"Content-Type": JSON}, json.dumps(found)) if found else self.status(404, "not found")
+        config_map = self.config_maps.get(name)
+        return (200, {"Content-Type": JSON}, json.dumps(config_map)) if config_map else self.status(404, "not found")
 
     @staticmethod
     def status(code: int, message: str) -> tuple[int, Facts, str]:
@@ -68,7 +68,7 @@ def pod(name: str, ready: bool = True, address: str = "127.0.0.1", port: int = 8
 
 
 class Runner:
-    """Runs the CronJob's command over its mounted files in a folder."""
+    """Runs the command of the CronJob with its mounted files in a folder."""
 
     def __init__(self, folder: Path, certificate: tuple[str, str]) -> None:
         self.folder, self.certificate = folder, certificate
@@ -77,8 +77,8 @@ class Runner:
         self.config_maps: dict[str, Facts] = {"prompts": {"data": {"a.txt": IN_MAP}}}
 
     def __call__(self, port: int, token: str = TOKEN, env: dict[str, str] | None = None, **warmup: t.Any) -> subprocess.CompletedProcess[str]:
-        wanted = {"prompts": [PROMPT], "config_map": "prompts", "schedule": "@hourly", **warmup}
-        service = {"name": "sim", "model": {"served_name": "acme/tiny", **self.model}, "engine": {"type": "simulator", "port": port}, "warmup": wanted}
+        settings = {"prompts": [PROMPT], "config_map": "prompts", "schedule": "@hourly", **warmup}
+        service = {"name": "sim", "model": {"served_name": "acme/tiny", **self.model}, "engine": {"type": "simulator", "port": port}, "warmup": settings}
         planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]})
         items = definitions(planned) + render(ROLES / "model_service/templates/prompts.yml.j2", planned)
         by_kind = {item["kind"]: item for item in items if item["metadata"]["name"] == "sim-warmup"}
@@ -89,7 +89,7 @@ class Runner:
         (container,) = by_kind["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
         python, *rest = container["command"]
         assert python == "python3"
-        there = [part.replace("/var/run/secrets/kubernetes.io/serviceaccount", str(self.folder)).replace("/warmup/", f"{self.folder}/") for part in rest]
+        arguments = [part.replace("/var/run/secrets/kubernetes.io/serviceaccount", str(self.folder)).replace("/warmup/", f"{self.folder}/") for part in rest]
         with serve(Api(by_kind["Role"], self.pods, self.config_maps), self.certificate) as url:
             parts = urllib.parse.urlsplit(url)
             environment = {
@@ -99,7 +99,7 @@ class Runner:
                 **(env or {}),
             }
             # -S: no site-packages, as in an image that has Python and nothing else
-            return subprocess.run([sys.executable, "-S", *there], env=environment, cwd="/", capture_output=True, text=True, timeout=120, check=False)
+            return subprocess.run([sys.executable, "-S", *arguments], env=environment, cwd="/", capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture(name="run")
@@ -122,7 +122,7 @@ def test_servers_are_warmed_and_then_warm(run: Runner) -> None:
         f"Pod llm-d/sim-0: prompts[0] ({len(PROMPT)} characters): warmed",
         f"Pod llm-d/sim-0: config_map a.txt ({len(IN_MAP)} characters): warmed",
     ]
-    assert second.stdout.count(": warm, ") == 2 and len(server.asked) == 4 and first.stderr == second.stderr == ""
+    assert second.stdout.count(": warm, ") == 2 and len(server.prompts) == 4 and first.stderr == second.stderr == ""
     assert PROMPT.strip() not in first.stdout + second.stdout and IN_MAP.strip() not in first.stdout
 
 
@@ -136,10 +136,10 @@ def test_servers_that_want_a_key_get_that_of_the_environment(run: Runner) -> Non
 
     with serve(keyed(answer)) as url:
         run.pods = [pod("sim-0")]
-        keyless, found = run(port_of(url)), run(port_of(url), env={KEY_VARIABLE: "sk-model"})
+        keyless, result = run(port_of(url)), run(port_of(url), env={KEY_VARIABLE: "sk-model"})
     assert keyless.returncode == 1 and "requires an API key" in keyless.stderr
-    assert found.returncode == 0 and found.stdout.count(": warmed, ") == 2 and lora.has == {"sql": "/models/sql"}, found.stderr
-    assert "sk-model" not in found.stdout + found.stderr + keyless.stderr
+    assert result.returncode == 0 and result.stdout.count(": warmed, ") == 2 and lora.has == {"sql": "/models/sql"}, result.stderr
+    assert "sk-model" not in result.stdout + result.stderr + keyless.stderr
 
 
 def test_pods_that_are_not_ready_are_left_to_the_next_run(run: Runner) -> None:
@@ -147,34 +147,34 @@ def test_pods_that_are_not_ready_are_left_to_the_next_run(run: Runner) -> None:
     with serve(server) as url:
         run.pods = [pod("starting", ready=False, address=""), pod("leaving")]
         run.pods[1]["metadata"]["deletionTimestamp"] = "2026-11-25T00:00:00Z"
-        found = run(port_of(url))
-    assert found.returncode == 0 and found.stdout == "sim: no server is ready\n" and server.asked == [], found.stderr
+        result = run(port_of(url))
+    assert result.returncode == 0 and result.stdout == "sim: no server is ready\n" and server.prompts == [], result.stderr
 
 
-@pytest.mark.parametrize("wrong", ["silent", "no map", "token", "refusing"])
-def test_what_went_wrong_is_told_and_fails_the_job(run: Runner, wrong: str) -> None:
-    refusing = CachingEngine(fails=lambda said: (400, {}, json.dumps({"error": {"message": f"not '{said}'"}})))
-    with serve(refusing if wrong == "refusing" else CachingEngine()) as url:
+@pytest.mark.parametrize("fault", ["silent", "no map", "token", "refusing"])
+def test_an_error_is_logged_and_fails_the_job(run: Runner, fault: str) -> None:
+    refusing = CachingEngine(fails=lambda prompt: (400, {}, json.dumps({"error": {"message": f"not '{prompt}'"}})))
+    with serve(refusing if fault == "refusing" else CachingEngine()) as url:
         run.pods = [pod("sim-0")]
-        if wrong == "no map":
+        if fault == "no map":
             run.config_maps = {}
-        found = run(closed_port() if wrong == "silent" else port_of(url), token="old" if wrong == "token" else TOKEN, api="completions")
-    said = {"silent": "connection refused", "no map": "there is no ConfigMap llm-d/prompts", "token": "does not accept the credentials", "refusing": "not '"}
-    assert found.returncode == 1 and said[wrong] in found.stderr and "Traceback" not in found.stderr, found.stderr
-    assert PROMPT.strip() not in found.stdout + found.stderr
+        result = run(closed_port() if fault == "silent" else port_of(url), token="old" if fault == "token" else TOKEN, api="completions")
+    words = {"silent": "connection refused", "no map": "there is no ConfigMap llm-d/prompts", "token": "does not accept the credentials", "refusing": "not '"}
+    assert result.returncode == 1 and words[fault] in result.stderr and "Traceback" not in result.stderr, result.stderr
+    assert PROMPT.strip() not in result.stdout + result.stderr
 
 
 def test_outside_of_a_pod_it_says_so(run: Runner, tmp_path: Path) -> None:
     run(closed_port())
     (tmp_path / "ca.crt").unlink()
     command = [sys.executable, "-I", "-S", *(str(tmp_path / name) for name in ("warmup.pyz", "options.json", "prompts.json", ""))]
-    found = subprocess.run(command, env={}, capture_output=True, text=True, timeout=60, check=False)
-    assert found.returncode == 2 and "this is no pod with a service account" in found.stderr and "Traceback" not in found.stderr
+    result = subprocess.run(command, env={}, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2 and "this is no pod with a service account" in result.stderr and "Traceback" not in result.stderr
 
 
 @contextlib.contextmanager
 def simulator() -> t.Iterator[int]:
-    """A real simulator that keeps prefixes; gives its port."""
+    """Runs a real simulator that caches prefixes; yields its port."""
     port = port_for_a_program()
     command = [str(SIMULATOR), "--model=acme/tiny", f"--port={port}", "--max-model-len=2048", "--enable-kvcache=true", "--block-size=16"]
     environment = {"PATH": os.environ["PATH"], "POD_IP": "127.0.0.1"}
@@ -218,5 +218,5 @@ def test_an_adapter_that_cannot_be_loaded_fails_the_job_and_prompts_are_sent_all
         return (404, {"Content-Type": JSON}, '{"detail":"Not Found"}') if "lora" in path else server(handler, method, path, body)
 
     with serve(closed) as url:
-        found = run(port_of(url))
-    assert found.returncode == 1 and "VLLM_ALLOW_RUNTIME_LORA_UPDATING" in found.stderr and found.stdout.count(": warmed, ") == 2, found.stderr
+        result = run(port_of(url))
+    assert result.returncode == 1 and "VLLM_ALLOW_RUNTIME_LORA_UPDATING" in result.stderr and result.stdout.count(": warmed, ") == 2, result.stderr

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file that `make inventory` writes can be planned for every cluster, and says what it does not know."""
+"""The file that `make inventory` writes can be planned for every cluster, and names the facts that are not known."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def user(text: str) -> dict[str, t.Any]:
 
 
 def chosen(text: str) -> dict[str, t.Any]:
-    """What the cases name: options of the file with their defaults."""
-    found = {name: complete(user(text).get(name), field, name)[0] for name, field in VARIABLES.items()}
-    service, gateway = found["llm_d_model_services"][0], found["llm_d_gateway"]
+    """The options of the file that the cases name, with their defaults."""
+    options = {name: complete(user(text).get(name), field, name)[0] for name, field in VARIABLES.items()}
+    service, gateway = options["llm_d_model_services"][0], options["llm_d_gateway"]
     return {
         **gateway,
-        **{key: found[f"llm_d_{key}"] for key in ("platform", "release", "scope", "run_as_user")},
+        **{key: options[f"llm_d_{key}"] for key in ("platform", "release", "scope", "run_as_user")},
         **{key: service["accelerator"][key] for key in ("vendor", "product", "resource")},
         **{key: service[key] for key in ("replicas", "node_selector")},
         "tolerations": [{key: value for key, value in each.items() if value is not None} for each in service["tolerations"]],
         "engine": service["engine"]["type"],
-        "operator": found["llm_d_gpus"]["operator"],
+        "operator": options["llm_d_gpus"]["operator"],
     }
 
 
@@ -52,15 +52,15 @@ def chosen(text: str) -> dict[str, t.Any]:
 def test_the_file_can_be_planned_and_suits_the_cluster(name: str) -> None:
     text = written(name)
     assert [str(problem) for problem in problems(user(text))] == []
-    found, wanted = chosen(text), CASES[name][1]
-    assert {key: found[key] for key in wanted} == wanted
+    options, wanted = chosen(text), CASES[name][1]
+    assert {key: options[key] for key in wanted} == wanted
     if wanted.get("tolerations") is None:
-        assert found["tolerations"] == []
+        assert options["tolerations"] == []
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_text_is_as_ours_are(name: str) -> None:
-    """Short lines without blanks at their ends; nothing that Ansible would take for a template."""
+    """Short lines without trailing blanks; nothing that Ansible would parse as a template."""
     text = written(name)
     lines = text.splitlines()
     assert text.startswith("---\n# Written by playbooks/inventory.yml for https://127.0.0.1:6443.") and text.endswith("\n") and not text.endswith("\n\n")
@@ -68,10 +68,10 @@ def test_the_text_is_as_ours_are(name: str) -> None:
     assert "{{" not in text and "{%" not in text and "None" not in text
 
 
-def test_what_may_not_be_listed_is_said_and_not_guessed() -> None:
-    said = "\n".join(observed(CASES["nothing may be listed"][0]))
-    assert said.count("not known: no permission to list") == 7
-    assert "none" not in said and "Whether there are GPUs is not known: no permission to list nodes." in written("nodes may not be listed")
+def test_kinds_that_may_not_be_listed_are_named_and_not_guessed() -> None:
+    report = "\n".join(observed(CASES["nothing may be listed"][0]))
+    assert report.count("not known: no permission to list") == 7
+    assert "none" not in report and "Whether there are GPUs is not known: no permission to list nodes." in written("nodes may not be listed")
 
 
 def test_several_gateways_are_named_the_best_first_and_those_that_cannot_serve_last() -> None:
@@ -104,8 +104,8 @@ def test_how_a_cluster_ip_is_reached(name: str, commands: list[str]) -> None:
 
 def test_kubeconfig_and_context_are_kept_so_that_no_other_cluster_is_meant() -> None:
     reached = {"server": "https://10.0.0.1", "kubeconfig": "/home/jane/my config", "context": "arn:aws:eks:eu-central-1:1:cluster/prod"}
-    found = yaml.safe_load(starting_file(cluster(), "inventories/mine", reached))
-    assert (found["llm_d_kubeconfig"], found["llm_d_context"]) == (reached["kubeconfig"], reached["context"])
+    options = yaml.safe_load(starting_file(cluster(), "inventories/mine", reached))
+    assert (options["llm_d_kubeconfig"], options["llm_d_context"]) == (reached["kubeconfig"], reached["context"])
     assert not {"llm_d_kubeconfig", "llm_d_context"} & set(yaml.safe_load(written("kind")))
 
 
@@ -120,10 +120,10 @@ def test_the_most_numerous_accelerators_are_taken_and_cordoned_nodes_do_not_coun
     cordoned = copy.deepcopy(L40S)
     cordoned["spec"]["unschedulable"] = True
     a100 = node("a", labels={"nvidia.com/gpu.product": "NVIDIA-A100"}, gpu=8)
-    found = offers(cluster(nodes=[L40S, cordoned, a100]))
-    assert [offer.text for offer in found] == ["8 nvidia.com/gpu on 1 node, NVIDIA-A100", "4 nvidia.com/gpu on 1 node, NVIDIA-L40S"]
-    unwell = node("u", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}, {"key": "x", "effect": "PreferNoSchedule"}], gpu=1)
-    assert offers(cluster(nodes=[unwell]))[0].tolerations == []
+    available = offers(cluster(nodes=[L40S, cordoned, a100]))
+    assert [offer.text for offer in available] == ["8 nvidia.com/gpu on 1 node, NVIDIA-A100", "4 nvidia.com/gpu on 1 node, NVIDIA-L40S"]
+    not_ready = node("u", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}, {"key": "x", "effect": "PreferNoSchedule"}], gpu=1)
+    assert offers(cluster(nodes=[not_ready]))[0].tolerations == []
 
 
 def test_the_guide_shows_what_is_written_for_kind() -> None:
@@ -133,7 +133,7 @@ def test_the_guide_shows_what_is_written_for_kind() -> None:
 
 
 def runs(*deployments: tuple[str, str], unread: t.Sequence[str] = ()) -> dict[str, t.Any]:
-    """What preflight/facts.py finds where these run, each an instance and its namespace."""
+    """The facts of preflight/facts.py about a cluster with these deployments, each (instance, namespace)."""
     service = {"name": "sim", "model": {"served_name": "m"}, "replicas": 3, "engine": {"type": "simulator"}}
     user = {"llm_d_charts": CHARTS, "llm_d_model_services": [service]}
     planned = [plan({**user, "llm_d_instance": instance, "llm_d_namespace": namespace}) for instance, namespace in deployments]
@@ -141,7 +141,7 @@ def runs(*deployments: tuple[str, str], unread: t.Sequence[str] = ()) -> dict[st
 
 
 @pytest.mark.parametrize(
-    ("there", "context", "namespaces", "wanted"),
+    ("deployments", "context", "namespaces", "wanted"),
     [
         ((), None, ["llm-d"], {}),
         ((), "default", [], {}),
@@ -155,31 +155,31 @@ def runs(*deployments: tuple[str, str], unread: t.Sequence[str] = ()) -> dict[st
         ((("blue", "llm-d"),), None, ["llm-d"], {"llm_d_instance": "llm-d-2", "llm_d_namespace": "llm-d-2"}),
     ],
 )
-def test_what_runs_is_never_the_file_s(there: t.Any, context: str | None, namespaces: list[str], wanted: dict[str, str]) -> None:
-    facts = {**cluster(), **runs(*there), "namespaces": namespaces}
+def test_what_runs_is_never_the_file_s(deployments: t.Any, context: str | None, namespaces: list[str], wanted: dict[str, str]) -> None:
+    facts = {**cluster(), **runs(*deployments), "namespaces": namespaces}
     text = starting_file(facts, "inventories/mine", {**REACHED, "namespace": context})
-    found = yaml.safe_load(text)
-    assert {key: found[key] for key in ("llm_d_instance", "llm_d_namespace", "llm_d_name_suffix") if key in found} == wanted
+    options = yaml.safe_load(text)
+    assert {key: options[key] for key in ("llm_d_instance", "llm_d_namespace", "llm_d_name_suffix") if key in options} == wanted
     assert [str(problem) for problem in problems(user(text))] == []
-    mine = (found.get("llm_d_instance", "llm-d"), found.get("llm_d_namespace", "llm-d"))
-    assert mine not in there and (not there or mine[1] not in {place for _instance, place in there})
+    mine = (options.get("llm_d_instance", "llm-d"), options.get("llm_d_namespace", "llm-d"))
+    assert mine not in deployments and (not deployments or mine[1] not in {place for _instance, place in deployments})
     assert f"kubectl -n {mine[1]} port-forward service/" in text or "kubectl -n envoy-gateway-system" in text
 
 
 def test_what_runs_is_named_with_how_to_take_it_over() -> None:
     text = starting_file({**cluster(), **runs(("llm-d", "llm-d")), "namespaces": []}, "inventories/mine", REACHED)
-    said = " ".join(line.strip("# ") for line in text.splitlines())
-    assert "running here: llm-d in namespace llm-d: router-0.11, sim (3 servers)" in " ".join(said.split())
-    assert "this file is a second deployment beside it, llm-d-2 in namespace llm-d-2, which are free (docs/second-deployment.md)." in said
-    assert "To take llm-d over instead, write llm_d_instance: llm-d, llm_d_namespace: llm-d, llm_d_release: router-0.11 and its services" in said
+    sentences = " ".join(line.strip("# ") for line in text.splitlines())
+    assert "running here: llm-d in namespace llm-d: router-0.11, sim (3 servers)" in " ".join(sentences.split())
+    assert "this file is a second deployment beside it, llm-d-2 in namespace llm-d-2, which are free (docs/second-deployment.md)." in sentences
+    assert "To take llm-d over instead, write llm_d_instance: llm-d, llm_d_namespace: llm-d, llm_d_release: router-0.11 and its services" in sentences
     assert "running here" in written("kind") and "second" not in written("kind")
 
 
 def test_in_the_one_namespace_of_an_account_the_names_differ() -> None:
-    """It may make no other one: the suffix is part of the instance, and of the names of all objects."""
+    """The account cannot create another one: the suffix is part of the instance, and of the names of all objects."""
     facts = {"version": "v1.34.4", "groups": {}, "rights": [], **runs(("llm-d", "team-a"))}
-    found = yaml.safe_load(starting_file(facts, "inventories/mine", {**REACHED, "namespace": "team-a"}))
-    assert (found["llm_d_scope"], found["llm_d_namespace"], found["llm_d_name_suffix"]) == ("namespace", "team-a", "-2") and "llm_d_instance" not in found
+    values = yaml.safe_load(starting_file(facts, "inventories/mine", {**REACHED, "namespace": "team-a"}))
+    assert (values["llm_d_scope"], values["llm_d_namespace"], values["llm_d_name_suffix"]) == ("namespace", "team-a", "-2") and "llm_d_instance" not in values
     free = yaml.safe_load(starting_file({**facts, **runs()}, "inventories/mine", {**REACHED, "namespace": "team-a"}))
     assert free["llm_d_namespace"] == "team-a" and "llm_d_name_suffix" not in free
 
@@ -194,5 +194,5 @@ def test_a_controller_of_what_runs_is_not_installed_again() -> None:
 
 def test_what_runs_may_be_unknown() -> None:
     facts = {**cluster(), **runs(unread=["Deployment"])}
-    found = starting_place(facts, REACHED)
-    assert not found.known and "running here:    not known: no permission to list Deployments" in observed(facts, found)
+    proposal = starting_place(facts, REACHED)
+    assert not proposal.known and "running here:    not known: no permission to list Deployments" in observed(facts, proposal)

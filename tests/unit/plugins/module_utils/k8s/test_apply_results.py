@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kubernetes.core.k8s did, told object by object. Results as the module (6.2.0) returned them against Kubernetes 1.34."""
+"""The results of kubernetes.core.k8s, object by object. Results as the module (6.2.0) returned them against Kubernetes 1.34."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_created_shows_the_definition_not_the_servers_defaults():
 
 
 def test_several_results_keep_their_order():
-    found = changes([definition(name="a"), definition(name="b")], {"result": {"results": [applied({}, {}), UNKNOWN]}}, "present", False)
-    assert [(change.title, change.action) for change in found] == [("ConfigMap t/a", "unchanged"), ("ConfigMap t/b", "refused")]
+    results = changes([definition(name="a"), definition(name="b")], {"result": {"results": [applied({}, {}), UNKNOWN]}}, "present", False)
+    assert [(change.title, change.action) for change in results] == [("ConfigMap t/a", "unchanged"), ("ConfigMap t/b", "refused")]
 
 
 @pytest.mark.parametrize("item", [UNKNOWN, NO_NAMESPACE])
@@ -88,7 +88,7 @@ def test_on_a_fresh_cluster_check_mode_says_created(item):
 
 
 @pytest.mark.parametrize(
-    "item, said",
+    "item, words",
     [
         (UNKNOWN, "the API server knows no Gateway in gateway.networking.k8s.io/v1; install its CustomResourceDefinition (prerequisites)"),
         (NO_NAMESPACE, 'namespaces "t" not found; create the namespace first'),
@@ -98,13 +98,13 @@ def test_on_a_fresh_cluster_check_mode_says_created(item):
         (status(500, "InternalError", 'Internal error occurred: failed calling webhook "no.example.com": connect: connection refused'), "then run again"),
         (status(400, "BadRequest", 'admission webhook "policy.example.com" denied the request: no team label'), "a policy of this cluster refuses it"),
         (status(422, "Invalid", "deployments.apps \"sim\" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'no' denied request: no"), "a policy of"),
-        (status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch resource'), "have that right granted"),
+        (status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch resource'), "have that permission granted"),
         ({"error": {"msg": "Failed to apply object: Max retries\n exceeded"}}, "Max retries exceeded"),
     ],
 )
-def test_a_refusal_is_one_line(item, said):
+def test_a_refusal_is_one_line(item, words):
     change = one(item)
-    assert change.action == "refused" and said in change.problem and "\n" not in change.problem and "b'" not in change.problem
+    assert change.action == "refused" and words in change.problem and "\n" not in change.problem and "b'" not in change.problem
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_dry_run_that_is_refused_for_good(code, message):
     ],
 )
 def test_a_dry_run_that_another_moment_may_take(item):
-    """Webhooks that are away or take no dry run, the autoscaler that is pruned first, rights, which the preflight looks up."""
+    """Webhooks that are away or take no dry run, the autoscaler that is pruned first, permissions, which the preflight checks."""
     assert one(item, check=True).untried == "answer" and one(item).untried == ""
 
 

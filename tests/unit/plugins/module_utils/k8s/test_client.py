@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every way in which a cluster cannot be talked to, against real sockets: one line each, with what to do."""
+"""Every way in which a cluster cannot be reached, against real sockets: one line each, with what to do."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_no_answer_in_time_the_first_of_all_sooner(monkeypatch):
 
 @pytest.mark.parametrize(("patience", "seconds"), [(0, 20), (10, 20), (45, 45), (600, 60)])
 def test_the_first_answer_is_waited_for_as_long_as_the_module_waits(monkeypatch, patience, seconds):
-    """A module that looks again for some seconds only does not wait a minute for a server that says nothing."""
+    """A module that polls for some seconds only does not wait a minute for a server that does not answer."""
     waits = []
     monkeypatch.setattr(module.urllib3, "Timeout", lambda **given: waits.append(given["read"]))
     cluster = module.connect(types.SimpleNamespace(params={"host": f"http://127.0.0.1:{closed_port()}", "api_key": TOKEN}), FakeClock())
@@ -262,7 +262,7 @@ def test_a_ca_that_is_not_there(secure, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "status, body, said",
+    "status, body, words",
     [
         (401, failure(401, "Unauthorized", "Unauthorized"), "does not accept the credentials (401)"),
         (403, failure(403, "Forbidden", 'nodes is forbidden: User "weak" cannot list resource "nodes"'), 'User "weak" cannot list'),
@@ -274,9 +274,9 @@ def test_a_ca_that_is_not_there(secure, tmp_path):
         (200, [1, 2], "does not answer like a Kubernetes API server"),
     ],
 )
-def test_answers(status, body, said):
+def test_answers(status, body, words):
     with serve(answer(status, body)) as url:
-        assert said in trouble(host=url, api_key=TOKEN) and url in trouble(host=url, api_key=TOKEN)
+        assert words in trouble(host=url, api_key=TOKEN) and url in trouble(host=url, api_key=TOKEN)
 
 
 def test_a_refusal_keeps_its_parts():
@@ -293,11 +293,11 @@ def test_what_is_not_there_is_none():
 
 
 @pytest.mark.parametrize(
-    "said,time",
+    "date,time",
     [("Tue, 01 Jan 2030 00:00:10 GMT", 1893456010.0), ("", 7.0), ("soon", 7.0), ("Tue, 01 Jan 99999999999 00:00:10 GMT", 7.0)],
 )
-def test_the_time_is_the_api_servers(monkeypatch, said, time):
-    monkeypatch.setattr(Handler, "date_time_string", lambda _handler: said)
+def test_the_time_is_the_api_servers(monkeypatch, date, time):
+    monkeypatch.setattr(Handler, "date_time_string", lambda _handler: date)
     with serve(answer(200, {})) as url:
         cluster = module.connect(types.SimpleNamespace(params={"host": url, "api_key": TOKEN}))
         cluster.get("/version")
@@ -306,10 +306,10 @@ def test_the_time_is_the_api_servers(monkeypatch, said, time):
 
 
 def test_the_token_is_sent_and_paths_follow_discovery():
-    seen = []
+    requests = []
 
     def api(handler, method, path, body):
-        seen.append((handler.headers["Authorization"], path))
+        requests.append((handler.headers["Authorization"], path))
         kinds = [
             {"name": "gateways", "kind": "Gateway", "namespaced": True},
             {"name": "gateways/status", "kind": "Gateway", "namespaced": True},
@@ -322,14 +322,14 @@ def test_the_token_is_sent_and_paths_follow_discovery():
         assert cluster.path("g.io/v1", "Gateway", "ns", "x") == "/apis/g.io/v1/namespaces/ns/gateways/x"
         assert cluster.path("g.io/v1", "GatewayClass", "ns") == "/apis/g.io/v1/gatewayclasses"
         assert cluster.path("v1", "Gateway") == "/api/v1/gateways"
-    assert seen == [(f"Bearer {TOKEN}", "/apis/g.io/v1"), (f"Bearer {TOKEN}", "/api/v1")]
+    assert requests == [(f"Bearer {TOKEN}", "/apis/g.io/v1"), (f"Bearer {TOKEN}", "/api/v1")]
 
 
 # the kubeconfig
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, words",
     [
         (None, "no such file"),
         ("", "no valid kubeconfig"),
@@ -339,12 +339,12 @@ def test_the_token_is_sent_and_paths_follow_discovery():
         ("apiVersion: v1\nkind: Config\n", "no valid kubeconfig"),
     ],
 )
-def test_a_kubeconfig_that_is_none(tmp_path, content, said):
+def test_a_kubeconfig_that_is_none(tmp_path, content, words):
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
     line = trouble(kubeconfig=str(file))
-    assert said in line and str(file) in line
+    assert words in line and str(file) in line
 
 
 def test_the_content_of_a_kubeconfig_where_its_path_belongs_is_not_told():
@@ -382,17 +382,17 @@ def test_no_cluster_at_all():
 
 def test_a_pod_without_a_token_as_awx_specifies_it(monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-    said = trouble()
+    line = trouble()
     assert (
-        "no cluster to talk to" in said and "this pod has no token of an account; set automountServiceAccountToken: true" in said and "llm_d_kubeconfig" in said
+        "no cluster to talk to" in line and "this pod has no token of an account; set automountServiceAccountToken: true" in line and "llm_d_kubeconfig" in line
     )
 
 
 def test_a_pod_with_a_token_and_the_context_of_a_kubeconfig_that_it_has_not(monkeypatch, tmp_path):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     monkeypatch.setattr(errors, "POD_TOKEN", tmp_path)
-    said = trouble(context="prod")
-    assert "this pod has none; leave llm_d_context (or K8S_AUTH_CONTEXT) out, so that the account of the pod is used" in said
+    line = trouble(context="prod")
+    assert "this pod has none; leave llm_d_context (or K8S_AUTH_CONTEXT) out, so that the account of the pod is used" in line
 
 
 def test_the_environment_counts(monkeypatch, tmp_path):

@@ -54,10 +54,10 @@ spec: {}
 
 
 def test_documents_of_a_release():
-    found, others = documents(RELEASE, "release.yaml")
-    assert [document.name for document in found] == ["gateways.gateway.networking.k8s.io", "xmeshes.gateway.networking.x-k8s.io"]
+    crds, others = documents(RELEASE, "release.yaml")
+    assert [document.name for document in crds] == ["gateways.gateway.networking.k8s.io", "xmeshes.gateway.networking.x-k8s.io"]
     assert others == ["ValidatingAdmissionPolicy"]
-    assert (found[0].plural, found[0].group) == ("gateways", "gateway.networking.k8s.io")
+    assert (crds[0].plural, crds[0].group) == ("gateways", "gateway.networking.k8s.io")
 
 
 def test_documents_agree_with_a_yaml_parser():
@@ -133,7 +133,7 @@ def test_decide(installed, names, action):
     assert decide(BUNDLE, installed, names)["action"] == action
 
 
-def test_without_an_annotation_of_its_own_a_bundle_bears_ours():
+def test_without_an_annotation_of_its_own_a_bundle_has_ours():
     bundle = {**BUNDLE, "annotation": None}
     assert decide(bundle, {"gateways.g": {BUNDLE_VERSION: "1.5.0"}}, None) == {"action": "keep", "installed": "1.5.0", "missing": []}
     assert decide(bundle, {"gateways.g": {"x/bundle-version": "9"}}, None)["action"] == "adopt"

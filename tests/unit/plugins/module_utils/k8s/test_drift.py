@@ -70,8 +70,8 @@ def container(**fields: t.Any) -> Facts:
     return made
 
 
-def told(found: list[t.Any]) -> list[tuple[str, str, str, str]]:
-    return [(each.field, each.found, each.planned, each.by) for each in found]
+def rows(listed: list[t.Any]) -> list[tuple[str, str, str, str]]:
+    return [(each.field, each.found, each.planned, each.by) for each in listed]
 
 
 def test_an_object_as_planned_does_not_differ() -> None:
@@ -84,24 +84,24 @@ def test_a_changed_field_is_named_with_both_values_and_who_changed_it() -> None:
     fields = {"f:spec": {"f:ports": {'k:{"port":9002,"protocol":"TCP"}': {"f:targetPort": {}}}}}
     there["metadata"]["managedFields"].append(entry("kubectl-edit", fields))
     for wanted in (service(), None):
-        (found,) = differences(SERVICE, there, wanted, OURS)
-        assert found.field.startswith("spec.ports[") and found.field.endswith("].targetPort")
-        assert (found.found, found.planned, found.by, found.at) == ("9999", "9002", "kubectl-edit", "2026-11-22T12:00:00Z")
-        assert found.line().endswith("].targetPort is 9999, planned: 9002; last set by kubectl-edit at 2026-11-22T12:00:00Z")
+        (difference,) = differences(SERVICE, there, wanted, OURS)
+        assert difference.field.startswith("spec.ports[") and difference.field.endswith("].targetPort")
+        assert (difference.found, difference.planned, difference.by, difference.at) == ("9999", "9002", "kubectl-edit", "2026-11-22T12:00:00Z")
+        assert difference.line().endswith("].targetPort is 9999, planned: 9002; last set by kubectl-edit at 2026-11-22T12:00:00Z")
 
 
 def test_a_field_that_is_gone_is_laid_to_the_last_other_manager() -> None:
     there = service()
     del there["metadata"]["labels"]["app"]
     there["metadata"]["managedFields"] += [entry("kubectl-label", {}, time="2026-11-22T13:00:00Z"), entry("kube-controller-manager", {}, subresource="status")]
-    assert told(differences(SERVICE, there, service(), OURS)) == [("metadata.labels.app", ABSENT, "sim", "kubectl-label")]
+    assert rows(differences(SERVICE, there, service(), OURS)) == [("metadata.labels.app", ABSENT, "sim", "kubectl-label")]
 
 
 def test_a_field_that_another_manager_has_added_differs_though_applying_leaves_it() -> None:
     there = service()
     there["spec"]["externalIPs"] = ["203.0.113.7"]
     there["metadata"]["managedFields"].append(entry("helm", {"f:spec": {"f:externalIPs": {}}, "f:metadata": {"f:annotations": {"f:x": {}}}}))
-    assert told(differences(SERVICE, there, copy.deepcopy(there), OURS)) == [("spec.externalIPs", '["203.0.113.7"]', ABSENT, "helm")]
+    assert rows(differences(SERVICE, there, copy.deepcopy(there), OURS)) == [("spec.externalIPs", '["203.0.113.7"]', ABSENT, "helm")]
 
 
 def test_a_field_that_another_manager_has_set_to_its_default_is_no_difference() -> None:
@@ -111,7 +111,7 @@ def test_a_field_that_another_manager_has_set_to_its_default_is_no_difference() 
     new = {**SERVICE, "spec": {**SERVICE["spec"], "sessionAffinity": "None"}}
     assert differences(SERVICE, there, copy.deepcopy(there), OURS, new) == []
     there["spec"]["sessionAffinity"] = "ClientIP"
-    assert told(differences(SERVICE, there, copy.deepcopy(there), OURS, new)) == [("spec.sessionAffinity", "ClientIP", ABSENT, "kubectl-edit")]
+    assert rows(differences(SERVICE, there, copy.deepcopy(there), OURS, new)) == [("spec.sessionAffinity", "ClientIP", ABSENT, "kubectl-edit")]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_who_scales_an_object_without_a_number_does_not_make_it_differ() -> None
     assert differences(DEPLOYMENT, there, live(DEPLOYMENT), OURS) == []
     numbered = copy.deepcopy(DEPLOYMENT)
     numbered["spec"]["replicas"] = 2
-    assert told(differences(numbered, there, live(numbered), OURS)) == [("spec.replicas", "7", "2", "keda")]
+    assert rows(differences(numbered, there, live(numbered), OURS)) == [("spec.replicas", "7", "2", "keda")]
 
 
 def test_a_restart_of_pods_and_our_checksums_are_no_difference() -> None:
@@ -145,19 +145,19 @@ def test_a_restart_of_pods_and_our_checksums_are_no_difference() -> None:
 
 
 def test_of_long_lists_and_texts_only_what_differs_is_shown() -> None:
-    (found,) = differences(DEPLOYMENT, container(args=["--model", "a", "--port=8000", "--seed=1"]), live(DEPLOYMENT), OURS)
-    assert (found.field, found.found, found.planned) == ("spec.template.spec.containers[name=server].args", '["--seed=1"]', "without these")
+    (difference,) = differences(DEPLOYMENT, container(args=["--model", "a", "--port=8000", "--seed=1"]), live(DEPLOYMENT), OURS)
+    assert (difference.field, difference.found, difference.planned) == ("spec.template.spec.containers[name=server].args", '["--seed=1"]', "without these")
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "epp"}, "data": {"config.yaml": "a: 1\nb: 2\n"}}
     there = {**copy.deepcopy(config), "data": {"config.yaml": "a: 1\nb: 3\n"}}
-    assert told(differences(config, there, config, OURS)) == [("data[config.yaml]", "b: 3 in line 2", "b: 2", "")]
+    assert rows(differences(config, there, config, OURS)) == [("data[config.yaml]", "b: 3 in line 2", "b: 2", "")]
 
 
 def test_values_of_environment_variables_and_secrets_are_not_shown() -> None:
     there = container(env=[{"name": "HF_TOKEN", "value": "hf_another00"}, {"name": "MORE", "value": "planted"}])
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "data": {"token": "cGxhbnRlZA=="}}
-    found = differences(DEPLOYMENT, there, live(DEPLOYMENT), OURS) + differences(secret, {**secret, "data": {"token": "b3RoZXI="}}, secret, OURS)
-    shown = "\n".join(each.line() for each in found)
-    assert len(found) == 3 and not [word for word in ("hf_", "planted", "cGxhbnRl", "b3RoZXI") if word in shown], shown
+    listed = differences(DEPLOYMENT, there, live(DEPLOYMENT), OURS) + differences(secret, {**secret, "data": {"token": "b3RoZXI="}}, secret, OURS)
+    shown = "\n".join(each.line() for each in listed)
+    assert len(listed) == 3 and not [word for word in ("hf_", "planted", "cGxhbnRl", "b3RoZXI") if word in shown], shown
 
 
 def test_what_is_shown_of_a_list_holds_no_secret_either() -> None:
@@ -165,16 +165,16 @@ def test_what_is_shown_of_a_list_holds_no_secret_either() -> None:
     there = container(env=twice, args=["--model", "a", "--port=8000", "--api-key=sk-planted0planted0"])
     definition = copy.deepcopy(DEPLOYMENT)
     definition["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "planted before"}, {"name": "B", "value": "b"}]
-    found = differences(definition, there, live(definition), OURS)
-    assert [each.field.rpartition(".")[2] for each in found] == ["args", "env"] and not [each for each in found if "planted" in each.line()], found
+    listed = differences(definition, there, live(definition), OURS)
+    assert [each.field.rpartition(".")[2] for each in listed] == ["args", "env"] and not [each for each in listed if "planted" in each.line()], listed
 
 
 def test_a_secret_in_an_argument_of_its_own_is_not_shown() -> None:
     planned = copy.deepcopy(DEPLOYMENT)
     planned["spec"]["template"]["spec"]["containers"][0]["args"] = ["--api-key", "planted-b", "--x"]
-    for args, told_ in ((["--api-key", "planted-a", "--x"], HIDDEN_NEW), (["--api-key", "planted-a"], '["--x"]')):
-        (found,) = differences(planned, container(args=args), live(planned), OURS)
-        assert "planted" not in found.line() and found.planned == told_, found
+    for args, shown in ((["--api-key", "planted-a", "--x"], HIDDEN_NEW), (["--api-key", "planted-a"], '["--x"]')):
+        (difference,) = differences(planned, container(args=args), live(planned), OURS)
+        assert "planted" not in difference.line() and difference.planned == shown, difference
 
 
 def test_without_a_dry_run_what_the_api_server_writes_otherwise_is_the_same() -> None:
@@ -188,6 +188,6 @@ def test_without_a_dry_run_what_the_api_server_writes_otherwise_is_the_same() ->
 
 def test_many_fields_are_cut() -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {f"k{number}": "a" for number in range(40)}}
-    found = differences(config, {**config, "data": {}}, config, OURS)
-    assert len(found) == 40 and len(Drift("ConfigMap x", tuple(found)).lines()) == 21
+    listed = differences(config, {**config, "data": {}}, config, OURS)
+    assert len(listed) == 40 and len(Drift("ConfigMap x", tuple(listed)).lines()) == 21
     assert Drift("ConfigMap x", missing=True).lines() == ["not there"]

@@ -1,4 +1,4 @@
-"""Events tell which fields of which object a run changed, and no values."""
+"""Events name the fields that a run changed, on the objects themselves, and no values."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ def test_a_release_that_is_as_wanted_needs_nothing():
     assert steps_to_present(release(), "1.9.1", {"replicas": 1}) == NOTHING == steps_to_present(release(), "v1.9.1", {"replicas": 1})
 
 
-@pytest.mark.parametrize("found", [ABSENT, release(version="1.9.0"), release(values={"replicas": 2}), release(status="superseded")])
-def test_what_differs_is_installed_without_force(found):
-    assert steps_to_present(found, "v1.9.1", {"replicas": 1}) == {**NOTHING, "install": True}
+@pytest.mark.parametrize("current", [ABSENT, release(version="1.9.0"), release(values={"replicas": 2}), release(status="superseded")])
+def test_what_differs_is_installed_without_force(current):
+    assert steps_to_present(current, "v1.9.1", {"replicas": 1}) == {**NOTHING, "install": True}
 
 
 def test_a_version_that_is_not_given_is_never_equal():

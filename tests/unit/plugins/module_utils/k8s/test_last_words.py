@@ -84,8 +84,8 @@ def test_an_error_that_nobody_has_listed_is_the_cause_of_an_end_and_of_nothing_e
 
 
 def test_a_known_error_of_json_is_shown_as_its_message():
-    found = end_failure(json.dumps(REFUSED))
-    assert found.code == "args" and found.what.startswith('Failed to validate flags: flag "kv-cache-usage-percentage-metric" is deprecated'), found
+    failure = end_failure(json.dumps(REFUSED))
+    assert failure.code == "args" and failure.what.startswith('Failed to validate flags: flag "kv-cache-usage-percentage-metric" is deprecated'), failure
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,5 @@ def test_errors_of_command_lines_of_every_kind(line):
     ],
 )
 def test_what_servers_say_of_requests_is_none(line):
-    found = log_failure(line)
-    assert found is None or found.code != "args"
+    failure = log_failure(line)
+    assert failure is None or failure.code != "args"

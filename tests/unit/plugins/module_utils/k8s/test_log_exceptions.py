@@ -68,14 +68,14 @@ def test_every_recorded_failure_is_in_the_table():
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_cause_of_a_recorded_failure(name):
     code, line = CAUSES[name]
-    found = log_failure(log(name))
-    assert found.code == code and found.what.startswith(line) and found.remedy
-    assert "raise " not in found.what and "For further information" not in found.what
+    failure = log_failure(log(name))
+    assert failure.code == code and failure.what.startswith(line) and failure.remedy
+    assert "raise " not in failure.what and "For further information" not in failure.what
 
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_cause_on_a_terminal(name):
-    """With progress bars that a carriage return begins anew, ends of lines as on Windows, and the colours of vLLM."""
+    """With progress bars that a carriage return begins again, ends of lines as on Windows, and the colours of vLLM."""
     bars = log(name).replace("\n\nLoading", "\rLoading").replace("(Worker pid", "\x1b[0;36m(Worker pid").replace(") ERROR", ")\x1b[0;0m ERROR")
     assert log_failure(bars) == log_failure(bars.replace("\n", "\r\n")) == log_failure(log(name))
 
@@ -86,28 +86,28 @@ def test_a_healthy_server_has_no_failure():
     assert all(log_failure("\n".join(lines[cut:])) is None and log_failure("\n".join(lines[:cut])) is None for cut in range(0, len(lines), 3))
 
 
-def said(name):
+def cause_lines(name):
     """The numbers of the lines of a log that hold its cause."""
     words = REPEATED.get(name) or (CAUSES[name][1].rpartition(" (9772) ")[0] or CAUSES[name][1],)
-    found = [index for index, line in enumerate(log(name).splitlines()) if any(word in line for word in words)]
-    assert found, name
-    return found
+    numbers = [index for index, line in enumerate(log(name).splitlines()) if any(word in line for word in words)]
+    assert numbers, name
+    return numbers
 
 
 @examples(300)
 @given(st.data())
 def test_any_cut_that_holds_the_cause_names_it_and_no_wrapper(data):
     name = data.draw(st.sampled_from(sorted(CAUSES)))
-    lines, causes = log(name).splitlines(), said(name)
+    lines, causes = log(name).splitlines(), cause_lines(name)
     kept = data.draw(st.sampled_from(causes))
     begin = data.draw(st.integers(0, kept))
     # The message of a panic of Rust is in the line after its place.
     end = data.draw(st.integers(min(kept + (2 if name.startswith("rust") else 1), len(lines)), len(lines)))
-    found = log_failure("\n".join(lines[begin:end]))
+    failure = log_failure("\n".join(lines[begin:end]))
     if name == "rust-thread" and begin == kept:
         return  # only the message, without the words by which it is a panic: no exception, but the same code
-    assert found is not None and found.code == CAUSES[name][0], (name, begin, end, found)
-    assert any(word in found.what for word in (REPEATED.get(name) or (CAUSES[name][1][:60],))), (name, begin, end, found)
+    assert failure is not None and failure.code == CAUSES[name][0], (name, begin, end, failure)
+    assert any(word in failure.what for word in (REPEATED.get(name) or (CAUSES[name][1][:60],))), (name, begin, end, failure)
 
 
 @examples(300)
@@ -116,12 +116,12 @@ def test_a_cut_that_lost_the_cause_claims_only_a_listed_wrapper(data):
     name = data.draw(st.sampled_from(sorted(name for name in CAUSES if name.startswith("vllm"))))
     lines = log(name).splitlines()
     begin = data.draw(st.integers(0, len(lines)))
-    found = log_failure("\n".join(lines[begin : data.draw(st.integers(begin, len(lines)))]))
-    assert found is None or found.code in (*WRAPPERS, CAUSES[name][0], "exception"), (name, found)
-    if found:
-        assert not any(word in found.what for word in ("    raise", "For further information", "UserWarning"))
-        if found.code == "exception":
-            assert not any(word in found.what for word in ("Engine core initialization failed", "WorkerProc initialization failed"))
+    failure = log_failure("\n".join(lines[begin : data.draw(st.integers(begin, len(lines)))]))
+    assert failure is None or failure.code in (*WRAPPERS, CAUSES[name][0], "exception"), (name, failure)
+    if failure:
+        assert not any(word in failure.what for word in ("    raise", "For further information", "UserWarning"))
+        if failure.code == "exception":
+            assert not any(word in failure.what for word in ("Engine core initialization failed", "WorkerProc initialization failed"))
 
 
 HEADER = "Traceback (most recent call last):\n"
@@ -242,13 +242,13 @@ OTHERS = {
         "libc++abi: terminating due to uncaught exception of type std::runtime_error: odd",
     ),
     "C++ without an exception": ("terminate called without an active exception\n" + f"{TRACE}{WRAPPED}", "exception", "terminate called without"),
-    "a signal, as PyTorch tells it": (f"!!!!!!! Segfault encountered !!!!!!!\n{TRACE}{WRAPPED}", "exception", "!!!!!!! Segfault encountered"),
-    "a signal, as UCX tells it": (
+    "a signal, as PyTorch reports it": (f"!!!!!!! Segfault encountered !!!!!!!\n{TRACE}{WRAPPED}", "exception", "!!!!!!! Segfault encountered"),
+    "a signal, as UCX reports it": (
         f"[node:12:0:12] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)\n{TRACE}{WRAPPED}",
         "exception",
         "[node:12:0:12] Caught signal 11",
     ),
-    "what the C library says before it aborts": (f"double free or corruption (!prev)\n{TRACE}{WRAPPED}", "exception", "double free or corruption"),
+    "a message of the C library before it aborts": (f"double free or corruption (!prev)\n{TRACE}{WRAPPED}", "exception", "double free or corruption"),
     "a fault that no traceback has, before a wrapper": (
         f"Memory access fault by GPU node-1 (Agent handle: 0x1) on address 0x2. Reason: Page not present\n{TRACE}{WRAPPED}",
         "gpu_fault",
@@ -276,14 +276,14 @@ OTHERS = {
         "V4",
         "ERROR Worker proc VllmWorker-3 died unexpectedly",
     ),
-    "and is told where nothing else is": (f"{TRACE}BrokenPipeError: [Errno 32] Broken pipe\n", "exception", "BrokenPipeError: [Errno 32] Broken pipe"),
+    "and is reported where nothing else is": (f"{TRACE}BrokenPipeError: [Errno 32] Broken pipe\n", "exception", "BrokenPipeError: [Errno 32] Broken pipe"),
 }
 
 
 @pytest.mark.parametrize("text, code, what", OTHERS.values(), ids=OTHERS)
 def test_other_ways_to_say_it(text, code, what):
-    found = log_failure(text)
-    assert found.code == code and found.what.startswith(what), found
+    failure = log_failure(text)
+    assert failure.code == code and failure.what.startswith(what), failure
 
 
 @pytest.mark.parametrize(
@@ -362,8 +362,8 @@ RECORDED_803 = (
     "error", ["RuntimeError: Failed to infer device type, please set the environment variable", "odd.error: nobody has written this one down"]
 )
 def test_a_driver_that_cuda_cannot_use_is_the_cause_of_what_follows(error):
-    found = log_failure(RECORDED_803 + error)
-    assert found.code == "V6" and "Error 803" in found.what and "do not fit" in found.remedy
+    failure = log_failure(RECORDED_803 + error)
+    assert failure.code == "V6" and "Error 803" in failure.what and "do not fit" in failure.remedy
     assert log_failure(f"{TRACE}{error}").code in ("V7", "exception")
     assert log_failure(RECORDED_803 + "ValueError: No available memory for the cache blocks.").code == "F18", "a cause of its own"
 

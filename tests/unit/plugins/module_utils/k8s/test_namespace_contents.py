@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What keeps a namespace from being deleted, and what goes with it."""
+"""What keeps a namespace from being deleted, and what is deleted with it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def item(kind: str, name: str, version: str = "v1", owner: str = "", namespace: 
 def kept(*items: Facts, owners: Facts | None = None, namespace: str = HOME, **ours: t.Any) -> list[str]:
     """The names of the objects that keep a namespace."""
     inside = Contents(namespace, items, owners or {})
-    return [found["metadata"]["name"] for found in keepers(inside, Ours(**{"labels": LABELS, "home": HOME, **ours}))]
+    return [obj["metadata"]["name"] for obj in keepers(inside, Ours(**{"labels": LABELS, "home": HOME, **ours}))]
 
 
 def planned(**user: t.Any) -> Facts:
@@ -65,7 +65,7 @@ def test_what_is_ours_goes_with_what_it_owns() -> None:
 
 
 def test_an_owner_outside_is_looked_at() -> None:
-    """Of an object whose owner is gone the garbage collector takes care; one whose owner nobody could read is somebody's."""
+    """The garbage collector deletes an object whose owner is gone; an owner that cannot be read counts as another's."""
     made = [item("DaemonSet", name, "apps/v1", owner) for name, owner in (("a", "policy"), ("b", "theirs"), ("c", "gone"), ("d", "unread"))]
     owners = {"policy": {"metadata": {"name": "policy", "labels": LABELS}}, "theirs": {"metadata": {"name": "theirs"}}, "gone": None}
     assert kept(*made, owners=owners) == ["b", "d"]
@@ -186,9 +186,9 @@ def test_what_keeps_it_is_listed_with_a_bound() -> None:
     force = f"kubectl delete namespace {HOME} deletes it with all that is in it"
     assert lines(one, keepers(one, Ours())) == ["the namespace llm-d stays: Deployment llm-d/llama-decode of instance b", force]
     many = Contents(HOME, [item("ConfigMap", f"notes-{number:02}") for number in range(33)], {})
-    found = lines(many, keepers(many, Ours()))
-    assert found[0] == summary(many, many.items) == "the namespace llm-d stays: it holds 33 objects that are not deleted"
-    assert found[1:3] == ["  ConfigMap llm-d/notes-00", "  ConfigMap llm-d/notes-01"] and found[-2:] == ["  and 13 more", force] and len(found) == 23
+    reasons = lines(many, keepers(many, Ours()))
+    assert reasons[0] == summary(many, many.items) == "the namespace llm-d stays: it holds 33 objects that are not deleted"
+    assert reasons[1:3] == ["  ConfigMap llm-d/notes-00", "  ConfigMap llm-d/notes-01"] and reasons[-2:] == ["  and 13 more", force] and len(reasons) == 23
     empty = Contents(HOME, [], {})
     assert lines(empty, []) == [] and summary(empty, []) == ""
 

@@ -79,9 +79,9 @@ CLUSTERS: dict[str, tuple[Facts, Facts, list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("groups", "answers", "seen", "without"), CLUSTERS.values(), ids=CLUSTERS)
-def test_what_shows_an_autoscaler(groups: Facts, answers: Facts, seen: list[str], without: list[str]) -> None:
-    assert observe(t.cast(t.Any, Api(**answers)), groups) == {"seen": seen, "without": without}
+@pytest.mark.parametrize(("groups", "answers", "present", "without"), CLUSTERS.values(), ids=CLUSTERS)
+def test_what_shows_an_autoscaler(groups: Facts, answers: Facts, present: list[str], without: list[str]) -> None:
+    assert observe(t.cast(t.Any, Api(**answers)), groups) == {"seen": present, "without": without}
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ EVENTS: list[tuple[str, str, str, bool, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "component", "message", "theirs", "comes"), EVENTS)
+@pytest.mark.parametrize(("reason", "component", "message", "of_autoscaler", "comes"), EVENTS)
 @pytest.mark.parametrize("place", ["source", "reportingComponent"])
-def test_events_of_autoscalers(reason: str, component: str, message: str, theirs: bool, comes: bool, place: str) -> None:
+def test_events_of_autoscalers(reason: str, component: str, message: str, of_autoscaler: bool, comes: bool, place: str) -> None:
     event = {"reason": reason, "message": message, place: {"component": component} if place == "source" else component}
-    assert (from_autoscaler(event), coming(event)) == (theirs, comes)
-    assert reported([event]) == (f"the node autoscaler reports {reason}: {message}" if theirs else "")
+    assert (from_autoscaler(event), coming(event)) == (of_autoscaler, comes)
+    assert reported([event]) == (f"the node autoscaler reports {reason}: {message}" if of_autoscaler else "")
 
 
 def test_the_latest_report_counts() -> None:

@@ -13,7 +13,7 @@ import kubernetes
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client, patience
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, CutError, LateError, UnreachableError, refusal
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.patience import LONGEST_PAUSE, PATIENCE, PAUSE, Patience, only_asks
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.patience import LONGEST_PAUSE, PATIENCE, PAUSE, Patience, is_repeatable
 from fake_clock import FakeClock
 from local_servers import JSON, serve
 
@@ -31,11 +31,11 @@ FINAL = [*(answered(status) for status in (400, 401, 403, 404, 409, 422)), answe
 
 @pytest.fixture(name="warned", autouse=True)
 def warnings(monkeypatch):
-    """What is warned of; no folder of a run."""
+    """The warnings; no folder of a run."""
     monkeypatch.delenv(patience.FOLDER, raising=False)
-    found = []
-    monkeypatch.setattr(patience, "warn", found.append)
-    return found
+    messages = []
+    monkeypatch.setattr(patience, "warn", messages.append)
+    return messages
 
 
 def known(accepted=True):
@@ -47,7 +47,7 @@ def known(accepted=True):
     return made, clock
 
 
-def tried(made, failures, asks=True, **more):
+def tried(made, failures, repeatable=True, **more):
     """The result of a request that fails so before it works, or the failure that is raised."""
     left = iter(failures)
 
@@ -57,7 +57,7 @@ def tried(made, failures, asks=True, **more):
         return "done"
 
     try:
-        return made.repeated(asks, once, **more)
+        return made.repeated(repeatable, once, **more)
     except ClusterError as exc:
         return exc
 
@@ -87,11 +87,11 @@ def test_without_a_request_that_was_accepted_only_a_server_that_sheds_load_is_wa
 )
 def test_what_may_have_been_done_is_not_done_twice(failure, again):
     made, _clock = known()
-    assert tried(made, [failure], asks=False) == ("done" if again else failure)
+    assert tried(made, [failure], repeatable=False) == ("done" if again else failure)
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "query", "found"),
+    ("method", "path", "query", "repeatable"),
     [
         ("GET", "/version", None, True),
         ("PATCH", "/api/v1/namespaces/a", {"fieldManager": "x"}, True),
@@ -101,14 +101,14 @@ def test_what_may_have_been_done_is_not_done_twice(failure, again):
         ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None, True),
     ],
 )
-def test_only_a_creation_is_not_repeated(method, path, query, found):
-    assert only_asks(method, path, query) is found
+def test_only_a_creation_is_not_repeated(method, path, query, repeatable):
+    assert is_repeatable(method, path, query) is repeatable
 
 
-@pytest.mark.parametrize(("said", "pause"), [("", PAUSE), ("3", 3.0), ("86400", LONGEST_PAUSE), ("Fri, 31 Dec 1999 23:59:59 GMT", PAUSE), ("-1", PAUSE)])
-def test_a_pause_is_as_long_as_the_server_asks_within_bounds(said, pause):
+@pytest.mark.parametrize(("header", "pause"), [("", PAUSE), ("3", 3.0), ("86400", LONGEST_PAUSE), ("Fri, 31 Dec 1999 23:59:59 GMT", PAUSE), ("-1", PAUSE)])
+def test_a_pause_is_as_long_as_the_server_asks_within_bounds(header, pause):
     made, clock = known()
-    assert tried(made, [answered(429, retry_after=said)]) == "done" and clock.sleeps == [pause]
+    assert tried(made, [answered(429, retry_after=header)]) == "done" and clock.sleeps == [pause]
 
 
 def test_once_it_was_in_vain_later_requests_do_not_wait_anew():
@@ -119,7 +119,7 @@ def test_once_it_was_in_vain_later_requests_do_not_wait_anew():
 
 
 def test_an_answer_that_never_came_is_asked_for_once_more_whatever_the_time():
-    """A connection that was cut without a word is noticed after the whole time of a read."""
+    """A connection that was cut silently is noticed after the whole time of a read."""
     made, clock = known()
     failures = [LateError("late")]
 
@@ -146,16 +146,16 @@ def test_modules_of_a_run_share_that_a_server_accepted_them(monkeypatch, tmp_pat
     assert Patience(SERVER).accepted and not Patience("https://other:6443").accepted
     made = Patience(SERVER, FakeClock())
     tried(made, itertools.repeat(REFUSED))
-    assert not Patience(SERVER).accepted, "after a failure for good the next module does not wait anew"
+    assert not Patience(SERVER).accepted, "after a failure for good the next module does not wait again"
 
 
 @pytest.mark.parametrize(
-    ("failure", "found"), [((404, "NotFound"), True), ((403, "Forbidden"), True), ((404, ""), False), ((401, "Unauthorized"), False), ((503, "x"), False)]
+    ("failure", "accepted"), [((404, "NotFound"), True), ((403, "Forbidden"), True), ((404, ""), False), ((401, "Unauthorized"), False), ((503, "x"), False)]
 )
-def test_an_api_server_that_answers_about_the_request_has_accepted_it(failure, found):
+def test_an_api_server_that_answers_about_the_request_has_accepted_it(failure, accepted):
     made, _clock = known(accepted=False)
     tried(made, [ApiError("", *failure, "")])
-    assert made.accepted is found
+    assert made.accepted is accepted
 
 
 def test_a_folder_that_is_gone_does_no_harm(monkeypatch, tmp_path):
@@ -211,14 +211,14 @@ def test_credentials_that_expire_in_the_middle_are_told_from_wrong_ones():
     states = iter([401, 200, 401])
     with serve(lambda *_request: (next(states), {"Content-Type": JSON}, "{}")) as url:
         made = cluster(url)
-        said = []
+        errors = []
         for _look in range(3):
             try:
                 made.get("/version")
             except ApiError as exc:
-                said.append(str(exc))
-    assert "does not accept the credentials (401): the token or certificate is wrong or has expired" in said[0]
-    assert "no longer accepts the credentials (401), which it accepted earlier in this run" in said[1] and "run the same again" in said[1]
+                errors.append(str(exc))
+    assert "does not accept the credentials (401): the token or certificate is wrong or has expired" in errors[0]
+    assert "no longer accepts the credentials (401), which it accepted earlier in this run" in errors[1] and "run the same again" in errors[1]
     assert not made.clock.sleeps
 
 

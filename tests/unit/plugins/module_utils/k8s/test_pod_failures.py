@@ -21,7 +21,7 @@ def waiting(reason, message=""):
 
 
 @pytest.mark.parametrize(
-    "reason, message, said, terminal",
+    "reason, message, words, terminal",
     [
         ("ErrImagePull", 'failed to resolve reference "r/i:t": r/i:t: not found', "not found", True),
         ("ImagePullBackOff", 'Back-off pulling image "r/i:t": ErrImagePull: failed to authorize: 401 Unauthorized', "401 Unauthorized", True),
@@ -33,9 +33,9 @@ def waiting(reason, message=""):
         ("ErrImageNeverPull", "", "may not be pulled", True),
     ],
 )
-def test_images(reason, message, said, terminal):
+def test_images(reason, message, words, terminal):
     trouble = pod_failure(waiting(reason, message))
-    assert trouble.code == "F34" and said in trouble.what and trouble.terminal is terminal and trouble.remedy
+    assert trouble.code == "F34" and words in trouble.what and trouble.terminal is terminal and trouble.remedy
 
 
 HEAD = 'failed to pull and unpack image "r/mtls-proxy:1"'
@@ -46,7 +46,7 @@ REJECTED = "image pull failed for r/x because the signature validation failed: S
 
 
 @pytest.mark.parametrize(
-    "reason, message, said, remedy, terminal",
+    "reason, message, words, remedy, terminal",
     [
         ("ErrImagePull", NO_ROOM, "no space left on device", "free space on the node's disk", False),
         ("ErrImagePull", HEAD + ": no match for platform in manifest: not found", "no match for platform in manifest", "the node's processor", True),
@@ -58,9 +58,9 @@ REJECTED = "image pull failed for r/x because the signature validation failed: S
         ("RegistryUnavailable", "image pull failed for r/x because the registry is unavailable", "unavailable", "registry", False),
     ],
 )
-def test_an_image_that_cannot_be_pulled_has_its_own_cause_whatever_names_and_digests_hold(reason, message, said, remedy, terminal):
+def test_an_image_that_cannot_be_pulled_has_its_own_cause_whatever_names_and_digests_hold(reason, message, words, remedy, terminal):
     trouble = pod_failure(changed(waiting(reason, message), "status.containerStatuses.0.image", "r/mtls-proxy:1"))
-    assert trouble.code == "F34" and said in trouble.what and remedy in trouble.remedy and trouble.terminal is terminal
+    assert trouble.code == "F34" and words in trouble.what and remedy in trouble.remedy and trouble.terminal is terminal
 
 
 @pytest.mark.parametrize("message", ["failed to sync secret cache: timed out waiting for the condition", "services have not yet been read at least once"])
@@ -83,7 +83,7 @@ def test_container_configuration(message, what, remedy):
 
 
 @pytest.mark.parametrize(
-    "message, code, said",
+    "message, code, words",
     [
         ("0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available", "F13", "nvidia.com/gpu free"),
         ("0/1 nodes are available: 1 Insufficient cpu. preemption: not helpful", "F35", "enough cpu"),
@@ -92,11 +92,11 @@ def test_container_configuration(message, what, remedy):
         ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "unschedulable", "node affinity"),
     ],
 )
-def test_scheduling_is_never_final(message, code, said):
+def test_scheduling_is_never_final(message, code, words):
     pod = recorded("pod_unsched")
     next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
     trouble = pod_failure(pod)
-    assert trouble.code == code and said in trouble.what and not trouble.terminal
+    assert trouble.code == code and words in trouble.what and not trouble.terminal
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_keeps_pods_off_a_node_has_its_own_remedy(why, remedy):
 def test_each_reason_of_the_scheduler_has_its_own_remedy(message, code, remedy):
     pod = recorded("pod_unsched")
     next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
-    assert (found := pod_failure(pod)).code == code and remedy in found.remedy and not found.terminal, found
+    assert (failure := pod_failure(pod)).code == code and remedy in failure.remedy and not failure.terminal, failure
 
 
 @pytest.mark.parametrize(
@@ -175,23 +175,23 @@ def test_each_reason_of_the_scheduler_has_its_own_remedy(message, code, remedy):
     ],
 )
 def test_why_a_node_refused_a_pod_or_gave_it_up(reason, message, code, remedy):
-    found = pod_failure({"status": {"phase": "Failed", "reason": reason, "message": message}})
-    assert found.code == code and remedy in found.remedy, found
+    failure = pod_failure({"status": {"phase": "Failed", "reason": reason, "message": message}})
+    assert failure.code == code and remedy in failure.remedy, failure
 
 
 def test_a_registry_that_has_a_fault_denies_nothing():
-    found = pod_failure(waiting("ErrImagePull", "unexpected status from HEAD request to https://registry/v2/denied/x/manifests/1: 503 Service Unavailable"))
-    assert "overloaded" in found.remedy and not found.terminal
+    failure = pod_failure(waiting("ErrImagePull", "unexpected status from HEAD request to https://registry/v2/denied/x/manifests/1: 503 Service Unavailable"))
+    assert "overloaded" in failure.remedy and not failure.terminal
     assert "registryPullQPS" in pod_failure(waiting("ErrImagePull", "pull QPS exceeded")).remedy
 
 
 def test_a_command_that_is_not_in_the_image_in_the_words_of_crun():
-    found = pod_failure(waiting("CreateContainerError", "container create failed: executable file `vllm` not found in $PATH: No such file or directory"))
-    assert found.code == "command" and "image" in found.remedy
+    failure = pod_failure(waiting("CreateContainerError", "container create failed: executable file `vllm` not found in $PATH: No such file or directory"))
+    assert failure.code == "command" and "image" in failure.remedy
 
 
 @pytest.mark.parametrize(
-    "ended, said",
+    "ended, words",
     [
         ({"exitCode": 137, "reason": "OOMKilled"}, "raise its memory limit"),
         ({"exitCode": 137, "reason": "Error"}, "probe"),
@@ -199,9 +199,9 @@ def test_a_command_that_is_not_in_the_image_in_the_words_of_crun():
         ({"exitCode": 1, "reason": "Error", "message": "boom\nRuntimeError: no CUDA device\n"}, "last log lines"),
     ],
 )
-def test_crashes(ended, said):
+def test_crashes(ended, words):
     trouble = pod_failure(changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}))
-    assert said in trouble.remedy and f"exit code {ended['exitCode']}" in trouble.what
+    assert words in trouble.remedy and f"exit code {ended['exitCode']}" in trouble.what
     if "boom" in ended.get("message", ""):
         assert trouble.what.endswith(": RuntimeError: no CUDA device")
 
@@ -216,14 +216,14 @@ SHELL = (
     "program, why", [("/bin/sh", "stat /bin/sh: no such file or directory"), ("vlm", "executable file not found in $PATH"), ("/x", "permission denied")]
 )
 def test_a_command_that_the_image_does_not_have(program, why):
-    said = f'exec: "{program}": {why}'
+    error = f'exec: "{program}": {why}'
     ended = {"exitCode": 128, "reason": "StartError", "message": SHELL.format(program, why)}
     for pod in (
         changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}),
         waiting("RunContainerError", SHELL.format(program, why)),
     ):
         trouble = pod_failure(pod)
-        assert trouble.code == "command" and trouble.what.endswith(f"cannot run its command: {said}") and "image" in trouble.remedy
+        assert trouble.code == "command" and trouble.what.endswith(f"cannot run its command: {error}") and "image" in trouble.remedy
 
 
 def test_a_container_that_was_killed_for_its_memory():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What cannot become ready any more, and what still can, from the object, its pods, their events and logs, by the clock of the API server."""
+"""What can no longer become ready, and what still can, from the object, its pods, their events and logs, by the clock of the API server."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ HOUR = 3600.0
 
 
 def ago(seconds):
-    """A time of the API, so many seconds before NOW."""
+    """A timestamp of the API, this many seconds before NOW."""
     return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def event(pod, reason, message, seconds=0.0, first=None, container="c", **more):
-    """An event about a pod, that occurred last so many seconds ago."""
+    """An event about a pod that last occurred this many seconds ago."""
     about = {"kind": "Pod", "uid": pod["metadata"]["uid"], "fieldPath": f"spec.containers{{{container}}}"}
     stamps = {"lastTimestamp": ago(seconds), "firstTimestamp": ago(seconds if first is None else first)}
     return {"reason": reason, "message": message, "type": "Warning", "involvedObject": about, **stamps, **more}
 
 
 def around(pod, events=(), log="", **more):
-    """What is around one pod. log: of its only container."""
+    """The surroundings of one pod. log: of its only container."""
     logs = {container_key(pod, entry): log for entry in containers(pod)}
     return Around(NOW.timestamp(), [pod], {pod["metadata"]["uid"]: list(events)}, logs, **more)
 
 
 def of_pod(pod, events=(), log="", **more):
-    """(what, remedy, hold) of a hopeless pod; None for one that is under way."""
-    found = pod_prospect(pod, around(pod, events, log, **more))
-    return found and (found.what, found.remedy, found.hold)
+    """(what, remedy, hold) of a hopeless pod; None for one in progress."""
+    hopeless = pod_prospect(pod, around(pod, events, log, **more))
+    return hopeless and (hopeless.what, hopeless.remedy, hopeless.hold)
 
 
 def container(state, restarts=0, last=None, **more):
@@ -76,14 +76,14 @@ UNREACHABLE = 'failed to pull and unpack image "r.example/a:1": dial tcp: lookup
 def test_a_registry_that_does_not_answer_has_ten_seconds(seconds, hold):
     pod = container(waiting("ErrImagePull", UNREACHABLE), image="r.example/a:1")
     events = [] if seconds is None else [event(pod, "Failed", f'Failed to pull image "r.example/a:1": {UNREACHABLE}', first=seconds)]
-    found = of_pod(pod, events)
-    assert (found and found[2]) == hold and (found is None or "no such host" in found[0])
+    hopeless = of_pod(pod, events)
+    assert (hopeless and hopeless[2]) == hold and (hopeless is None or "no such host" in hopeless[0])
 
 
 def test_a_back_off_that_does_not_say_why_is_explained_by_its_event():
     pod = container(waiting("ImagePullBackOff", 'Back-off pulling image "r.example/a:1"'), image="r.example/a:1")
-    found = of_pod(pod, [event(pod, "Failed", 'Failed to pull image "r.example/a:1": rpc error: code = NotFound desc = a: not found', 5)])
-    assert "not found" in found[0] and found[2] == GRACE
+    hopeless = of_pod(pod, [event(pod, "Failed", 'Failed to pull image "r.example/a:1": rpc error: code = NotFound desc = a: not found', 5)])
+    assert "not found" in hopeless[0] and hopeless[2] == GRACE
     other = of_pod(pod, [event(pod, "Failed", 'Failed to pull image "r.example/b:1": x: not found', 5)])
     assert other[2] == 10.0, "an event about another image says nothing"
 
@@ -120,9 +120,9 @@ UNLISTED = json.dumps({"level": "error", "msg": "Failed to extract GKNN", "error
 def test_a_crash_loop_is_known_by_its_words_or_by_its_third_end(ended, log, ends):
     for restarts in range(5):
         for state in (waiting("CrashLoopBackOff"), {"terminated": ended}) if ended["exitCode"] else (waiting("CrashLoopBackOff"),):
-            found = of_pod(container(state, restarts, ended), log=f"INFO starting\n{log}\n")
-            assert bool(found) == (restarts + 1 >= ends), (restarts, state)
-    assert found[2] == GRACE and "crashes" in found[0] or "cannot run" in found[0]
+            hopeless = of_pod(container(state, restarts, ended), log=f"INFO starting\n{log}\n")
+            assert bool(hopeless) == (restarts + 1 >= ends), (restarts, state)
+    assert hopeless[2] == GRACE and "crashes" in hopeless[0] or "cannot run" in hopeless[0]
 
 
 def test_what_it_said_last_is_the_cause():
@@ -153,17 +153,17 @@ LOOKUP = "dial tcp: lookup sim-epp.llm-d.svc.cluster.local on 10.96.0.10:53: no 
 
 @pytest.mark.parametrize("line", [FORBIDDEN, POOL, LOOKUP])
 def test_a_program_that_asks_for_ever_for_what_it_does_not_get(line):
-    def said(log, seconds):
+    def hopeless(log, seconds):
         return of_pod(container({"running": {"startedAt": ago(seconds)}}), log=log)
 
     twice = f"INFO starting\n{line}\nINFO on\n{line}\n"
     words = "Pool is not initialized, skipping refreshing metrics" if line == POOL else line
-    assert said(twice, 6)[2] == GRACE and f": {words[:20]}" in said(twice, 6)[0], "of a line of JSON its message"
-    assert said(twice, 1) is None, "it has just started"
-    assert said(f"{line}\n", 60) is None, "once is nothing"
-    behind = said(f"{line}\n{POOL}\n{line}\n{POOL}\n", 6)
+    assert hopeless(twice, 6)[2] == GRACE and f": {words[:20]}" in hopeless(twice, 6)[0], "of a line of JSON its message"
+    assert hopeless(twice, 1) is None, "it has just started"
+    assert hopeless(f"{line}\n", 60) is None, "once is nothing"
+    behind = hopeless(f"{line}\n{POOL}\n{line}\n{POOL}\n", 6)
     assert f": {words[:20]}" in behind[0], "a pool that is not there follows from what else is missing"
-    assert said(twice + "INFO loading\n" * 40, 60) is None, "it has gone on"
+    assert hopeless(twice + "INFO loading\n" * 40, 60) is None, "it has gone on"
 
 
 def test_a_model_that_is_loaded_is_under_way():
@@ -215,8 +215,8 @@ def unscheduled(seconds, message="0/1 nodes are available: 1 Insufficient nvidia
 
 @pytest.mark.parametrize(("seconds", "hold"), [(0, None), (2, None), (3, GRACE), (HOUR, GRACE)])
 def test_a_pod_that_no_node_takes_has_six_seconds(seconds, hold):
-    found = of_pod(unscheduled(seconds))
-    assert (found and found[2]) == hold and (found is None or "nvidia.com/gpu" in found[0])
+    hopeless = of_pod(unscheduled(seconds))
+    assert (hopeless and hopeless[2]) == hold and (hopeless is None or "nvidia.com/gpu" in hopeless[0])
 
 
 def test_nodes_that_come_are_waited_for():
@@ -228,14 +228,14 @@ def test_nodes_that_come_are_waited_for():
     assert of_pod(pod, [event(pod, "TriggeredScaleUp", "pod triggered scale-up", HOUR)]), "these nodes have not come"
     assert of_pod(changed(pod, "status.nominatedNodeName", "local")) is None, "others make room for it"
     gated = changed(pod, "status.conditions", [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}])
-    assert of_pod(gated) is None, "as somebody wants it"
+    assert of_pod(gated) is None, "on purpose"
 
 
 @pytest.mark.parametrize(("seconds", "hold"), [(30, None), (57, GRACE)])
 def test_a_node_autoscaler_has_a_minute_to_report(seconds, hold):
-    """cluster-autoscaler looks every 10 s; without one, nobody adds a node."""
-    found = of_pod(unscheduled(seconds), autoscaled=True)
-    assert (found and found[2]) == hold and of_pod(unscheduled(seconds))
+    """cluster-autoscaler scans every 10 s; without one, no node is added."""
+    hopeless = of_pod(unscheduled(seconds), autoscaled=True)
+    assert (hopeless and hopeless[2]) == hold and of_pod(unscheduled(seconds))
 
 
 def test_what_the_node_autoscaler_reports_is_part_of_the_cause():
@@ -271,8 +271,8 @@ def claim(phase, *events):
 def test_a_volume_that_is_made_is_waited_for(reason, seconds, under_way):
     pod = unscheduled(60, "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.")
     obj, events = claim("Pending", {"reason": reason, "message": "why", "firstTimestamp": ago(seconds), "lastTimestamp": ago(1)})
-    found = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
-    assert (found is None) == under_way and (found is None or "volume" in found.what)
+    hopeless = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
+    assert (hopeless is None) == under_way and (hopeless is None or "volume" in hopeless.what)
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_a_driver_that_is_slow_is_asked_again(code, seconds, under_way):
     why = f'failed to provision volume with StorageClass "filestore": rpc error: code = {code} desc = said by the driver'
     begun = {"reason": "Provisioning", "message": "External provisioner is provisioning", "firstTimestamp": ago(seconds), "lastTimestamp": ago(30)}
     obj, events = claim("Pending", begun, {"reason": "ProvisioningFailed", "message": why, "firstTimestamp": ago(9), "lastTimestamp": ago(9)})
-    found = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
-    assert (found is None) == under_way
+    hopeless = pod_prospect(pod, Around(NOW.timestamp(), [pod], events, claims={"n/weights": obj}))
+    assert (hopeless is None) == under_way
 
 
 def test_a_pod_whose_volume_is_made_on_its_node_has_no_condition_yet():
@@ -297,8 +297,8 @@ def test_a_pod_whose_volume_is_made_on_its_node_has_no_condition_yet():
 
 def test_a_claim_that_does_not_exist_is_the_end():
     pod = unscheduled(1, 'persistentvolumeclaim "weights" not found')
-    found = of_pod(pod, claims={"n/weights": None})
-    assert found == ("PersistentVolumeClaim n/weights does not exist", "create it, or name the right one", GRACE)
+    hopeless = of_pod(pod, claims={"n/weights": None})
+    assert hopeless == ("PersistentVolumeClaim n/weights does not exist", "create it, or name the right one", GRACE)
 
 
 def created(*events):
@@ -323,7 +323,7 @@ HEAD = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
 
 
 @pytest.mark.parametrize(
-    ("message", "seconds", "said"),
+    ("message", "seconds", "words"),
     [
         ('failed to get sandbox runtime: no runtime for "nvidia" is configured', 90, "runtime handler"),
         ('failed to get sandbox runtime: no runtime for "nvidia" is configured', 20, None),  # a new node's operator may be at it
@@ -332,10 +332,10 @@ HEAD = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
         ("failed to reserve sandbox name: name is reserved for 4f5", 400, "slow"),
     ],
 )
-def test_a_sandbox_that_cannot_be_made(message, seconds, said):
+def test_a_sandbox_that_cannot_be_made(message, seconds, words):
     pod, events = created(("FailedCreatePodSandBox", HEAD + message, 1, seconds))
-    found = of_pod(pod, events)
-    assert (found is None) == (said is None) and (found is None or said in found[1])
+    hopeless = of_pod(pod, events)
+    assert (hopeless is None) == (words is None) and (hopeless is None or words in hopeless[1])
 
 
 def test_of_volumes_the_event_with_the_cause_counts():
@@ -363,14 +363,14 @@ def deployment(pods=(), **status):
 def of(obj, context=None, **more):
     """(reason, what, hold) of a hopeless object."""
     verdict = judge(obj, context or Context())
-    found = prospect(obj, verdict, Around(NOW.timestamp(), list((context or Context()).pods), **more))
+    hopeless = prospect(obj, verdict, Around(NOW.timestamp(), list((context or Context()).pods), **more))
     assert not verdict.ready
-    return found and (verdict.reason, found.what, found.hold)
+    return hopeless and (verdict.reason, hopeless.what, hopeless.hold)
 
 
 def test_what_is_absent_is_the_end_at_once():
-    found = prospect(None, judge(None), Around(0.0))
-    assert (found.what, found.hold) == ("does not exist", 0.0) and found.remedy
+    hopeless = prospect(None, judge(None), Around(0.0))
+    assert (hopeless.what, hopeless.hold) == ("does not exist", 0.0) and hopeless.remedy
 
 
 def test_what_is_being_deleted_does_not_come_back():
@@ -392,7 +392,7 @@ def test_a_rollout_is_under_way_until_its_deadline():
         is None
         or "deadline" not in of(newer, context)[1]
     ), "that was the rollout before"
-    assert of(changed(obj, "spec.paused", True), context) is None, "as somebody wants it"
+    assert of(changed(obj, "spec.paused", True), context) is None, "on purpose"
 
 
 def test_one_pod_of_many_that_cannot_run_is_the_end():
@@ -432,8 +432,8 @@ def test_a_change_that_its_controller_does_not_see(seconds, hold):
         obj = changed(recorded(name), "metadata.generation", 2)
         obj["metadata"]["creationTimestamp"] = ago(HOUR)
         obj["metadata"]["managedFields"] = [{"time": ago(seconds)}, {"time": ago(0), "subresource": "status"}]
-        found = of(obj)
-        assert (found and found[2]) == hold, name
+        hopeless = of(obj)
+        assert (hopeless and hopeless[2]) == hold, name
 
 
 def route(status, reason, seconds, created=HOUR):
@@ -484,8 +484,8 @@ def test_a_route_that_nobody_takes_up():
 def test_a_pool_that_no_gateway_reports_on(created, hold):
     pool = recorded("inferencepool")
     pool["metadata"]["creationTimestamp"] = ago(created)
-    found = prospect(pool, Verdict(False, "Gateway llm-d/ours does not report on it"), Around(NOW.timestamp()))
-    assert (found and found.hold) == hold
+    hopeless = prospect(pool, Verdict(False, "Gateway llm-d/ours does not report on it"), Around(NOW.timestamp()))
+    assert (hopeless and hopeless.hold) == hold
 
 
 def test_other_kinds_are_under_way():
@@ -498,7 +498,7 @@ def test_nothing_of_an_odd_shape_raises(odd):
     for name in ("pod_bad_image", "pod_unsched"):
         for path in ("status", "spec", "metadata"):
             obj = changed(recorded(name), path, odd)
-            found = Around(NOW.timestamp(), [obj], {"": [{"reason": odd, "message": odd}]}, absent=[])
-            pod_prospect(obj, found)
-            prospect(obj, Verdict(False, "x"), found)
+            surroundings = Around(NOW.timestamp(), [obj], {"": [{"reason": odd, "message": odd}]}, absent=[])
+            pod_prospect(obj, surroundings)
+            prospect(obj, Verdict(False, "x"), surroundings)
         pod_prospect(changed(recorded(name), "status.containerStatuses" if name == "pod_bad_image" else "status.phase", odd), Around(NOW.timestamp()))

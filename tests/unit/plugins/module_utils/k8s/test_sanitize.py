@@ -62,13 +62,13 @@ def test_environment_and_arguments():
 
 
 def test_short_secrets_in_arguments_however_they_are_written():
-    found = redact_part(
+    redacted = redact_part(
         {
             "args": ["--api_key=x", "--hf-token=ab", "--time-per-token=500us", "-token", "y", "--access-key-id=z"],
             "command": ("sh", "-c", "serve --api-key x --port 1"),
         }
     )
-    assert found == {
+    assert redacted == {
         "args": ["--api_key=(removed)", "--hf-token=(removed)", "--time-per-token=500us", "-token", "(removed)", "--access-key-id=z"],
         "command": ["sh", "-c", "serve --api-key (removed) --port 1"],
     }

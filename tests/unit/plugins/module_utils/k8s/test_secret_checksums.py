@@ -43,14 +43,14 @@ def test_it_moves_with_the_value_alone():
 def test_it_cannot_be_worked_out_without_the_secrets_uid():
     """A dictionary of passwords does not help: the same value under another uid has another checksum, and none is a plain hash of it."""
     references, value = [("token", "HF_TOKEN")], "s3same"
-    found = {checksum(references, {"token": secret(value, uid=uid)}) for uid in ("one", "two", "three")}
-    assert len(found) == 3
+    checksums = {checksum(references, {"token": secret(value, uid=uid)}) for uid in ("one", "two", "three")}
+    assert len(checksums) == 3
     plain = [value.encode(), base64.b64encode(value.encode()), f"token\0HF_TOKEN\0{value}".encode()]
-    assert not found & {hashlib.sha256(text).hexdigest()[:32] for text in plain}
+    assert not checksums & {hashlib.sha256(text).hexdigest()[:32] for text in plain}
 
 
 @pytest.mark.parametrize(
-    "seen",
+    "obj",
     [
         None,
         {},
@@ -59,9 +59,9 @@ def test_it_cannot_be_worked_out_without_the_secrets_uid():
         {"metadata": {"uid": "u"}, "data": {"HF_TOKEN": "no base64"}},
     ],
 )
-def test_what_cannot_be_read_has_no_checksum(seen):
-    assert checksum([("token", "HF_TOKEN")], {"token": seen}) is None
-    assert checksum([("other", "HF_TOKEN"), ("token", "HF_TOKEN")], {"token": seen, "other": secret("x")}) is None
+def test_what_cannot_be_read_has_no_checksum(obj):
+    assert checksum([("token", "HF_TOKEN")], {"token": obj}) is None
+    assert checksum([("other", "HF_TOKEN"), ("token", "HF_TOKEN")], {"token": obj, "other": secret("x")}) is None
 
 
 def test_templates_are_found_wherever_they_are():
@@ -84,5 +84,5 @@ def test_the_servers_of_a_gated_model_read_their_token_and_those_of_others_nothi
     models = [{"name": "gated", "model": {"uri": "hf://o/m"}}, {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
     services = [{**model, "route": {"path": f"/{model['name']}"}} for model in models]
     planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_token": "hf_x", "llm_d_model_services": services})
-    found = {item["metadata"]["name"]: environment_secrets(item) for item in render(root / "roles/model_service/templates/servers.yml.j2", planned)}
-    assert {name: paths for name, paths in found.items() if paths} == {"gated-decode": {("spec", "template"): [("llm-d-model-token", "HF_TOKEN")]}}
+    by_name = {item["metadata"]["name"]: environment_secrets(item) for item in render(root / "roles/model_service/templates/servers.yml.j2", planned)}
+    assert {name: paths for name, paths in by_name.items() if paths} == {"gated-decode": {("spec", "template"): [("llm-d-model-token", "HF_TOKEN")]}}

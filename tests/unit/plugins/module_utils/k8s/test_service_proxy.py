@@ -28,7 +28,7 @@ EVENT = b'data: {"choices":[{"index":0,"text":"a"}]}\n\n'
 
 
 class Unending:
-    """An API server behind whose proxy a pod sends `piece` for ever, with pauses. `chunked`: in chunks, else until the connection is closed."""
+    """An API server behind whose proxy a pod sends `piece` forever, with pauses. `chunked`: in chunks, else until the connection is closed."""
 
     def __init__(self, piece: bytes, pause: float = 0.0, chunked: bool = True, first: bytes = b"") -> None:
         self.piece, self.pause, self.chunked, self.first = piece, pause, chunked, first
@@ -115,9 +115,9 @@ def test_a_pod_that_answers_for_ever(monkeypatch, piece, pause, kind, chunked):
 
 def test_a_server_that_is_late_is_late_whichever_of_two_timers_ends_first():
     late = types.SimpleNamespace(clock=SYSTEM, send=lambda *_request: (never for never in ()).throw(LateError("no answer in time")))
-    with pytest.raises(ExchangeError, match="no answer within 30 s") as found:
+    with pytest.raises(ExchangeError, match="no answer within 30 s") as caught:
         ServiceTransport(late, "llm-d", "pod-a", 8000, kind="Pod").request("GET", "/metrics", timeout=30)
-    assert found.value.kind == "timeout"
+    assert caught.value.kind == "timeout"
 
 
 def test_reading_ends_with_what_was_waited_for():
@@ -134,6 +134,6 @@ def test_a_request_to_the_api_server_itself_is_bounded_too(monkeypatch):
     monkeypatch.setattr(client, "MAX_BODY", MIB)
     monkeypatch.setattr(client, "WHOLE_TIMEOUT", 1.0)
     flood, drops = Unending(EVENT * 1000), Unending(b"x", 0.02)
-    for api, said in ((flood, "longer than 1 MiB"), (drops, "did not end within 1 s")):
-        with serve(api) as url, nothing_goes_on(api, 16 * MIB), pytest.raises(UnendingError, match=said):
+    for api, words in ((flood, "longer than 1 MiB"), (drops, "did not end within 1 s")):
+        with serve(api) as url, nothing_goes_on(api, 16 * MIB), pytest.raises(UnendingError, match=words):
             cluster(url).read_text("/api/v1/namespaces/llm-d/pods/pod-a/log")

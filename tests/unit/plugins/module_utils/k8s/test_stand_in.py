@@ -39,9 +39,9 @@ def test_only_what_makes_an_object_invalid_counts() -> None:
         Change(first, "refused", {}, {}, problem=f'Service "{first["metadata"]["name"]}" is invalid: spec.ports: Required value'),
         Change(second, "refused", {}, {}, problem="exceeded quota"),
     ]
-    found = judged(created, zip(waiting, answers, strict=True))
-    assert [(change.action, change.untried) for change in found] == [("refused", ""), ("created", ""), ("created", "namespace"), ("created", "kind")]
-    assert found[0].problem == 'Service "one" is invalid: spec.ports: Required value' and found[0].definition == created[0].definition
+    changes = judged(created, zip(waiting, answers, strict=True))
+    assert [(change.action, change.untried) for change in changes] == [("refused", ""), ("created", ""), ("created", "namespace"), ("created", "kind")]
+    assert changes[0].problem == 'Service "one" is invalid: spec.ports: Required value' and changes[0].definition == created[0].definition
 
 
 @pytest.mark.parametrize(("missing", "there"), [(False, "new"), (True, "default")])
@@ -53,8 +53,8 @@ def test_the_pods_of_several_nodes_are_tried_as_deployments(missing: bool, there
         Change(service("big"), "created", {}, {}, untried="namespace" if missing else ""),
         Change({**big, "spec": {"leaderWorkerTemplate": template}}, "created", {}, {}, untried="kind" if missing else ""),
     ]
-    found = [(index, definition) for index, definition in trials(done, "default") if definition["kind"] == "Deployment"]
-    assert [(index, definition["metadata"]["namespace"], definition["spec"]["template"]) for index, definition in found] == [(1, there, pods)] * 2
-    assert found[0][1]["spec"]["selector"] == {"matchLabels": {"app": "big"}} and found[0][1]["metadata"]["name"] != "big"
-    answers = [Change(definition, "refused", {}, {}, problem="Deployment is invalid: spec.template.spec.tolerations[0].key") for _index, definition in found]
-    assert [change.action for change in judged(done, zip(found, answers, strict=True))] == ["created", "refused"]
+    pairs = [(index, definition) for index, definition in trials(done, "default") if definition["kind"] == "Deployment"]
+    assert [(index, definition["metadata"]["namespace"], definition["spec"]["template"]) for index, definition in pairs] == [(1, there, pods)] * 2
+    assert pairs[0][1]["spec"]["selector"] == {"matchLabels": {"app": "big"}} and pairs[0][1]["metadata"]["name"] != "big"
+    answers = [Change(definition, "refused", {}, {}, problem="Deployment is invalid: spec.template.spec.tolerations[0].key") for _index, definition in pairs]
+    assert [change.action for change in judged(done, zip(pairs, answers, strict=True))] == ["created", "refused"]

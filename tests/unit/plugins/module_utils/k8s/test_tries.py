@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which failures are tried again, and when two looks see the same try."""
+"""Which failures are tried again, and when two reads observe the same try."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def test_without_an_event_of_a_creation_nothing_is_known_of_its_tries():
 
 
 def test_the_longest_pause_of_all_containers_counts():
-    found = [latest_try(CREATED, [pod(*reasons)], []) for reasons in (("CreateContainerConfigError",), ("CreateContainerConfigError", "ImagePullBackOff"))]
-    assert [each and each.within for each in found] == [30, 310]
+    tries = [latest_try(CREATED, [pod(*reasons)], []) for reasons in (("CreateContainerConfigError",), ("CreateContainerConfigError", "ImagePullBackOff"))]
+    assert [each and each.within for each in tries] == [30, 310]

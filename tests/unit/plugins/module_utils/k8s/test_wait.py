@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting for objects: what is asked, what is told meanwhile, what is said in the end."""
+"""Waiting for objects: requests, progress lines, and the report at the end."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def cluster(url):
     return connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"}), FakeClock())
 
 
-def look(wait):
-    """As the loop of a wait does; a second later pods are read again."""
+def poll_once(wait):
+    """Poll once, as the loop of a wait does; a second later pods are read again."""
     wait.poll()
     wait.observer.cluster.clock.sleep(1)
 
@@ -55,18 +55,18 @@ class Api:
 
     def __init__(self, **_none):
         self.table = {"/apis/apps/v1": APPS, "/api/v1": CORE}
-        self.asked = []
+        self.requests = []
 
     def __call__(self, handler, method, path, body):
         path = path.partition("?")[0]
-        self.asked.append(path)
-        found = self.table.get(path)
-        found = found() if callable(found) else found
-        if isinstance(found, tuple):
-            return found[0], {}, json.dumps(found[1])
-        if isinstance(found, str):
-            return 200, {}, found
-        return (404, {}, "{}") if found is None else (200, {}, json.dumps(found))
+        self.requests.append(path)
+        answer = self.table.get(path)
+        answer = answer() if callable(answer) else answer
+        if isinstance(answer, tuple):
+            return answer[0], {}, json.dumps(answer[1])
+        if isinstance(answer, str):
+            return 200, {}, answer
+        return (404, {}, "{}") if answer is None else (200, {}, json.dumps(answer))
 
 
 def crashing(pod="pod_crash"):
@@ -124,9 +124,9 @@ def test_one_request_for_all_objects_of_a_kind():
     api.table["/apis/apps/v1/namespaces/n/deployments"] = {"items": items}
     with serve(api) as url:
         names = [*map(str, range(50)), "x"]
-        found = Observer(cluster(url), [Ref("apps/v1", "Deployment", "n", name) for name in names]).fetch()
-    assert len(api.asked) == 2 and sum(len(objects) for objects in found.values()) == 50
-    assert found[Ref("apps/v1", "Deployment", "n", "7")][0]["kind"] == "Deployment" and found[Ref("apps/v1", "Deployment", "n", "x")] == []
+        fetched = Observer(cluster(url), [Ref("apps/v1", "Deployment", "n", name) for name in names]).fetch()
+    assert len(api.requests) == 2 and sum(len(objects) for objects in fetched.values()) == 50
+    assert fetched[Ref("apps/v1", "Deployment", "n", "7")][0]["kind"] == "Deployment" and fetched[Ref("apps/v1", "Deployment", "n", "x")] == []
 
 
 LWS = "leaderworkerset.sigs.k8s.io"
@@ -187,9 +187,9 @@ def test_a_policy_of_any_name_without_a_status_is_judged_and_explained_by_its_op
         items["items"].append({"metadata": {"name": "gaudi-of-others", "generation": 1}})
         stuck = Wait(cluster(url), refs)
         assert not stuck.run(3, 1)
-        told = report(stuck.explain(), 1, 0, "ready")
-        assert "ClusterPolicy gaudi-of-others: no status yet, and 1 of 1 pods of the operator are not ready" in told
-        assert "pod habana-ai-device-plugin-ds-tjbch" in told and "cannot be pulled" in told and "what to do:" in told, told
+        message = report(stuck.explain(), 1, 0, "ready")
+        assert "ClusterPolicy gaudi-of-others: no status yet, and 1 of 1 pods of the operator are not ready" in message
+        assert "pod habana-ai-device-plugin-ds-tjbch" in message and "cannot be pulled" in message and "what to do:" in message, message
         plugin["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
         assert Wait(cluster(url), refs).run(5, 1)
 
@@ -290,21 +290,21 @@ def test_a_container_that_ends_twice_with_the_same_error_is_not_waited_for(born)
     assert entry["remedy"] == "correct what this error names; its traceback is in the log"
 
 
-def ends_seen(errors, runs, monkeypatch, crashes=99):
-    """The verdict after the back-off of so many runs has begun, of a wait that gives up for nothing else."""
+def after_ends(errors, runs, monkeypatch, crashes=99):
+    """The verdict of a wait that gives up for no other reason, once the back-off after this many runs has begun."""
     monkeypatch.setattr(waiting.pod_failures, "CRASHES", crashes)
     api = Crashes(errors, born=True)
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
         while api.reads < 3 * runs:
-            look(wait)
+            poll_once(wait)
         return wait.verdicts[DEPLOYMENT], wait
 
 
 def test_it_is_given_up_at_the_second_end_and_not_before(monkeypatch):
-    verdict, _wait = ends_seen([ODD], 1, monkeypatch)
+    verdict, _wait = after_ends([ODD], 1, monkeypatch)
     assert not verdict.terminal
-    verdict, _wait = ends_seen([ODD], 2, monkeypatch)
+    verdict, _wait = after_ends([ODD], 2, monkeypatch)
     assert verdict.terminal
 
 
@@ -321,9 +321,9 @@ def test_it_is_given_up_at_the_second_end_and_not_before(monkeypatch):
     ids=["different", "refused", "dns", "only a wrapper", "nothing said", "exit 0"],
 )
 def test_other_ends_are_waited_for_as_before(errors, monkeypatch):
-    verdict, wait = ends_seen(errors, 8, monkeypatch)
+    verdict, wait = after_ends(errors, 8, monkeypatch)
     assert not verdict.terminal and not wait._again
-    verdict, _wait = ends_seen(errors, 8, monkeypatch, crashes=4)
+    verdict, _wait = after_ends(errors, 8, monkeypatch, crashes=4)
     assert verdict.terminal, "four restarts still are the end"
 
 
@@ -341,15 +341,15 @@ def test_a_command_that_cannot_be_run_is_the_same_error_without_a_log(monkeypatc
         return answer
 
     monkeypatch.setattr(Crashes, "show", start_error)
-    assert not ends_seen([""], 1, monkeypatch)[0].terminal
-    verdict, _wait = ends_seen([""], 2, monkeypatch)
+    assert not after_ends([""], 1, monkeypatch)[0].terminal
+    verdict, _wait = after_ends([""], 2, monkeypatch)
     assert verdict.terminal and "no such file or directory" in verdict.reason
 
 
 def test_a_transient_error_before_is_no_first_end(monkeypatch):
     errors = ["ConnectionRefusedError: [Errno 111] Connection refused", "OddError: x", "OddError: x"]
-    assert not ends_seen(errors, 2, monkeypatch)[0].terminal
-    assert ends_seen(errors, 3, monkeypatch)[0].terminal
+    assert not after_ends(errors, 2, monkeypatch)[0].terminal
+    assert after_ends(errors, 3, monkeypatch)[0].terminal
 
 
 def test_an_end_whose_log_is_read_twice_counts_once(monkeypatch):
@@ -366,7 +366,7 @@ def test_an_end_whose_log_is_read_twice_counts_once(monkeypatch):
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
         while api.reads < 9:
-            look(wait)
+            poll_once(wait)
     assert api.logs[:2] == [1, 1] and not wait._again
 
 
@@ -376,14 +376,14 @@ def test_ends_before_the_wait_do_not_count(monkeypatch):
     api.reads = 2  # the first run has ended
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
-        look(wait)
+        poll_once(wait)
         assert wait._ends and all(end.count == 1 and not end.error for end in wait._ends.values())
         api.errors = ["OddError: x"]
         while api.reads <= 6:
-            look(wait)
+            poll_once(wait)
         assert not wait._again, "the first end during the wait has the same error as the one before it"
         while api.reads <= 9:
-            look(wait)
+            poll_once(wait)
         assert wait._again
 
 
@@ -422,7 +422,7 @@ def test_a_newer_generation_is_waited_for():
     api.table["/apis/apps/v1/namespaces/n/deployments/sim-decode"] = recorded("deployment")
     with serve(api) as url:
         wait = Wait(cluster(url), [Ref("apps/v1", "Deployment", "n", "sim-decode", generation=2)])
-        assert wait.run(2, 1) is False and wait.explain()[0]["reason"] == "generation 1 seen, 2 wanted"
+        assert wait.run(2, 1) is False and wait.explain()[0]["reason"] == "generation 1 observed, 2 wanted"
 
 
 def test_an_unknown_kind_and_an_absent_object():
@@ -475,8 +475,8 @@ def test_one_that_is_away_for_good_is_not_waited_for_longer_than_told(timeout, s
 def test_an_address_where_nothing_listens_is_a_mistake_and_one_that_has_answered_is_away():
     refused = UnreachableError("connection refused")
     assert (may_pass(refused, False), may_pass(refused, True), may_pass(CutError("cut"), False)) == (False, True, True)
-    found = {status: (may_pass(ApiError("", status, "", ""), False), lasting(ApiError("", status, "", ""))) for status in (400, 401, 403, 404, 429, 500, 503)}
-    assert found == {
+    results = {status: (may_pass(ApiError("", status, "", ""), False), lasting(ApiError("", status, "", ""))) for status in (400, 401, 403, 404, 429, 500, 503)}
+    assert results == {
         400: (False, True), 401: (False, True), 403: (False, True), 404: (False, False), 429: (True, False), 500: (True, False), 503: (True, False),
     }  # fmt: skip
     wait = Wait(cluster(f"http://127.0.0.1:{closed_port()}"), [Ref("v1", "Namespace", "", "llm-d")])
@@ -492,7 +492,7 @@ GATEWAYS = "/apis/gateway.networking.k8s.io/v1"
 
 
 def ago(seconds):
-    """A time of the API, so many seconds before the wait begins."""
+    """A timestamp of the API, this many seconds before the wait begins."""
     return datetime.datetime.fromtimestamp(NOW - seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -503,7 +503,7 @@ def server_clock(monkeypatch):
 
 
 def verdict(api, *refs, seconds=300, patient=False):
-    """(whether all are ready, seconds slept, what is said) of one wait that looks twice a second."""
+    """(whether all are ready, seconds slept, report) of one wait that polls twice a second."""
     with serve(api) as url:
         wait = Wait(cluster(url), list(refs) or [DEPLOYMENT], patient=patient)
         done = wait.run(seconds, 0.5)
@@ -527,8 +527,8 @@ def in_state(state, restarts=0, born=0.0, events=()):
 
 def test_what_is_absent_is_not_waited_for():
     route = Ref("gateway.networking.k8s.io/v1", "HTTPRoute", "llm-d", "sim")
-    done, waited, said = verdict(Api(), Ref("v1", "Pod", "n", "y"), route)
-    assert not done and waited == 0 and "Pod n/y: does not exist" in said and "knows no HTTPRoute" in said
+    done, waited, message = verdict(Api(), Ref("v1", "Pod", "n", "y"), route)
+    assert not done and waited == 0 and "Pod n/y: does not exist" in message and "knows no HTTPRoute" in message
     assert verdict(Api(), Ref("v1", "Pod", "n", "y"), seconds=60, patient=True)[:2] == (False, 60), "where something was changed, it may come"
 
 
@@ -543,8 +543,8 @@ def test_what_is_absent_is_not_waited_for():
     ],
 )
 def test_what_cannot_run_ends_it_within_seconds(state, seconds, words):
-    done, waited, said = verdict(in_state(state, restarts=1))
-    assert (done, waited) == (False, seconds) and words in said and "waiting longer will not help" in said, said
+    done, waited, message = verdict(in_state(state, restarts=1))
+    assert (done, waited) == (False, seconds) and words in message and "waiting longer will not help" in message, message
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -553,8 +553,8 @@ def test_a_registry_has_ten_seconds_from_its_first_failure(first, seconds):
     why = "dial tcp 10.0.0.1:443: connect: connection refused"
     image = pod_of(crashing())["status"]["containerStatuses"][0]["image"]
     failed = {"reason": "Failed", "message": f'Failed to pull image "{image}": {why}', "firstTimestamp": ago(first), "lastTimestamp": ago(0)}
-    _done, waited, said = verdict(in_state({"waiting": {"reason": "ErrImagePull", "message": why}}, events=[failed]))
-    assert waited == seconds and "the node cannot reach the registry" in said
+    _done, waited, message = verdict(in_state({"waiting": {"reason": "ErrImagePull", "message": why}}, events=[failed]))
+    assert waited == seconds and "the node cannot reach the registry" in message
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -564,8 +564,8 @@ def test_a_pod_that_no_node_takes_has_six_seconds(born, seconds):
     unsched = recorded("pod_unsched")["status"]
     unsched["conditions"][0]["lastTransitionTime"] = ago(born)
     pod_of(api)["status"] = unsched
-    _done, waited, said = verdict(api)
-    assert waited == seconds and "nvidia.com/gpu" in said
+    _done, waited, message = verdict(api)
+    assert waited == seconds and "nvidia.com/gpu" in message
     up = {"reason": "TriggeredScaleUp", "message": "1->2", "lastTimestamp": ago(born), "involvedObject": {"uid": pod_of(api)["metadata"]["uid"]}}
     api.table["/api/v1/namespaces/objects-try/events"] = {"items": [up]}
     assert verdict(api, seconds=60)[:2] == (False, 60), "nodes are coming"
@@ -581,9 +581,9 @@ def test_what_a_node_autoscaler_reports_is_told_and_waited_for():
     assert verdict(api)[1] > 50, "it has not reported yet"
     up = {"reason": "TriggeredScaleUp", "type": "Normal", "message": "pod triggered scale-up: gpu 0->1", **about}
     api.table["/api/v1/namespaces/objects-try/events"] = {"items": [up]}
-    _done, waited, said = verdict(api, seconds=30, patient=True)
-    assert waited == 30 and "the node autoscaler reports TriggeredScaleUp: pod triggered scale-up: gpu 0->1" in said, said
-    assert "event TriggeredScaleUp: pod triggered scale-up: gpu 0->1" in said, said
+    _done, waited, message = verdict(api, seconds=30, patient=True)
+    assert waited == 30 and "the node autoscaler reports TriggeredScaleUp: pod triggered scale-up: gpu 0->1" in message, message
+    assert "event TriggeredScaleUp: pod triggered scale-up: gpu 0->1" in message, message
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -605,11 +605,11 @@ class BacksOff(Crashes):
 
 @pytest.mark.usefixtures("server_clock")
 def test_a_crash_loop_ends_it_at_the_end_that_proves_it():
-    told, silent = BacksOff([ODD], born=True), BacksOff(["INFO leaving"], born=True)
-    done, _waited, said = verdict(told)
-    assert not done and told.run == 1 and "(1 restarts): OddError: process {} has no shard)" in said, said
-    done, _waited, said = verdict(silent)
-    assert not done and silent.run == 2 and "crashes (exit code 1, 2 restarts)" in said
+    erring, silent = BacksOff([ODD], born=True), BacksOff(["INFO leaving"], born=True)
+    done, _waited, message = verdict(erring)
+    assert not done and erring.run == 1 and "(1 restarts): OddError: process {} has no shard)" in message, message
+    done, _waited, message = verdict(silent)
+    assert not done and silent.run == 2 and "crashes (exit code 1, 2 restarts)" in message
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -618,9 +618,9 @@ def test_a_program_that_lacks_a_permission_says_so_for_six_seconds():
     path = f"/api/v1/namespaces/objects-try/pods/{pod_of(api)['metadata']['name']}/log"
     line = 'failed to list *v1.Pod: pods is forbidden: User "system:serviceaccount:llm-d:sim-epp" cannot list resource "pods"\n'
     api.table[path] = line * 3
-    _done, waited, said = verdict(api)
-    assert waited == 6 and "pods is forbidden" in said and "give its service account" in said
-    assert api.asked.count(path) <= 4, "the log of a program that runs is not read at every look"
+    _done, waited, message = verdict(api)
+    assert waited == 6 and "pods is forbidden" in message and "give its service account" in message
+    assert api.requests.count(path) <= 4, "the log of a program that runs is not read at every look"
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -633,11 +633,11 @@ def test_a_route_and_a_gateway_name_what_they_lack():
     api.table[f"{GATEWAYS}/namespaces/llm-d/gateways/llm-d-gateway"] = gateway
     api.table[f"{GATEWAYS}/namespaces/llm-d/httproutes/sim"] = route
     version = GATEWAYS.removeprefix("/apis/")
-    _done, waited, said = verdict(api, Ref(version, "Gateway", "llm-d", "llm-d-gateway"), Ref(version, "HTTPRoute", "llm-d", "sim"))
-    assert waited == 3 and "GatewayClass nothing does not exist" in said and "Gateway llm-d/another does not exist" in said
+    _done, waited, message = verdict(api, Ref(version, "Gateway", "llm-d", "llm-d-gateway"), Ref(version, "HTTPRoute", "llm-d", "sim"))
+    assert waited == 3 and "GatewayClass nothing does not exist" in message and "Gateway llm-d/another does not exist" in message
     api.table[f"{GATEWAYS}/gatewayclasses/nothing"] = (403, {"message": "no"})
-    _done, waited, said = verdict(api, Ref(version, "Gateway", "llm-d", "llm-d-gateway"))
-    assert waited == 30 and "is reported for generation 1" in said, "what may not be read counts as there, and its controller has half a minute"
+    _done, waited, message = verdict(api, Ref(version, "Gateway", "llm-d", "llm-d-gateway"))
+    assert waited == 30 and "is reported for generation 1" in message, "what may not be read counts as there, and its controller has half a minute"
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -655,8 +655,8 @@ def test_one_of_many_pods_that_cannot_run_is_found_among_those_that_start():
     items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
     starting = changed(items[1], "status.containerStatuses.0.state", {"waiting": {"reason": "ContainerCreating"}})
     items[1:1] = [changed(changed(starting, "metadata.uid", str(number)), "status.containerStatuses.0.restartCount", 0) for number in range(7)]
-    _done, waited, said = verdict(api)
-    assert waited == 3 and "unknown flag: --nonsense" in said
+    _done, waited, message = verdict(api)
+    assert waited == 3 and "unknown flag: --nonsense" in message
 
 
 def failed_pod(pod, reason, born):
@@ -673,12 +673,12 @@ def test_a_failed_pod_in_whose_place_there_is_another_is_no_failure(reason, pati
     api = in_state({"running": {"startedAt": ago(60)}})
     pod_of(api)["metadata"]["creationTimestamp"] = pod_of(api)["status"]["startTime"] = ago(60)
     api.table["/api/v1/namespaces/objects-try/pods"]["items"].insert(1, failed_pod(pod_of(api), reason, 900))
-    done, waited, said = verdict(api, seconds=20, patient=patient)
-    assert waited == 20 and "failed:" not in said and "refused" not in said, "the new one loads its model"
+    done, waited, message = verdict(api, seconds=20, patient=patient)
+    assert waited == 20 and "failed:" not in message and "refused" not in message, "the new one loads its model"
     items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
     items[:] = [items[0], failed_pod(items[2], reason, 5), items[2]]
-    done, waited, said = verdict(api, seconds=20, patient=patient)
-    assert waited == 3 and "said by the kubelet" in said, "the newest one has failed"
+    done, waited, message = verdict(api, seconds=20, patient=patient)
+    assert waited == 3 and "said by the kubelet" in message, "the newest one has failed"
 
 
 @pytest.mark.usefixtures("server_clock")
@@ -707,8 +707,8 @@ def test_a_quota_that_pods_that_leave_still_use_up(patient):
     deployment, items = api.table["/apis/apps/v1/namespaces/objects-try/deployments/crash"], api.table["/api/v1/namespaces/objects-try/pods"]["items"]
     deployment["status"].setdefault("conditions", []).append({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA})
     items[:] = [changed(items[0], "metadata.deletionTimestamp", ago(20))]
-    done, waited, said = verdict(api, seconds=20, patient=patient)
-    assert waited == 20 and "quota" in said
+    done, waited, message = verdict(api, seconds=20, patient=patient)
+    assert waited == 20 and "quota" in message
     del items[0]["metadata"]["deletionTimestamp"]
     assert verdict(api, seconds=20, patient=patient)[1] == 3
 
@@ -742,12 +742,12 @@ def test_a_failure_from_before_the_wait_ends_it_once_it_was_tried_again(made, lo
     api, event = made()
     counts = [1] * 8
     api.table[EVENTS] = lambda: {"items": [{**event, "metadata": {"uid": "e"}, "count": counts.pop() if counts else 2}]}
-    done, waited, said = verdict(api, seconds=400, patient=True)
-    assert not done and 10 > waited > 3 and "waiting longer will not help" in said and "not tried again" not in said
+    done, waited, message = verdict(api, seconds=400, patient=True)
+    assert not done and 10 > waited > 3 and "waiting longer will not help" in message and "not tried again" not in message
     api.table[EVENTS] = {"items": [{**event, "metadata": {"uid": "e"}, "count": 1}]}
     assert verdict(api, seconds=400, patient=True)[1] == longest
-    done, waited, said = verdict(api, seconds=20, patient=True)
-    assert waited == 20 and ", not tried again yet" in said and "waiting longer" not in said
+    done, waited, message = verdict(api, seconds=20, patient=True)
+    assert waited == 20 and ", not tried again yet" in message and "waiting longer" not in message
     assert verdict(api, seconds=20)[1] == 3, "a wait for a verdict says what is"
 
 
@@ -818,11 +818,11 @@ def test_a_workload_that_was_scaled_away_is_not_ready(replicas, ready):
     deployment["status"].update(dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas))
     api.table["/apis/apps/v1/namespaces/llm-d/deployments/sim-decode"] = deployment
     (ref,) = references([{"api_version": "apps/v1", "kind": "Deployment", "namespace": "llm-d", "name": "sim-decode", "least": 4}])
-    done, waited, said = verdict(api, ref, patient=True)
-    assert done is ready and waited <= 3 and (ready or f"spec.replicas is {replicas}, 4 planned" in said)
+    done, waited, message = verdict(api, ref, patient=True)
+    assert done is ready and waited <= 3 and (ready or f"spec.replicas is {replicas}, 4 planned" in message)
 
 
-# telling
+# progress and reports
 
 
 def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
@@ -852,8 +852,8 @@ def test_events_are_told_once_each():
     events = recorded("events_bad_image")
     lines = event_lines(events, "pod x", [])
     assert 0 < len(lines) <= 3 and all(line.startswith("pod x, event ") for line in lines)
-    said = [line.partition(": ")[2] for line in lines]
-    assert event_lines(events, "pod x", said) == []
+    messages = [line.partition(": ")[2] for line in lines]
+    assert event_lines(events, "pod x", messages) == []
 
 
 def test_a_report_of_absence():

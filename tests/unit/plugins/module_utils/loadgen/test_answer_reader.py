@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer's bytes become: whole or in pieces, plain or odd, and never an exception that is not a WireError."""
+"""Records of answers from their bytes: whole or in pieces, plain or odd, and never an exception other than WireError."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read(data: bytes, cuts: list[int], learn: bool = True) -> AnswerReader:
     return reader
 
 
-def said(reader: AnswerReader) -> tuple:
+def outcome(reader: AnswerReader) -> tuple:
     record = reader.record
     return record.error, record.detail, record.chunks, record.output_tokens, record.text
 
@@ -60,13 +60,13 @@ def said(reader: AnswerReader) -> tuple:
 def test_what_is_remembered_of_an_event_changes_nothing(events, ascii_only, cuts):
     frames = [f"data: {json.dumps(event, ensure_ascii=ascii_only)}\n\n".encode("utf-8", "surrogatepass") for event in events]
     data = HEAD + b"".join(map(body, frames)) + body(b"data: [DONE]\n\n") + b"0\r\n\r\n"
-    assert said(read(data, [])) == said(read(data, [], learn=False)) == said(read(data, cuts))
+    assert outcome(read(data, [])) == outcome(read(data, [], learn=False)) == outcome(read(data, cuts))
 
 
 def test_most_events_are_not_parsed():
     reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, keep_text=True)
     reader.feed(HEAD, 0.5)
-    reader._value = lambda value, own=reader._value, seen=[]: (seen.append(1), own(value), setattr(reader, "parsed", len(seen)))
+    reader._value = lambda value, own=reader._value, calls=[]: (calls.append(1), own(value), setattr(reader, "parsed", len(calls)))
     for now in range(50):
         reader.feed(body(stream(chunk(f"word{now} "), done=False)), 1.0 + now)
     reader.feed(body(stream(chunk("", "stop"))) + b"0\r\n\r\n", 60.0)
@@ -95,7 +95,7 @@ def usage(tokens):
 @pytest.mark.parametrize(
     ("events", "wanted", "chunks", "gaps", "error"),
     [
-        # vLLM sends an event for each token, also for one whose text is not to be seen: a special one behind the end, half a character
+        # vLLM sends an event for each token, also for one without visible text: a special one after the end, half a character
         ([chunk(""), chunk("a"), chunk(""), chunk("", "length"), usage(4)], 4, 4, [1, 1, 1], None),
         ([chunk(""), chunk(""), chunk("", "length"), usage(3)], 3, 3, [1, 1], None),
         # the simulator and others send the reason for the end by itself
@@ -103,9 +103,9 @@ def usage(tokens):
         ([chat(role="assistant", content=""), chat(content="a"), chat(content=""), chat("stop", content=""), usage(2)], 0, 2, [1], None),
         ([chat(role="assistant", content="a"), chat(content="b"), chat("stop", content=""), usage(3)], 0, 3, [1, 1], None),
         ([chat(role="assistant", content=""), chat(reasoning_content="why"), chat("stop", content=None), usage(1)], 0, 1, [], None),
-        # text may come after it: two choices that end apart, or a server that takes its word back
+        # text may come after it: two choices that end apart, or a server that goes on after a finish reason
         ([chunk("", "stop"), chunk("a"), chunk("b"), usage(3)], 0, 3, [1], None),
-        # an answer without any text is empty, unless as many tokens came as were asked for
+        # an answer without any text is empty, unless as many tokens came as were requested
         ([chunk(""), chunk("", "stop"), usage(2)], 0, 2, [1], "empty"),
         ([chunk("", "stop"), usage(1)], 0, 1, [], "empty"),
         ([chunk("", "stop")], 0, 0, [], "empty"),
@@ -114,8 +114,8 @@ def usage(tokens):
         ([chunk("a"), chunk("b", "abort"), usage(2)], 0, 2, [1], "aborted"),
         ([chunk("a"), chunk("b"), chunk("", "error"), usage(2)], 0, 2, [1], "aborted"),
         *(
-            ([chunk("a"), chunk("b", said), usage(2)], 0, 2, [1], "aborted")
-            for said in ("timeout", "cancelled", "ERROR", {"type": "abort", "message": "out of time"})
+            ([chunk("a"), chunk("b", outcome), usage(2)], 0, 2, [1], "aborted")
+            for outcome in ("timeout", "cancelled", "ERROR", {"type": "abort", "message": "out of time"})
         ),
         ([chunk("a"), chunk("b", "content_filter"), usage(2)], 0, 2, [1], None),
         ([chunk("a"), {"object": "error", "message": "out of memory", "code": 500}, chunk("b", "stop")], 0, 1, [], "error_in_stream"),
@@ -141,9 +141,11 @@ def test_an_answer_in_one_piece_without_text(wanted, error):
     assert reader.record.error == error and reader.record.first == reader.record.last == 2.0
 
 
-@pytest.mark.parametrize("said", [{"error": {"message": "boom"}}, {"object": "error", "message": "boom", "choices": [{"text": "a", "finish_reason": "stop"}]}])
-def test_an_error_in_an_answer_in_one_piece(said):
-    whole = json.dumps(said).encode()
+@pytest.mark.parametrize(
+    "answer", [{"error": {"message": "boom"}}, {"object": "error", "message": "boom", "choices": [{"text": "a", "finish_reason": "stop"}]}]
+)
+def test_an_error_in_an_answer_in_one_piece(answer):
+    whole = json.dumps(answer).encode()
     reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, stream=False)
     reader.feed(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole), 2.0)
     assert reader.record.error == "error_in_answer" and "boom" in reader.record.detail
@@ -156,35 +158,35 @@ def test_a_text_that_is_also_a_key_is_no_trap(text):
 
 
 @pytest.mark.parametrize(
-    ("told", "wanted"),
+    ("text", "wanted"),
     [("12.5", 12.5), ("0", 0.0), ("true", None), ("-1", None), ('"x"', None), ("null", None), ("NaN", None), ("Infinity", None), ("1" + "0" * 400, None)],
 )
-def test_the_time_in_the_server_s_queue(told, wanted):
-    """As JSON comes from the wire, with what Python takes for a number and no server can mean."""
-    last = b'data: {"choices": [], "usage": {"completion_tokens": 1, "queue_time_ms": ' + told.encode() + b"}}\n\n"
+def test_the_time_in_the_server_s_queue(text, wanted):
+    """As JSON comes from the wire, with values that Python takes for a number and that no server can mean."""
+    last = b'data: {"choices": [], "usage": {"completion_tokens": 1, "queue_time_ms": ' + text.encode() + b"}}\n\n"
     record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
     assert (record.queue_ms, record.output_tokens, record.error) == (wanted, 1, None)
 
 
-@pytest.mark.parametrize("told", ["true", "-1", "1.5", '"x"', "1" + "0" * 400])
-def test_counts_that_are_none(told):
-    last = b'data: {"choices": [], "usage": {"completion_tokens": ' + told.encode() + b"}}\n\n"
+@pytest.mark.parametrize("text", ["true", "-1", "1.5", '"x"', "1" + "0" * 400])
+def test_counts_that_are_none(text):
+    last = b'data: {"choices": [], "usage": {"completion_tokens": ' + text.encode() + b"}}\n\n"
     record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
     assert record.output_tokens is None and record.error is None
 
 
 def test_a_count_of_nothing_beside_a_text_is_none():
-    """Some servers and proxies send a usage that nobody has filled in."""
-    told = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
-    data = HEAD + body(stream(chunk("a"), chunk("b", "stop"), {"choices": [], "usage": told})) + b"0\r\n\r\n"
+    """Some servers and proxies send a usage without values."""
+    counts = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
+    data = HEAD + body(stream(chunk("a"), chunk("b", "stop"), {"choices": [], "usage": counts})) + b"0\r\n\r\n"
     record = read(data, []).record
     assert (record.prompt_tokens, record.output_tokens, record.cached_tokens, record.error) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(("cached", "known"), [(0, 0), (7, 7), (8, None)])
 def test_no_more_tokens_are_cached_than_the_prompt_has(cached, known):
-    told = {"prompt_tokens": 7, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": cached}}
-    record = read(HEAD + body(stream(chunk("a", "stop"), {"choices": [], "usage": told})) + b"0\r\n\r\n", []).record
+    counts = {"prompt_tokens": 7, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": cached}}
+    record = read(HEAD + body(stream(chunk("a", "stop"), {"choices": [], "usage": counts})) + b"0\r\n\r\n", []).record
     assert (record.prompt_tokens, record.cached_tokens) == (7, known)
 
 

@@ -33,19 +33,19 @@ def source(api="completions"):
 
 async def run(target, plans, limits, first=0, api="completions"):
     """Records of each stage, whose requests are due at the times of its plan."""
-    found, stages = [], []
+    by_stage, stages = [], []
 
-    def seen(record, call):
-        stages[-1].seen(record, call)
+    def handle(record, call):
+        stages[-1].request_ended(record, call)
 
-    with contextlib.closing(client.LoadClient(target, limits, seen)) as sender:
+    with contextlib.closing(client.LoadClient(target, limits, handle)) as sender:
         for plan in plans:
             records = []
             sender.begin()
             stages.append(dispatcher.Stage(sender, source(api), stages[-1].next if stages else first, records.append))
             await stages[-1].at(plan)
-            found.append(sorted(records, key=lambda record: record.number))
-    return found
+            by_stage.append(sorted(records, key=lambda record: record.number))
+    return by_stage
 
 
 def send(url, count=1, gap=0.0, **limits):
@@ -126,7 +126,7 @@ def test_connections_are_kept_and_one_that_was_closed_meanwhile_is_replaced():
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "kind", "said"),
+    ("status", "body", "kind", "words"),
     [
         (503, "no healthy upstream", "http_503", "no healthy upstream"),
         (404, '{"error": {"message": "The model `x` does not exist."}}', "http_404", "does not exist"),
@@ -139,10 +139,10 @@ def test_connections_are_kept_and_one_that_was_closed_meanwhile_is_replaced():
         (200, b"", "truncated", "after 0 events"),
     ],
 )
-def test_answers_that_are_failures(status, body, kind, said):
+def test_answers_that_are_failures(status, body, kind, words):
     with serve(lambda *_args: (status, {"Content-Type": SSE}, body)) as url:
         record = send(url)[0]
-    assert record.error == kind and said in record.detail
+    assert record.error == kind and words in record.detail
 
 
 def test_a_proxys_web_page_is_a_failure():
@@ -152,7 +152,7 @@ def test_a_proxys_web_page_is_a_failure():
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("data", "kind"),
     [
         (b"", "closed"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "not_http"),
@@ -164,8 +164,8 @@ def test_a_proxys_web_page_is_a_failure():
         (CHUNKED + b"-5\r\n", "not_http"),
     ],
 )
-def test_servers_that_speak_badly(said, kind):
-    with raw(lambda connection: connection.sendall(said)) as url:
+def test_servers_that_speak_badly(data, kind):
+    with raw(lambda connection: connection.sendall(data)) as url:
         record = send(url)[0]
     assert record.error == kind and record.detail
 
@@ -218,5 +218,5 @@ def test_no_more_in_flight_than_allowed():
 
 def test_the_order_of_prompts_goes_on_from_stage_to_stage():
     with serve(lambda *_args: (200, {"Content-Type": SSE}, GOOD)) as url:
-        found = asyncio.run(run(Destination(url), [[0.0], [0.05, 0.1]], LoadLimits()))
-    assert [[record.number for record in records] for records in found] == [[0], [1, 2]]
+        by_stage = asyncio.run(run(Destination(url), [[0.0], [0.05, 0.1]], LoadLimits()))
+    assert [[record.number for record in records] for records in by_stage] == [[0], [1, 2]]

@@ -21,14 +21,14 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request im
 from local_servers import chunk, stream
 from waiting import until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what the other side has acknowledged")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports what the other side has acknowledged")
 
 BODY = stream(chunk("To"), chunk("day", "length"), {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
 
 
 class Server:
-    """Answers the first request of each connection, and then does as `then` says. requests: how many it has received; closed: once a connection is."""
+    """Answers the first request of each connection, and then does as `then` says. requests: how many it has received; closed: set when a connection ends."""
 
     def __init__(self, then) -> None:
         self.requests, self.closed, self._then = 0, threading.Event(), then
@@ -63,15 +63,15 @@ def errors(server: Server, count: int, between=lambda sender: None) -> list[str 
     """The failures of requests that are sent one after the other; `between` is called before each but the first, while the loop stands still."""
 
     async def run() -> list[str | None]:
-        loop, found = asyncio.get_running_loop(), []
+        loop, kinds = asyncio.get_running_loop(), []
         with contextlib.closing(client.LoadClient(Destination(server.url), LoadLimits(60.0), lambda record, _call: ended.set_result(record))) as sender:
             for number in range(count):
                 ended = loop.create_future()
                 if number:
                     between(sender)
                 sender.send(Call(number, 0, "tiny", "/v1/completions", b"{}"), 0.0)
-                found.append((await ended).error)
-        return found
+                kinds.append((await ended).error)
+        return kinds
 
     with contextlib.closing(contextlib.ExitStack()) as stack:
         stack.callback(server.end)
@@ -98,39 +98,39 @@ def test_a_connection_that_was_closed_before_the_request_is_not_used() -> None:
     """Also where the loop has had no time to see that it is closed."""
     server = Server(lambda _server, _kept: None)
 
-    def look_away(sender: client.LoadClient) -> None:
+    def stall(sender: client.LoadClient) -> None:
         server.closed.wait()
         server.closed.clear()
         assert len(sender._idle) == 1 and not sender._idle[0].closed
         until(lambda: not sender._idle[0].reusable)
 
-    assert errors(server, 3, look_away) == [None] * 3
+    assert errors(server, 3, stall) == [None] * 3
     assert server.requests == 3
 
 
 def test_a_request_that_crossed_the_end_of_its_connection_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server has closed the connection, and its word is under way while the request leaves."""
+    """The server has closed the connection, and the client does not know it yet when it sends the request."""
     server = Server(lambda _server, _kept: None)
-    real = connection.told
-    monkeypatch.setattr(connection, "told", lambda sock: (True, found[1]) if (found := real(sock)) else None)
+    real = connection.tcp_state
+    monkeypatch.setattr(connection, "tcp_state", lambda sock: (True, state[1]) if (state := real(sock)) else None)
 
-    def look_away(_sender: client.LoadClient) -> None:
+    def stall(_sender: client.LoadClient) -> None:
         server.closed.wait()
         server.closed.clear()
 
-    assert errors(server, 3, look_away) == [None] * 3
+    assert errors(server, 3, stall) == [None] * 3
     assert server.requests == 3
 
 
 def test_nothing_is_sent_again_where_the_kernel_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(lambda _server, _kept: None)
-    monkeypatch.setattr(connection, "told", lambda _sock: None)
+    monkeypatch.setattr(connection, "tcp_state", lambda _sock: None)
 
-    def look_away(_sender: client.LoadClient) -> None:
+    def stall(_sender: client.LoadClient) -> None:
         server.closed.wait()
         server.closed.clear()
 
-    assert errors(server, 2, look_away) == [None, "closed"]
+    assert errors(server, 2, stall) == [None, "closed"]
 
 
 class Closing(Server):
@@ -154,7 +154,7 @@ def test_a_kernel_that_does_not_count_says_nothing_of_what_was_received() -> Non
         def getsockopt(self, _level: int, _name: int, size: int) -> bytes:
             return bytes([socket_stamps.ESTABLISHED]).ljust(size, b"\0")
 
-    assert socket_stamps.told(Socket()) == (True, None)
+    assert socket_stamps.tcp_state(Socket()) == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ NOWHERE = (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("2001:db8::1", 9, 0, 0))
 
 
 @pytest.mark.parametrize(
-    ("places", "said", "reachable", "found"),
+    ("places", "numbers", "reachable", "wanted"),
     [
         ([NOWHERE, HERE], [errno.EADDRNOTAVAIL, errno.ECONNREFUSED], False, errno.ECONNREFUSED),
         ([HERE, NOWHERE], [errno.ECONNREFUSED, errno.EADDRNOTAVAIL], True, errno.ECONNREFUSED),
@@ -187,24 +187,24 @@ NOWHERE = (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("2001:db8::1", 9, 0, 0))
         ([NOWHERE], [errno.EADDRNOTAVAIL], False, errno.ENETUNREACH),
     ],
 )
-def test_of_several_addresses_the_one_that_speaks_of_the_server_is_told(places, said, reachable, found, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without IPv6, Linux says of an address that it cannot be assigned, which is also what it says where no port is left."""
-    answers = iter(said)
+def test_of_several_addresses_the_error_of_the_server_is_raised(places, numbers, reachable, wanted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without IPv6, Linux reports that an address cannot be assigned, which is also its error where no port is left."""
+    answers = iter(numbers)
 
     async def fail(_loop: object, _sock: object, _address: object) -> None:
         number = next(answers)
         raise OSError(number, os.strerror(number))
 
-    class Asked(socket.socket):
+    class Probe(socket.socket):
         def connect(self, _address: object) -> None:
             if not reachable:
                 raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
 
     monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", fail)
-    monkeypatch.setattr(socket_stamps.socket, "socket", Asked)
+    monkeypatch.setattr(socket_stamps.socket, "socket", Probe)
     with pytest.raises(OSError) as caught:
         asyncio.run(socket_stamps.connect(places))
-    assert caught.value.errno == found
+    assert caught.value.errno == wanted
 
 
 def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +220,6 @@ def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(mon
 @pytest.mark.parametrize("platform", ["darwin", "freebsd14"])
 def test_another_kernel_says_nothing_of_a_connection(monkeypatch, platform):
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sock:
-        assert (socket_stamps.told(sock) or (False,))[0] is True
+        assert (socket_stamps.tcp_state(sock) or (False,))[0] is True
         monkeypatch.setattr(socket_stamps.sys, "platform", platform)
-        assert socket_stamps.told(sock) is None
+        assert socket_stamps.tcp_state(sock) is None

@@ -101,8 +101,8 @@ def test_a_continue_comes_before_the_answer():
 )
 def test_what_a_server_says_of_the_connection_may_be_a_list(first, lines, kept):
     parser = ResponseParser()
-    said = "".join(f"Connection: {line}\r\n" for line in lines)
-    parser.feed(f"HTTP/{first} 200 OK\r\n{said}Content-Length: 0\r\n\r\n".encode())
+    headers = "".join(f"Connection: {line}\r\n" for line in lines)
+    parser.feed(f"HTTP/{first} 200 OK\r\n{headers}Content-Length: 0\r\n\r\n".encode())
     assert parser.done and parser.keep_alive == kept
 
 
@@ -132,5 +132,5 @@ def test_what_is_not_http(data):
 
 
 def test_a_request_is_bytes():
-    found = http11.post("/v1/completions", b"Host: example.com\r\nAccept: text/event-stream\r\n", b"{}")
-    assert found == b"POST /v1/completions HTTP/1.1\r\nHost: example.com\r\nAccept: text/event-stream\r\nContent-Length: 2\r\n\r\n{}"
+    request = http11.post("/v1/completions", b"Host: example.com\r\nAccept: text/event-stream\r\n", b"{}")
+    assert request == b"POST /v1/completions HTTP/1.1\r\nHost: example.com\r\nAccept: text/event-stream\r\nContent-Length: 2\r\n\r\n{}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When requests of an open loop leave. test_options.py has ramps and what is wrong with stages."""
+"""When requests of an open loop leave. test_options.py has ramps and mistakes in stages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_short_stage_keeps_its_rate_whatever_the_seed(rate, seconds, requests,
 
 
 def test_in_a_short_stage_requests_come_when_they_like():
-    """Of 20 requests in 10 s as many come in the first half as heads of 20 coins, but for those that begin and end it; seeds differ."""
+    """Each of 20 requests in 10 s is in the first half with a probability of a half, but for the first and the last; seeds differ."""
     halves = [sum(moment < 5 for moment in times(Step(rate=2, seconds=10), seed, "poisson")) for seed in range(400)]
     assert statistics.mean(halves) == pytest.approx(10, abs=0.5) and statistics.stdev(halves) == pytest.approx(18**0.5 / 2, rel=0.15)
 
@@ -71,5 +71,5 @@ def test_stages_of_options():
 def test_all_mistakes_in_stages_at_once():
     with pytest.raises(ValueError) as error:
         steps([{"rate": 0, "seconds": 3}, {"rate": 2}, {"rate": 2, "seconds": 3, "requests": 6}, {"rate": 1, "requests": -4}])
-    for said in ("stages[0].rate: 0 must", "stages[1]: give either", "stages[2]: give either", "stages[3].requests: -4 must"):
-        assert said in str(error.value)
+    for message in ("stages[0].rate: 0 must", "stages[1]: give either", "stages[2]: give either", "stages[3].requests: -4 must"):
+        assert message in str(error.value)

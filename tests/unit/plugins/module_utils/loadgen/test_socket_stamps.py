@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers to a client that looks away while they come, over real sockets of loopback."""
+"""Answers that arrive while the client stands still, over real sockets of loopback."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from local_servers import SSE, chunk, closed_port, raw, serve, stream
 pytestmark = pytest.mark.timing
 
 ANSWER = stream(chunk("To"), chunk("day", "length"), {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
-AWAY = 0.5  # seconds
+STALL = 0.5  # seconds
 
 
-async def asked(url: str, away=lambda: None):
-    """(record of one request, seconds until its client looked again): 50 ms after it sent it, it stands still as long as `away` takes."""
+async def send_one(url: str, stall=lambda: None):
+    """(record of one request, seconds until its client goes on): 50 ms after it sent it, it stands still as long as `stall` takes."""
     ended = asyncio.get_running_loop().create_future()
     begin = time.monotonic()
     with contextlib.closing(load.LoadClient(Destination(url), LoadLimits(10.0), lambda record, _call: ended.set_result(record))) as client:
         client.send(Call(0, 0, "tiny", "/v1/completions", b"{}"), 0.0)
         await asyncio.sleep(0.05)
-        away()  # all that this thread does stands still, as on a host that has no core to spare
+        stall()  # all that this thread does stands still, as on a host that has no core to spare
         back = time.monotonic() - begin
         return await ended, back
 
 
-async def asked_at_once(url: str, count: int):
+async def send_together(url: str, count: int):
     """The records of requests that are sent together and may take half a second."""
     records, over = [], asyncio.get_running_loop().create_future()
 
-    def seen(record, _call):
+    def handle(record, _call):
         records.append(record)
         if len(records) == count:
             over.set_result(None)
 
-    with contextlib.closing(load.LoadClient(Destination(url), LoadLimits(0.5), seen)) as client:
+    with contextlib.closing(load.LoadClient(Destination(url), LoadLimits(0.5), handle)) as client:
         for number in range(count):
             client.send(Call(number, 0, "tiny", "/v1/completions", b"{}"), 0.0)
         await over
@@ -54,7 +54,7 @@ async def asked_at_once(url: str, count: int):
 
 
 class Late:
-    """A server's answer after 0.2 s, and clients that look away until it has been there for AWAY, however busy this host is."""
+    """A server's answer after 0.2 s, and clients that stand still until it has been there for STALL, however busy this host is."""
 
     def __init__(self) -> None:
         self.sent = threading.Event()
@@ -64,13 +64,13 @@ class Late:
         handler.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: {SSE}\r\nContent-Length: {len(ANSWER)}\r\n\r\n".encode() + ANSWER)
         self.sent.set()
 
-    def look_away(self) -> None:
+    def stall(self) -> None:
         assert self.sent.wait(60.0)
-        time.sleep(AWAY)
+        time.sleep(STALL)
 
 
 def stamps() -> bool:
-    """Whether this kernel stamps what comes over loopback (SO_TIMESTAMPNS is 35), asked without the product."""
+    """Whether this kernel stamps packets of loopback (SO_TIMESTAMPNS is 35), checked without the product."""
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender, listener.accept()[0] as receiver:
         try:
             receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
@@ -84,22 +84,22 @@ def stamps() -> bool:
 def test_a_client_that_looks_away_does_not_call_the_server_slow():
     late = Late()
     with serve(late) as url:
-        record, back = asyncio.run(asked(url, late.look_away))
-    assert record.error is None and 0.2 <= record.ttft <= back - AWAY and record.first <= record.last <= record.end
+        record, back = asyncio.run(send_one(url, late.stall))
+    assert record.error is None and 0.2 <= record.ttft <= back - STALL and record.first <= record.last <= record.end
 
 
 def test_without_stamps_its_own_clock_is_what_it_has(monkeypatch):
     monkeypatch.setattr(socket_stamps, "STAMPED", False)
     late = Late()
     with serve(late) as url:
-        record, back = asyncio.run(asked(url, late.look_away))
+        record, back = asyncio.run(send_one(url, late.stall))
     assert record.error is None and back - 0.05 <= record.ttft
 
 
 def test_a_clock_that_is_set_meanwhile_moves_nothing_before_the_request(monkeypatch):
     monkeypatch.setattr(socket_stamps.StampedSocket, "behind", 3600.0)
     with serve(Late()) as url:
-        record, _back = asyncio.run(asked(url))
+        record, _back = asyncio.run(send_one(url))
     assert record.error is None and record.sent == record.first == record.last == record.end
 
 
@@ -120,13 +120,13 @@ def test_a_packet_without_a_stamp_is_read_all_the_same():
 def test_a_name_is_tried_at_each_of_its_addresses():
     """localhost has two on most hosts; the server listens on one."""
     with serve(lambda *_request: (200, {"Content-Type": SSE}, ANSWER)) as url:
-        record, _back = asyncio.run(asked(url.replace("127.0.0.1", "localhost")))
+        record, _back = asyncio.run(send_one(url.replace("127.0.0.1", "localhost")))
     assert record.error is None
 
 
 @pytest.mark.parametrize(("url", "kind"), [("http://127.0.0.1:{port}", "refused"), ("http://no-such-host.invalid:{port}", "dns")])
 def test_what_cannot_be_reached(url, kind):
-    record, _back = asyncio.run(asked(url.format(port=closed_port())))
+    record, _back = asyncio.run(send_one(url.format(port=closed_port())))
     assert record.error == kind
 
 
@@ -142,7 +142,7 @@ def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", look)
     begin = time.monotonic()
-    records = asyncio.run(asked_at_once("http://slow.example.com:8000", 5))
+    records = asyncio.run(send_together("http://slow.example.com:8000", 5))
     asleep.set()
     assert time.monotonic() - begin < 10 and looked == ["slow.example.com"]
     assert {(record.error, record.detail) for record in records} == {("dns", "the name slow.example.com was not looked up within 0.5 s")}
@@ -155,11 +155,11 @@ def test_no_socket_is_left_open_by_those_who_refuse():
             await socket_stamps.connect(await socket_stamps.resolve("127.0.0.1", closed_port()))
 
     asyncio.run(refused())
-    gc.collect()  # one that is not closed warns when it goes
+    gc.collect()  # a socket that is not closed warns when it is collected
 
 
 def test_one_connection_at_its_bytes():
     """What a server sends at once and closes is read to its end."""
     with raw(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + ANSWER)) as url:
-        record, _back = asyncio.run(asked(url, lambda: time.sleep(0.3)))
+        record, _back = asyncio.run(send_one(url, lambda: time.sleep(0.3)))
     assert record.error is None and record.output_tokens == 2

@@ -1,4 +1,4 @@
-"""What counts tokens beside the load never lets a run wait for ever."""
+"""What counts tokens beside the load never lets a run wait forever."""
 
 from __future__ import annotations
 

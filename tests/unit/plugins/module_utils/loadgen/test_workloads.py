@@ -32,8 +32,8 @@ def test_a_group_shares_its_prefix_and_no_other():
     by_group: dict[int, set[str]] = {}
     for number in range(6):
         by_group.setdefault(SMALL.prompt(number).group, set()).add(SMALL.prompt(number).system)
-    assert [len(found) for found in by_group.values()] == [1, 1, 1]
-    assert len({next(iter(found)) for found in by_group.values()}) == 3
+    assert [len(prefixes) for prefixes in by_group.values()] == [1, 1, 1]
+    assert len({next(iter(prefixes)) for prefixes in by_group.values()}) == 3
     assert len({SMALL.prompt(number).user for number in range(6)}) == 6
 
 
@@ -68,12 +68,12 @@ OPTIONS: dict[str, dict[str, t.Any]] = {
 def test_runs_with_one_seed_ask_for_as_much_and_share_no_beginning(kind: str) -> None:
     """Else two runs could not be compared: one would have had the longer prompts."""
 
-    def asked(seed: int, nonce: str) -> list[tuple[int, int, str]]:
+    def sizes(seed: int, nonce: str) -> list[tuple[int, int, str]]:
         made = source({"kind": kind, **OPTIONS[kind]}, request.Shape("completions"), [{"name": "m", "weight": 1}], seed, nonce)
         bodies = [json.loads(made.call(number).body) for number in range(40)]
         return [(len(body["prompt"].split()), body["max_tokens"], body["prompt"].split()[0]) for body in bodies]
 
-    one, two, other = asked(1, "first"), asked(1, "second"), asked(2, "first")
+    one, two, other = sizes(1, "first"), sizes(1, "second"), sizes(2, "first")
     assert [entry[:2] for entry in one] == [entry[:2] for entry in two]
     assert all(entry[2] == "first" for entry in one) and all(entry[2] == "second" for entry in two)
     if kind == "random":

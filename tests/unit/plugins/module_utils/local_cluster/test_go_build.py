@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds with the host's own Go: only what is stale, never half of one, and the compiler's words when it fails."""
+"""Builds with the host's own Go: only stale programs, never half of one, and with the messages of the compiler when they fail."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def small_program(tmp_path):
 
 @pytest.fixture(name="builder")
 def real_builder(tmp_path, monkeypatch):
-    """A builder with a cache in the test's folder; it may not reach for modules."""
+    """A builder with a cache in the test's folder; it cannot download modules."""
     monkeypatch.setenv("GOPROXY", "off")
-    said = []
-    builder = go_build.Builder(str(tmp_path / "cache"), GO, said.append)
-    builder.said = said
+    progress = []
+    builder = go_build.Builder(str(tmp_path / "cache"), GO, progress.append)
+    builder.progress = progress
     return builder
 
 
@@ -79,14 +79,14 @@ def test_a_program_is_built_once(builder, binary):
     builder.build(binary, "1 of 1")
     assert output_of(builder.path("hello")) == "hello"
     assert builder.stale_binaries([binary]) == []
-    assert builder.said[0] == "building hello (1 of 1)" and builder.said[-1].startswith("built hello in ")
+    assert builder.progress[0] == "building hello (1 of 1)" and builder.progress[-1].startswith("built hello in ")
     assert os.listdir(builder.path("hello").parent) == ["hello"]
     builder.path("hello").unlink()
     assert builder.stale_binaries([binary]) == [binary]
 
 
 @needs_go
-def test_a_long_build_tells_every_ten_seconds_how_far_it_is(builder, binary, tmp_path, monkeypatch):
+def test_a_long_build_reports_its_progress_every_ten_seconds(builder, binary, tmp_path, monkeypatch):
     slow = tmp_path / "go"
     slow.write_text("""#!/bin/sh
 while [ "$1" != -o ]; do shift; done
@@ -101,9 +101,9 @@ echo program > "$2"
     # A clock on which a second takes ten milliseconds.
     monkeypatch.setattr(go_build, "time", SimpleNamespace(monotonic=lambda: time.monotonic() * 100))
     builder.build(binary, "1 of 1")
-    told = [re.fullmatch(r"building hello \(1 of 1\): (\d+) packages compiled after (\d+) s", each) for each in builder.said[1:-1]]
-    assert all(told) and [int(each[1]) for each in told] == [1, 3], builder.said
-    assert int(told[0][2]) >= 15 and int(told[1][2]) >= 30
+    matches = [re.fullmatch(r"building hello \(1 of 1\): (\d+) packages compiled after (\d+) s", each) for each in builder.progress[1:-1]]
+    assert all(matches) and [int(each[1]) for each in matches] == [1, 3], builder.progress
+    assert int(matches[0][2]) >= 15 and int(matches[1][2]) >= 30
 
 
 @needs_go
@@ -127,10 +127,10 @@ def test_compiler_flags_reach_the_compiler(builder, binary):
 
 
 @needs_go
-def test_a_broken_source_tells_the_compilers_words_and_leaves_the_old_program(builder, binary):
+def test_a_broken_source_fails_with_the_compilers_message_and_leaves_the_old_program(builder, binary):
     builder.build(binary, "1 of 1")
     Path(binary.source, "main.go").write_text(PROGRAM.replace("println(greeting)", "println(greeing)"), encoding="utf-8")
-    # Half a program, as an interrupted build leaves it, must not be taken for the result.
+    # Half a program of an interrupted build must not become the result.
     builder.path(".hello.partial").write_text("half", encoding="utf-8")
     with pytest.raises(go_build.BuildError) as caught:
         builder.build(binary, "1 of 1")
@@ -161,7 +161,7 @@ exec sleep 60
 """, encoding="utf-8")  # fmt: skip
     slow.chmod(0o755)
     builder.go = str(slow)
-    # a shell starts what runs in its background with this signal ignored
+    # a shell starts background programs with this signal ignored
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -177,7 +177,7 @@ exec sleep 60
 
 @pytest.fixture(name="asset")
 def vendored_chart(tmp_path, binary):
-    """A chart in a Go module that lies on this disk."""
+    """A chart in a Go module on this disk."""
     chart = tmp_path / "far/charts/it"
     (chart / "templates").mkdir(parents=True)
     (tmp_path / "far/go.mod").write_text("module example.invalid/far\n\ngo 1.20\n", encoding="utf-8")
@@ -189,7 +189,7 @@ def vendored_chart(tmp_path, binary):
 
 
 class HereBuilder(go_build.Builder):
-    """Takes modules from the test's folder, since Go checks what it downloads against a public database."""
+    """Takes modules from the test's folder, since Go checks downloads against a public database."""
 
     def _module_dir(self, asset):
         return Path(asset.source).parent / "far"
@@ -200,7 +200,7 @@ def test_an_asset_is_copied_filled_in_and_copied_again_for_another_version(asset
     versions = Path(asset.source, "go.mod")
     versions.write_text("require (\n\texample.invalid/far v1.0.0\n\texample.invalid/more v1.0.0 // indirect\n)\n", encoding="utf-8")
     builder = HereBuilder(str(tmp_path / "cache"), GO)
-    for _each in range(2):  # over what is there, too
+    for _each in range(2):  # also over existing files
         builder.copy(asset)
         chart = tmp_path / "cache/assets/charts/it"
         assert (chart / "values.yaml").read_text(encoding="utf-8") == "image: a/b:v1\nkeep: ${Other}\n"
@@ -214,7 +214,7 @@ def test_an_asset_is_copied_filled_in_and_copied_again_for_another_version(asset
         builder.copy(dataclasses.replace(asset, path="charts/none"))
 
 
-@pytest.mark.parametrize("says, found", [
+@pytest.mark.parametrize("output, accepted", [
     ("go version go1.26.7 linux/amd64", True),
     ("go version go1.26.10 linux/amd64", True),
     ("go version go1.27 linux/amd64", True),
@@ -224,9 +224,9 @@ def test_an_asset_is_copied_filled_in_and_copied_again_for_another_version(asset
     ("gopher", False),
     ("", False),
 ])  # fmt: skip
-def test_a_compiler_must_be_new_enough(tmp_path, says, found):
+def test_a_compiler_must_be_new_enough(tmp_path, output, accepted):
     old, new = tmp_path / "old", tmp_path / "new"
-    for path, text in ((old, "go version go1.19.8 linux/amd64"), (new, says)):
+    for path, text in ((old, "go version go1.19.8 linux/amd64"), (new, output)):
         path.write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
         path.chmod(0o755)
-    assert go_build.find_go("1.26.7", ["/nowhere/go", str(old), str(new)]) == (str(new) if found else None)
+    assert go_build.find_go("1.26.7", ["/nowhere/go", str(old), str(new)]) == (str(new) if accepted else None)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cluster leaves is found and removed, on real processes, mounts, interfaces, tables and cgroups; what others have is not."""
+"""The residue of a cluster is found and removed: real processes, mounts, interfaces, tables and cgroups. Those of others are not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = ["ip llm-d-test", "ip6 llm-d-test"]
 
 @pytest.fixture(name="system", autouse=True)
 def system_folders(tmp_path, monkeypatch):
-    """Folders outside the cluster's own, which a real cluster of this host may be using: here they lie in the test's folder."""
+    """Folders outside the cluster's own, which a real cluster of this host may use: here they are in the test's folder."""
     listed = host_residue._listed
     monkeypatch.setattr(host_residue, "_listed", lambda folder: listed(f"{tmp_path}/system{folder}"))
     monkeypatch.setattr(host_residue, "SHARED_FOLDERS", [f"{tmp_path}/system{each}" for each in host_residue.SHARED_FOLDERS])
@@ -31,7 +31,7 @@ def system_folders(tmp_path, monkeypatch):
 
 @pytest.fixture(name="residue")
 def test_cluster(tmp_path):
-    """The residue of a cluster that lives in folders, a bridge, a cgroup and a network of this test alone."""
+    """The residue of a cluster with folders, a bridge, a cgroup and a network of this test alone."""
     for name in ("home", "run", "cache"):
         (tmp_path / name).mkdir()
     name = f"llm-d-test-{os.getpid()}"
@@ -79,15 +79,15 @@ def test_a_program_of_the_cluster_is_found_and_stopped(residue, tmp_path):
 
 
 def test_stopping_lasts_until_what_was_killed_has_ended(residue, tmp_path, monkeypatch):
-    """A process that is ending has no command line any more, and its ports and files still."""
-    looks = []
+    """A process that is ending no longer has a command line, but still its ports and files."""
+    calls = []
     ended = host_residue.ended
-    monkeypatch.setattr(host_residue, "ended", lambda pid: looks.append(pid) or (len(looks) > 3 and ended(pid)))
+    monkeypatch.setattr(host_residue, "ended", lambda pid: calls.append(pid) or (len(calls) > 3 and ended(pid)))
     with program(tmp_path / "home/bin/etcd", "60") as etcd:
         assert not ended(etcd.pid)
         residue.stop_processes()
-        assert len(looks) > 3 and set(looks) == {etcd.pid}
-        assert host_residue.ended(etcd.pid) and os.path.exists(f"/proc/{etcd.pid}"), "it waits for somebody to ask how it ended"
+        assert len(calls) > 3 and set(calls) == {etcd.pid}
+        assert host_residue.ended(etcd.pid) and os.path.exists(f"/proc/{etcd.pid}"), "it is a zombie, which has not been waited for"
     assert host_residue.ended(etcd.pid)
 
 
@@ -154,8 +154,8 @@ def test_the_bridge_goes_with_what_is_on_it_and_other_bridges_stay(residue):
             sh("ip", "link", "set", f"veth{number}", "master", bridge)
         assert residue.interfaces() == ["veth0", "llmdtest0"]
         residue.remove()
-        left = {each["ifname"] for each in json.loads(sh("ip", "-json", "link"))}
-        assert {"cni0", "veth1", "peer1"} <= left and not {"llmdtest0", "veth0", "peer0"} & left
+        remaining = {each["ifname"] for each in json.loads(sh("ip", "-json", "link"))}
+        assert {"cni0", "veth1", "peer1"} <= remaining and not {"llmdtest0", "veth0", "peer0"} & remaining
 
 
 @needs_root
@@ -228,7 +228,7 @@ def test_files_of_the_cluster_and_no_others(residue, system, tmp_path):
     (logs / "another.log").symlink_to("/var/log/pods/0.log")
     (results / f"{residue.network}-1-eth0").touch()
     (results / "cbr0-1-eth0").touch()
-    # The loopback's notes name no network, only the pod sandbox.
+    # The results of the loopback plugin name no network, only the pod sandbox.
     (tmp_path / "home/containerd/io.containerd.grpc.v1.cri/sandboxes/5a4d").mkdir(parents=True)
     (results / "cni-loopback-5a4d-lo").touch()
     (results / "cni-loopback-77e1-lo").touch()
@@ -238,7 +238,7 @@ def test_files_of_the_cluster_and_no_others(residue, system, tmp_path):
     backup(residue)
     assert set(residue.files()) == {*ours, str(plugins / "kubelet.sock")}
     residue.remove()
-    # What was only ours is gone with its folder; what another has something in stays.
+    # A folder with only our files is removed; a folder with files of others stays.
     assert not (system / "var/lib/kubelet").exists() and not (system / "run/containerd").exists()
     assert sorted(os.listdir(results)) == ["cbr0-1-eth0", "cni-loopback-77e1-lo"] and os.listdir(logs) == ["another.log"]
 

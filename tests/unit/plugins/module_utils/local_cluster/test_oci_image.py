@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layers whose bytes depend on the inputs alone, and a real registry that holds what was pushed."""
+"""Layers whose bytes depend only on the inputs, and a real registry that holds the pushed images."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_the_same_inputs_are_the_same_bytes(image, tmp_path):
 
 def test_a_layer_has_its_files_their_folders_and_a_user(image, tmp_path):
     layer(image, tmp_path / "layer.tar")
-    found = members(tmp_path / "layer.tar")
-    assert list(found) == ["app", "etc", "etc/deep", "etc/deep/er", "home", "home/nonroot", "tmp", "etc/passwd", "app/program", "etc/deep/er/settings"]
-    assert found["app/program"].mode == 0o755 and found["tmp"].mode == 0o1777 and found["home/nonroot"].uid == NOBODY
-    assert all(each.mtime == 0 and not each.uname for each in found.values())
+    entries = members(tmp_path / "layer.tar")
+    assert list(entries) == ["app", "etc", "etc/deep", "etc/deep/er", "home", "home/nonroot", "tmp", "etc/passwd", "app/program", "etc/deep/er/settings"]
+    assert entries["app/program"].mode == 0o755 and entries["tmp"].mode == 0o1777 and entries["home/nonroot"].uid == NOBODY
+    assert all(each.mtime == 0 and not each.uname for each in entries.values())
     with tarfile.open(tmp_path / "layer.tar") as tar:
         assert tar.extractfile("app/program").read() == (tmp_path / "program").read_bytes()
         assert f":{NOBODY}:{NOBODY}:".encode() in tar.extractfile("etc/passwd").read()
@@ -102,14 +102,14 @@ def test_a_tree_comes_whole_with_what_its_links_point_to(tmp_path):
     (tree / "dangling").symlink_to(tmp_path / "nowhere")
     image = Image("a:b", {}, ["/opt/it/run"], trees={"/opt/it": str(tree)})
     layer(image, tmp_path / "layer.tar")
-    found = members(tmp_path / "layer.tar")
-    files = {name for name, each in found.items() if each.isfile()}
+    entries = members(tmp_path / "layer.tar")
+    files = {name for name, each in entries.items() if each.isfile()}
     assert files == {"etc/passwd", "opt/it/deep/one.py", "opt/it/link", "opt/it/run"}
-    assert (found["opt/it/run"].mode, found["opt/it/deep/one.py"].mode) == (0o755, 0o644)
-    assert found["opt/it/deep/one.py"].mtime == 1700000000, "Python compares it with the time in a compiled file"
+    assert (entries["opt/it/run"].mode, entries["opt/it/deep/one.py"].mode) == (0o755, 0o644)
+    assert entries["opt/it/deep/one.py"].mtime == 1700000000, "Python compares it with the time in a compiled file"
     assert image.missing() == [] and Image("a:b", trees={"/opt/it": str(tree / "run")}).missing() == [str(tree / "run")]
-    left = Image("a:b", trees={"/opt/it": str(tree)}, leave_out=["l*k", "deep"])
-    layer(left, tmp_path / "layer.tar")
+    filtered = Image("a:b", trees={"/opt/it": str(tree)}, leave_out=["l*k", "deep"])
+    layer(filtered, tmp_path / "layer.tar")
     assert [name for name in members(tmp_path / "layer.tar") if name.startswith("opt/it/")] == ["opt/it/run"]
 
 
@@ -140,13 +140,13 @@ def test_a_python_of_this_host_runs_in_an_image(tmp_path):
 
 @contextlib.contextmanager
 def serving(tmp_path):
-    """A registry that runs, with its blobs and stamps in the test's folder."""
+    """A running registry with its blobs and stamps in the test's folder."""
     if not os.path.exists(CRANE):
         pytest.skip(f"there is no {CRANE}: the local cluster was never built on this host")
     address = f"127.0.0.1:{port_for_a_program()}"
     (tmp_path / "blobs").mkdir(exist_ok=True)
     (tmp_path / "stamps").mkdir(exist_ok=True)
-    # Under a path that is not the local cluster's, whose clean-up would stop what runs from there.
+    # At a path outside the local cluster's folders, whose clean-up would stop programs that run from there.
     crane = tmp_path / "crane"
     if not crane.is_symlink():
         crane.symlink_to(CRANE)
@@ -160,7 +160,7 @@ def serving(tmp_path):
 
 @pytest.fixture(name="registry")
 def real_registry(tmp_path):
-    """A registry that runs."""
+    """A running registry."""
     with serving(tmp_path) as running:
         yield running
 
@@ -215,7 +215,7 @@ def test_a_registry_that_has_just_been_started_is_waited_for(image, tmp_path):
     stamp = tmp_path / "stamps/images/acme_program_v1"
     stamp.parent.mkdir(parents=True)
     stamp.write_text("a b", encoding="utf-8")
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler, bind_and_activate=False) as server:  # whose answer is that it knows no method
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler, bind_and_activate=False) as server:  # it answers that it supports no method
         server.server_bind()
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates that real TLS accepts, issued when they must be and left alone otherwise."""
+"""Certificates that real TLS accepts, issued when necessary and unchanged otherwise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SERVER = "https://10.215.0.1:6443"
 
 @pytest.fixture(name="issue")
 def issue_all(tmp_path):
-    """Issues a small cluster's set as the module does; gives what changed."""
+    """A function that issues the certificates of a small cluster as the module does, and returns the names of those that changed."""
 
     def issue(names=tuple(NAMES), write=True, name="llm-d-local"):
         authority = pki.Authority(str(tmp_path / "pki"), name)
@@ -59,12 +59,12 @@ def test_certificates_are_signed_and_say_who_they_are_for(issue, tmp_path):
     alternatives = load(tmp_path, "apiserver").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert sorted(str(each.value) for each in alternatives) == sorted(NAMES)
     assert authority.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    left = load(tmp_path, "admin").not_valid_after_utc - datetime.datetime.now(datetime.UTC)
-    assert datetime.timedelta(days=364) < left <= datetime.timedelta(days=365)
+    remaining = load(tmp_path, "admin").not_valid_after_utc - datetime.datetime.now(datetime.UTC)
+    assert datetime.timedelta(days=364) < remaining <= datetime.timedelta(days=365)
 
 
-@pytest.mark.parametrize("name, right", [("127.0.0.1", True), ("localhost", True), ("elsewhere.example", False)])
-def test_tls_with_client_certificates_at_its_strictest(issue, tmp_path, name, right):
+@pytest.mark.parametrize("name, matches", [("127.0.0.1", True), ("localhost", True), ("elsewhere.example", False)])
+def test_tls_with_client_certificates_at_its_strictest(issue, tmp_path, name, matches):
     issue()
     folder = tmp_path / "pki"
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=folder / "ca.crt")
@@ -74,29 +74,29 @@ def test_tls_with_client_certificates_at_its_strictest(issue, tmp_path, name, ri
     server.verify_mode = ssl.CERT_REQUIRED
     for context in (server, client):
         context.verify_flags |= ssl.VERIFY_X509_STRICT  # what Python 3.13 does by default
-    ours, theirs = socket.socketpair()
-    seen = []
+    client_end, server_end = socket.socketpair()
+    subjects = []
 
     def serve():
         try:
-            with server.wrap_socket(theirs, server_side=True) as connection:
-                seen.append(connection.getpeercert()["subject"])
+            with server.wrap_socket(server_end, server_side=True) as connection:
+                subjects.append(connection.getpeercert()["subject"])
         except (ssl.SSLError, OSError):
-            theirs.close()
+            server_end.close()
 
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        if right:
-            with client.wrap_socket(ours, server_hostname=name) as connection:
+        if matches:
+            with client.wrap_socket(client_end, server_hostname=name) as connection:
                 connection.recv(1)
         else:
             with pytest.raises(ssl.SSLCertVerificationError, match="match"):
-                client.wrap_socket(ours, server_hostname=name)
+                client.wrap_socket(client_end, server_hostname=name)
     finally:
-        ours.close()
+        client_end.close()
         thread.join(5)
-    assert not right or (("commonName", "llm-d-local-admin"),) in seen[0]
+    assert not matches or (("commonName", "llm-d-local-admin"),) in subjects[0]
 
 
 def test_other_names_are_a_new_certificate(issue, tmp_path):
@@ -172,9 +172,9 @@ def test_a_signing_key_is_kept(issue, tmp_path):
 
 
 def test_check_mode_says_the_same_and_writes_nothing(issue, tmp_path):
-    said = issue(write=False)
+    changes = issue(write=False)
     assert list(tmp_path.rglob("*")) == []
-    assert issue() == said
+    assert issue() == changes
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert issue(names=["localhost"], write=False) == ["apiserver"]
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -37,9 +37,9 @@ LLAMA: Facts = {
 }
 
 
-def user(*services: Facts, **more: t.Any) -> Facts:
+def user(*services: Facts, **variables: t.Any) -> Facts:
     """A user's file with these services."""
-    return {"llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}, "llm_d_model_services": list(services), **more}
+    return {"llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}, "llm_d_model_services": list(services), **variables}
 
 
 names = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
@@ -74,14 +74,14 @@ def keep_what_the_line_has(made: Facts) -> Facts:
 
 
 files = st.builds(
-    lambda found, release: keep_what_the_line_has(user(*found, llm_d_release=release)),
+    lambda services, release: keep_what_the_line_has(user(*services, llm_d_release=release)),
     st.lists(services_of_any_kind, max_size=5, unique_by=lambda service: service["name"]),
     st.sampled_from(sorted(RELEASES)),
 ).filter(lambda made: not problems(made))
 
 
 def flag(arguments: list[str], name: str) -> str:
-    """The value of a command-line flag, which must stand there exactly once."""
+    """The value of a command-line flag, which must occur exactly once."""
     values = [argument.split("=", 1)[1] for argument in arguments if argument.startswith(f"{name}=")]
     assert len(values) == 1, (name, arguments)
     return values[0]
@@ -157,12 +157,12 @@ def test_the_parts_of_a_service_agree(made: Facts) -> None:
 def test_every_preset_of_every_line_is_planned_or_refused_with_a_way_out(preset: str, release: str, engine: str) -> None:
     base = SIMULATOR if engine == "simulator" else LLAMA
     made = user({**base, "scheduler": {"preset": preset}}, llm_d_release=release)
-    found = problems(made)
-    if found:
+    mistakes = problems(made)
+    if mistakes:
         impossible = preset in ("precise_prefix", "disaggregated") and release == "gie-1.5" or preset == "sticky" and not release.startswith("router")
         unread = preset == "precise_prefix" and (engine == "simulator") == release.startswith("router")  # tokens, or the events of a newer vLLM
         assert impossible or unread
-        assert len(found) == 1 and found[0].path.startswith("llm_d_model_services[0].scheduler") and "prefix_aware" in found[0].fix
+        assert len(mistakes) == 1 and mistakes[0].path.startswith("llm_d_model_services[0].scheduler") and "prefix_aware" in mistakes[0].fix
         return
     planned = plan(made)
     agree(planned, planned["services"][0])
@@ -184,10 +184,10 @@ def test_pools_never_share_a_server(made: Facts) -> None:
 @examples(60)
 @given(files)
 def test_names_are_unique_and_short_enough(made: Facts) -> None:
-    seen: set[tuple[str, str]] = set()
+    taken: set[tuple[str, str]] = set()
     for service in plan(made)["services"]:
         picker, server = service["scheduler"], service["server"]
-        mine = {
+        own = {
             ("Deployment", picker["name"]),
             *(("Deployment", one["name"]) for one in service["servers"]),
             ("Service", picker["name"]),
@@ -198,18 +198,18 @@ def test_names_are_unique_and_short_enough(made: Facts) -> None:
             ("ServiceAccount", picker["service_account"]),
             ("ServiceAccount", server["service_account"]),
         }
-        assert len(mine) == 8 + len(service["servers"]) and not mine & seen
-        assert all(len(name) <= 63 for kind, name in mine)
-        seen |= mine
+        assert len(own) == 8 + len(service["servers"]) and not own & taken
+        assert all(len(name) <= 63 for kind, name in own)
+        taken |= own
 
 
 @examples(40)
 @given(files, services_of_any_kind)
 def test_adding_a_service_changes_no_other(made: Facts, service: Facts) -> None:
-    more = {**made, "llm_d_model_services": [*made["llm_d_model_services"], service]}
-    if problems(more):
+    larger = {**made, "llm_d_model_services": [*made["llm_d_model_services"], service]}
+    if problems(larger):
         return
-    before, after = plan(made), plan(more)
+    before, after = plan(made), plan(larger)
     assert after["services"][:-1] == before["services"]
     of_services = ("services", "restore_points", "servers_wait_timeout", "preflight", "prune")
     assert {key: value for key, value in after.items() if key not in of_services} == {key: value for key, value in before.items() if key not in of_services}
@@ -301,22 +301,22 @@ def test_sources_of_definitions_can_be_replaced_or_emptied() -> None:
 
 
 def test_sources_of_definitions_by_url() -> None:
-    """Plain http has to be asked for. What is printed and asked for beforehand is the URL alone."""
+    """Plain http needs `insecure: true`. The preflight and lists of sources have the URL alone."""
     pinned = {"url": "https://mirror.example.com/crds.yaml", "sha256": "0" * 64}
-    asked = {"url": "http://mirror.example.com/crds.yaml?raw=1", "insecure": True}
-    planned = plan(user(llm_d_crd_sources={"gateway_api": [pinned], "inference_extension": [asked]}))
+    insecure = {"url": "http://mirror.example.com/crds.yaml?raw=1", "insecure": True}
+    planned = plan(user(llm_d_crd_sources={"gateway_api": [pinned], "inference_extension": [insecure]}))
     crds = {item["name"]: item["sources"] for item in planned["prerequisites"]["crds"]}
-    assert crds["gateway-api"] == [{**pinned, "insecure": False}] and crds["inference-extension"] == [{**asked, "sha256": None}]
-    assert needed(planned)["definitions"][:2] == [pinned["url"], asked["url"]]
-    assert [entry["sources"] for entry in planned["preflight"]["definitions"]][:2] == [[pinned["url"]], [asked["url"]]]
+    assert crds["gateway-api"] == [{**pinned, "insecure": False}] and crds["inference-extension"] == [{**insecure, "sha256": None}]
+    assert needed(planned)["definitions"][:2] == [pinned["url"], insecure["url"]]
+    assert [entry["sources"] for entry in planned["preflight"]["definitions"]][:2] == [[pinned["url"]], [insecure["url"]]]
     plain = "http://mirror.example.com/crds.yaml"
-    found = problems(user(llm_d_crd_sources={"gateway_api": ["/crds", plain], "envoy_gateway": [{"url": plain.replace("http", "HTTP")}]}))
-    assert [problem.path for problem in found] == ["llm_d_crd_sources.envoy_gateway[0].url"], "a URL is written in lower case"
-    found = problems(user(llm_d_crd_sources={"gateway_api": ["/crds", plain], "envoy_gateway": [{"url": plain}], "istio": ["HTTP://x/y"]}))
-    assert [problem.path.removeprefix("llm_d_crd_sources.") for problem in found] == ["envoy_gateway[0]", "gateway_api[1]", "istio[0]"]
-    assert all("plain http" in problem.reason and "insecure: true" in problem.fix for problem in found)
-    found = problems(user(llm_d_crd_sources={"gateway_api": [{"url": "/crds"}, {"sha256": "ABC"}]}))
-    assert [problem.path.rpartition(".")[2] for problem in found] == ["url", "sha256", "url"]
+    mistakes = problems(user(llm_d_crd_sources={"gateway_api": ["/crds", plain], "envoy_gateway": [{"url": plain.replace("http", "HTTP")}]}))
+    assert [problem.path for problem in mistakes] == ["llm_d_crd_sources.envoy_gateway[0].url"], "a URL is written in lower case"
+    mistakes = problems(user(llm_d_crd_sources={"gateway_api": ["/crds", plain], "envoy_gateway": [{"url": plain}], "istio": ["HTTP://x/y"]}))
+    assert [problem.path.removeprefix("llm_d_crd_sources.") for problem in mistakes] == ["envoy_gateway[0]", "gateway_api[1]", "istio[0]"]
+    assert all("plain http" in problem.reason and "insecure: true" in problem.fix for problem in mistakes)
+    mistakes = problems(user(llm_d_crd_sources={"gateway_api": [{"url": "/crds"}, {"sha256": "ABC"}]}))
+    assert [problem.path.rpartition(".")[2] for problem in mistakes] == ["url", "sha256", "url"]
 
 
 def test_an_existing_gateway_controller_needs_no_chart_and_no_namespace() -> None:
@@ -351,7 +351,7 @@ def test_mistakes_are_raised_all_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "secret",
     [
         *({block: {"args": args}} for block in ("engine", "scheduler") for args in ("--api-key=planted", "--token=planted", [{"--api-key": "planted"}])),
         {"engine": {"args": ["--hf-token planted --port 80"]}},
@@ -362,18 +362,18 @@ def test_mistakes_are_raised_all_at_once() -> None:
         {"llm_d_kubeconfig": {"users": [{"user": {"exec": {"command": "get", "env": [{"name": "A", "value": "planted"}]}}}]}},
     ],
 )
-def test_a_mistake_does_not_tell_the_secret_beside_it(wrong: Facts) -> None:
-    found = problems(user(LLAMA, **wrong) if next(iter(wrong)).startswith("llm_d_") else user({**LLAMA, **wrong}))
-    assert any("planted" in repr(problem) for problem in found), "there is something to hide"
-    shown = json.dumps([[problem.value, problem.reason, problem.fix] for problem in map(redacted, found)]) + explain(found)
+def test_a_mistake_does_not_show_the_secret_in_its_value(secret: Facts) -> None:
+    mistakes = problems(user(LLAMA, **secret) if next(iter(secret)).startswith("llm_d_") else user({**LLAMA, **secret}))
+    assert any("planted" in repr(problem) for problem in mistakes), "a problem has the secret"
+    shown = json.dumps([[problem.value, problem.reason, problem.fix] for problem in map(redacted, mistakes)]) + explain(mistakes)
     assert "planted" not in shown and "(removed)" in shown, shown
 
 
-def test_a_mistake_about_an_argument_tells_no_word_of_its_value() -> None:
+def test_a_mistake_about_an_argument_shows_no_part_of_its_value() -> None:
     assert redacted(Problem("a", "--api-key=planted b-planted", "is wrong.", "Take it out.")).value == "--api-key=(removed)"
 
 
-def test_other_variables_are_not_looked_at() -> None:
+def test_other_variables_are_ignored() -> None:
     assert not problems({**user(SIMULATOR), "llmd_other": 1, "ansible_host": "x"})
 
 
@@ -413,14 +413,14 @@ def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> N
 
 
 def test_a_comparison_reads_beforehand_whatever_another_preset_changes() -> None:
-    """Else it could not restore that."""
+    """Otherwise it could not restore these objects."""
     scaled = {"provider": "keda", "min": 1, "max": 3, "metrics": {"queue": 5}, "prometheus": "http://prometheus:9090"}
     warmed = {"schedule": "@hourly", "prompts": ["You answer in one word, and you never say why."]}
     monitored = {"scrape": True, "alerts": True, "dashboards": ["grafana", "perses"]}
-    for more in ({"replicas": 2}, {"autoscaling": scaled, "warmup": warmed}):
+    for options in ({"replicas": 2}, {"autoscaling": scaled, "warmup": warmed}):
         made = {}
         for preset in ("round_robin", "prefix_aware", "precise_prefix", "disaggregated"):
-            service = {**SIMULATOR, **more, "scheduler": {"preset": preset}}
+            service = {**SIMULATOR, **options, "scheduler": {"preset": preset}}
             planned = plan(user(service, llm_d_release="scheduler-0.7", llm_d_monitoring=monitored))
             made[preset] = {json.dumps(reference(item)): item for item in definitions(planned)}
         switched = {json.dumps(item) for item in planned["services"][0]["switched"]}
@@ -459,7 +459,7 @@ def test_the_service_in_front_of_the_servers_has_a_name_and_a_port_of_its_own(ga
     assert (service["pool"]["name"], service["pool"]["target_ports"]) == ("sim", [8000])
 
 
-def test_policies_by_hand_are_of_the_service_in_front() -> None:
+def test_policies_with_ext_proc_are_for_the_service_in_front() -> None:
     gateway = {"provider": "istio", "connection": "ext_proc", "traffic": {"max_requests": 9}}
     policies = plan(user(OWN_SERVICE, llm_d_gateway=gateway))["services"][0]["gateway"]
     assert (policies["filter"]["service"], policies["filter"]["port"]) == ("chat-api.llm-d.svc.cluster.local", 80)
@@ -467,7 +467,7 @@ def test_policies_by_hand_are_of_the_service_in_front() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "more", "words"),
+    ("name", "variables", "words"),
     [
         ("2nd", {}, "begins with a digit"),
         ("sim-epp", {}, "would both be named 'sim-epp'"),
@@ -475,18 +475,18 @@ def test_policies_by_hand_are_of_the_service_in_front() -> None:
         ("llm-d-gateway-istio-istio", {"llm_d_gateway": {"provider": "istio"}}, "objects of the gateway and of model service 'sim'"),
     ],
 )
-def test_a_service_in_front_with_the_name_of_something_else_is_refused(name: str, more: Facts, words: str) -> None:
+def test_a_service_in_front_with_the_name_of_another_object_is_refused(name: str, variables: Facts, words: str) -> None:
     other = {**SIMULATOR, "name": "other", "route": {"path": "/other"}}
-    (found,) = problems(user({**SIMULATOR, "service": {"name": name}}, other, **more))
-    assert words in str(found) and (found.path == "llm_d_model_services[0].service.name" or more)
+    (mistake,) = problems(user({**SIMULATOR, "service": {"name": name}}, other, **variables))
+    assert words in str(mistake) and (mistake.path == "llm_d_model_services[0].service.name" or variables)
 
 
 def test_a_restore_point_has_its_name_among_configmaps_only() -> None:
     other = {**SIMULATOR, "name": "sim-compare", "route": {"path": "/other"}, "service": {"name": "other-compare"}}
     assert problems(user(SIMULATOR, other, {**SIMULATOR, "name": "other", "route": {"path": "/third"}})) == []
     # The parameters of Istio's proxy are in a ConfigMap with the name of the Gateway.
-    (found,) = problems(user(SIMULATOR, llm_d_gateway={"provider": "istio", "name": "sim-compare", "service_type": "ClusterIP"}))
-    assert found.path == "llm_d_gateway.name" and "'sim-compare'" in str(found)
+    (mistake,) = problems(user(SIMULATOR, llm_d_gateway={"provider": "istio", "name": "sim-compare", "service_type": "ClusterIP"}))
+    assert mistake.path == "llm_d_gateway.name" and "'sim-compare'" in str(mistake)
 
 
 def test_images_of_sidecars_can_be_replaced() -> None:
@@ -509,7 +509,7 @@ def test_the_seed_of_the_environment_is_that_of_the_scheduler() -> None:
     agree_on_events(service)
 
 
-def test_parallelism_of_ones_own_takes_the_place_of_ours() -> None:
+def test_parallelism_of_the_user_replaces_that_of_the_plan() -> None:
     made = {**LLAMA, "accelerator": {"per_replica": 4}, "engine": {"args": ["--tensor-parallel-size=2", "--data-parallel-size=2"]}}
     assert flag(plan(user(made))["services"][0]["server"]["args"], "--tensor-parallel-size") == "2"
 
@@ -526,8 +526,8 @@ def test_parallelism_of_ones_own_takes_the_place_of_ours() -> None:
 )
 def test_the_accelerators_of_a_node_are_divided_among_stages(parts: Facts, flags: dict[str, str]) -> None:
     args = plan(user({**LLAMA, "accelerator": {"per_replica": 8, **parts}}))["services"][0]["server"]["args"]
-    found = {argument[2:].partition("-")[0]: argument.partition("=")[2] for argument in args if "-parallel-size=" in argument}
-    assert found == flags and ("--enable-expert-parallel" in args) is bool(parts.get("expert"))
+    sizes = {argument[2:].partition("-")[0]: argument.partition("=")[2] for argument in args if "-parallel-size=" in argument}
+    assert sizes == flags and ("--enable-expert-parallel" in args) is bool(parts.get("expert"))
 
 
 @pytest.mark.parametrize(
@@ -544,12 +544,12 @@ def test_the_accelerators_of_a_node_are_divided_among_stages(parts: Facts, flags
     ],
 )
 def test_stages_that_contradict_the_rest_are_refused(accelerator: Facts, engine: Facts, words: str) -> None:
-    found = problems(user({**LLAMA, "accelerator": accelerator, "engine": engine}, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
-    here = [problem for problem in found if problem.path in [f"llm_d_model_services[0].accelerator.{part}" for part in ("pipeline", "data", "expert")]]
-    assert len(here) == 1 and words in str(here[0]), found
+    mistakes = problems(user({**LLAMA, "accelerator": accelerator, "engine": engine}, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
+    here = [problem for problem in mistakes if problem.path in [f"llm_d_model_services[0].accelerator.{part}" for part in ("pipeline", "data", "expert")]]
+    assert len(here) == 1 and words in str(here[0]), mistakes
 
 
-def test_servers_stay_with_the_answers_under_way_as_long_as_asked() -> None:
+def test_servers_finish_in_flight_requests_within_drain_seconds() -> None:
     engine = {**SIMULATOR["engine"], "drain_seconds": 90}
     server = plan(user({**SIMULATOR, "engine": engine}))["services"][0]["server"]
     assert server["drain_seconds"] == 90 and spec(server)["terminationGracePeriodSeconds"] > 90
@@ -564,7 +564,7 @@ def test_the_gateway_reaches_the_endpoint_picker_at_the_port_of_the_file(provide
         return json.dumps(definitions(plan(user(made, llm_d_gateway=gateway, llm_d_release=line))))
 
     usual, own = written(9002), written(9777)
-    # What was computed of the port differs too.
+    # Checksums of the port differ too.
     assert "9777" not in usual and "9002" not in own and usual.count("9002") == own.count("9777") >= 4
 
 
@@ -598,23 +598,23 @@ def test_a_renderer_beside_the_endpoint_picker_keeps_its_port() -> None:
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway"])
 def test_a_route_has_the_name_of_the_file_and_what_refers_to_it_too(provider: str) -> None:
-    found = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7")))
-    assert [item["metadata"]["name"] for item in found if item["kind"] == "HTTPRoute"] == ["entry"]
-    targets = [ref["name"] for item in found for ref in item.get("spec", {}).get("targetRefs", []) if ref["kind"] == "HTTPRoute"]
+    objects = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7")))
+    assert [item["metadata"]["name"] for item in objects if item["kind"] == "HTTPRoute"] == ["entry"]
+    targets = [ref["name"] for item in objects for ref in item.get("spec", {}).get("targetRefs", []) if ref["kind"] == "HTTPRoute"]
     assert set(targets) == ({"entry"} if provider == "envoy_gateway" else set())
 
 
 def test_an_envoy_filter_asks_on_the_route_of_that_name() -> None:
     gateway = {"provider": "istio", "connection": "ext_proc"}
-    found = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway=gateway)))
-    (patches,) = [item["spec"]["configPatches"] for item in found if item["kind"] == "EnvoyFilter"]
+    objects = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway=gateway)))
+    (patches,) = [item["spec"]["configPatches"] for item in objects if item["kind"] == "EnvoyFilter"]
     assert [patch["match"]["routeConfiguration"]["vhost"]["route"]["name"] for patch in patches if patch["applyTo"] == "HTTP_ROUTE"] == ["llm-d.entry.0"]
 
 
 @pytest.mark.parametrize(("timeouts", "request_timeout"), [({}, "0s"), ({"timeouts": {"request": "90s"}}, "90s")])
 def test_a_route_waits_for_an_answer_without_end_unless_the_file_has_a_limit(timeouts: Facts, request_timeout: str) -> None:
-    found = definitions(plan(user({**SIMULATOR, "route": {"direct_path": "/direct", **timeouts}})))
-    rules = [rule for item in found if item["kind"] == "HTTPRoute" for rule in item["spec"]["rules"]]
+    objects = definitions(plan(user({**SIMULATOR, "route": {"direct_path": "/direct", **timeouts}})))
+    rules = [rule for item in objects if item["kind"] == "HTTPRoute" for rule in item["spec"]["rules"]]
     assert [rule["timeouts"] for rule in rules] == [{"request": request_timeout}] * 2
 
 
@@ -638,7 +638,7 @@ def test_two_routes_cannot_have_one_name() -> None:
         ({"headers": {"x-v": "b"}}, {"headers": {"x-w": "c"}}, "route.headers", "Write another value of the same header."),
         ({}, {"headers": {"x-v": "b"}}, "", ""),
         ({"headers": {"x-v": "a"}}, {"headers": {"x-v": "b"}}, "", ""),
-        ({"headers": {"x-v": "a"}}, {"headers": {"x-v": "a", "x-w": "b"}}, "", ""),  # the more headers, the earlier
+        ({"headers": {"x-v": "a"}}, {"headers": {"x-v": "a", "x-w": "b"}}, "", ""),  # the route with more headers takes precedence
         ({"hostnames": ["a.b"]}, {"hostnames": ["c.d"]}, "", ""),
         ({"direct_path": "/b/"}, {"path": "/b"}, "route.path", "is that of llm_d_model_services[0].route.direct_path already"),
         ({"path": "/b"}, {"path": "/c", "direct_path": "/b"}, "route.direct_path", "is that of llm_d_model_services[0].route.path already"),
@@ -648,14 +648,14 @@ def test_two_routes_cannot_have_one_name() -> None:
     ],
 )
 def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str, why: str) -> None:
-    found = problems(user({**SIMULATOR, "name": "a", "route": first}, {**SIMULATOR, "name": "b", "route": second}))
+    mistakes = problems(user({**SIMULATOR, "name": "a", "route": first}, {**SIMULATOR, "name": "b", "route": second}))
     at = 0 if "x v" in place else 1
-    assert [problem.path for problem in found] == [f"llm_d_model_services[{at}].{place}"] * bool(place)
-    assert all(why in str(problem) for problem in found)
+    assert [problem.path for problem in mistakes] == [f"llm_d_model_services[{at}].{place}"] * bool(place)
+    assert all(why in str(problem) for problem in mistakes)
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "prefill", "said"),
+    ("scheduler", "prefill", "words"),
     [
         ({"preset": "balanced"}, {"replicas": 2}, "scheduler preset balanced has no prefill servers"),
         ({}, {"replicas": 2}, "scheduler preset default has no prefill servers"),
@@ -665,10 +665,10 @@ def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str
         ({"preset": "disaggregated"}, {"replicas": 2}, None),
     ],
 )
-def test_prefill_servers_that_nobody_uses_are_mentioned(scheduler: Facts, prefill: Facts, said: str | None) -> None:
+def test_unused_prefill_servers_are_noted(scheduler: Facts, prefill: Facts, words: str | None) -> None:
     made = plan(user({**SIMULATOR, "scheduler": scheduler, "prefill": prefill}, llm_d_release="scheduler-0.7"))
     notes = [note for note in made["services"][0]["scheduler"]["notes"] if "prefill is not used" in note]
-    assert len(notes) == bool(said) and all(str(said) in note for note in notes)
+    assert len(notes) == bool(words) and all(str(words) in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -686,13 +686,13 @@ def test_prefill_servers_that_nobody_uses_are_mentioned(scheduler: Facts, prefil
 )
 def test_accelerators_named_twice_have_to_be_as_many(accelerator: Facts, amount: str | int, fix: str | None) -> None:
     service = {"name": "a", "model": {"uri": "hf://org/m"}, "accelerator": accelerator, "resources": {"limits": {"nvidia.com/gpu": amount}}}
-    found = problems(user(service, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
-    assert [problem.path for problem in found] == ["llm_d_model_services[0].resources.limits.nvidia.com/gpu"] * bool(fix)
-    assert all(str(problem).endswith(str(fix)) for problem in found)
+    mistakes = problems(user(service, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
+    assert [problem.path for problem in mistakes] == ["llm_d_model_services[0].resources.limits.nvidia.com/gpu"] * bool(fix)
+    assert all(str(problem).endswith(str(fix)) for problem in mistakes)
 
 
 @pytest.mark.parametrize("off", ["false", "False", "f", "0"])
-def test_flags_of_the_endpoint_picker_that_are_off_are_taken(off: str) -> None:
+def test_flags_of_the_endpoint_picker_that_are_off_are_accepted(off: str) -> None:
     args = [f"--ha-enable-leader-election={off}", f"--metrics-endpoint-auth={off}"]
     assert problems(user({**SIMULATOR, "scheduler": {"args": args}}, llm_d_monitoring={"scrape": True})) == []
 
@@ -724,8 +724,8 @@ def test_a_route_without_a_host_has_those_of_the_listeners(listeners: list[str |
     gateway = {"listener": first, "listeners": [{"name": f"more-{number}", **each} for number, each in enumerate(others)]}
     services = [{**SIMULATOR, "name": "a"}, {**SIMULATOR, "name": "b", "route": {"hostnames": hosts}}]
     for made in (services, [{**services[0], "route": services[1].get("route", {})}, {**services[1], "route": {}}]):
-        found = problems(user(*made, llm_d_gateway=gateway))
-        assert [problem.path for problem in found] == ["llm_d_model_services[1].route"] * refused, found
+        mistakes = problems(user(*made, llm_d_gateway=gateway))
+        assert [problem.path for problem in mistakes] == ["llm_d_model_services[1].route"] * refused, mistakes
     assert bool(problems(user(*services, llm_d_gateway={**gateway, "create": False}))) == (not hosts)
 
 
@@ -742,20 +742,22 @@ def test_a_route_without_a_host_has_those_of_the_listeners(listeners: list[str |
         ([None], ["*.b.c"], ["a.b.c"], False),
     ],
 )
-def test_routes_share_what_the_listeners_leave_of_their_hosts(listeners: list[str | None], one: list[str], other: list[str], refused: bool) -> None:
+def test_routes_share_the_hosts_that_they_have_in_common_with_the_listeners(
+    listeners: list[str | None], one: list[str], other: list[str], refused: bool
+) -> None:
     first, *others = [{"hostname": host, "port": 80 + number} for number, host in enumerate(listeners)]
     gateway = {"listener": first, "listeners": [{"name": f"more-{number}", **each} for number, each in enumerate(others)]}
     for hosts in ((one, other), (other, one)):
         services = [{**SIMULATOR, "name": f"s{number}", "route": {"hostnames": each}} for number, each in enumerate(hosts)]
-        found = problems(user(*services, llm_d_gateway=gateway))
-        assert [problem.path for problem in found] == ["llm_d_model_services[1].route"] * refused, found
+        mistakes = problems(user(*services, llm_d_gateway=gateway))
+        assert [problem.path for problem in mistakes] == ["llm_d_model_services[1].route"] * refused, mistakes
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio"])
 def test_the_direct_route_leads_to_the_service_and_no_policy_to_it(provider: str) -> None:
     service = {**SIMULATOR, "route": {"name": "entry", "direct_path": "/direct/", "hostnames": ["a.b"], "headers": {"x-v": "b"}}}
-    found = definitions(plan(user(service, llm_d_gateway={"provider": provider})))
-    routes = {item["metadata"]["name"]: item["spec"] for item in found if item["kind"] == "HTTPRoute"}
+    objects = definitions(plan(user(service, llm_d_gateway={"provider": provider})))
+    routes = {item["metadata"]["name"]: item["spec"] for item in objects if item["kind"] == "HTTPRoute"}
     assert set(routes) == {"entry", "entry-direct"} and routes["entry-direct"]["hostnames"] == ["a.b"]
     (rule,) = routes["entry-direct"]["rules"]
     assert rule["matches"][0] == {"path": {"type": "PathPrefix", "value": "/direct"}, "headers": [{"name": "x-v", "value": "b"}]}
@@ -764,7 +766,7 @@ def test_the_direct_route_leads_to_the_service_and_no_policy_to_it(provider: str
     assert (backend["group"], backend["kind"], backend["name"], backend["port"]) == ("", "Service", SIMULATOR["name"], 8000)
     kind = {"envoy_gateway": "Service", "istio": "InferencePool"}[provider]
     assert routes["entry"]["rules"][0]["backendRefs"][0]["kind"] == kind
-    targets = [ref["name"] for item in found for ref in item.get("spec", {}).get("targetRefs", []) if ref["kind"] == "HTTPRoute"]
+    targets = [ref["name"] for item in objects for ref in item.get("spec", {}).get("targetRefs", []) if ref["kind"] == "HTTPRoute"]
     assert "entry-direct" not in targets
 
 
@@ -780,13 +782,13 @@ def test_the_direct_route_leads_to_the_service_and_no_policy_to_it(provider: str
 )
 def test_limits_and_balancing_reach_the_policy_of_the_route(traffic: Facts, balancer: Facts, connections: int, requests: int) -> None:
     planned = plan(user(SIMULATOR, llm_d_gateway={"provider": "envoy_gateway", "traffic": traffic}))
-    found = {item["kind"]: item["spec"] for item in definitions(planned) if item["kind"] in ("BackendTrafficPolicy", "EnvoyExtensionPolicy")}
-    spec = found["BackendTrafficPolicy"]
+    policies = {item["kind"]: item["spec"] for item in definitions(planned) if item["kind"] in ("BackendTrafficPolicy", "EnvoyExtensionPolicy")}
+    spec = policies["BackendTrafficPolicy"]
     assert spec["loadBalancer"].pop("endpointOverride") == {"extractFrom": [{"header": "x-gateway-destination-endpoint"}]}
     assert spec["loadBalancer"] == balancer
     assert spec["circuitBreaker"] == {"maxConnections": connections, "maxParallelRequests": requests, "maxPendingRequests": requests}
-    # The endpoint picker holds a stream for each request in flight.
-    streams = found["EnvoyExtensionPolicy"]["extProc"][0]["backendSettings"]["circuitBreaker"]
+    # The connection to the endpoint picker has a stream for each in-flight request.
+    streams = policies["EnvoyExtensionPolicy"]["extProc"][0]["backendSettings"]["circuitBreaker"]
     assert streams == dict.fromkeys(("maxConnections", "maxParallelRequests", "maxPendingRequests"), 40000)
 
 
@@ -809,7 +811,7 @@ def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Fa
 
 
 @pytest.mark.parametrize(
-    ("headers", "place", "said"),
+    ("headers", "place", "words"),
     [
         ({"X-V": "a", "x-v": "b"}, "x-v", "is the same header as X-V, since names of headers have no case. Write one of them."),
         ({"Host": "a.example.com"}, "Host", "is the host name of a request. Write it as 'hostnames: [a.example.com]' of the route."),
@@ -825,17 +827,17 @@ def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Fa
         ({"x-v": " b"}, "x-v", "has a blank at its beginning or end"),
     ],
 )
-def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str, said: str) -> None:
-    *_others, found = problems(user({**SIMULATOR, "route": {"headers": headers}}, llm_d_benchmark={"api_key": "sk-planted-too"}))
-    assert found.path == f"llm_d_model_services[0].route.headers.{place}" and said in str(redacted(found)) and "planted" not in repr(found)
+def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str, words: str) -> None:
+    *_others, mistake = problems(user({**SIMULATOR, "route": {"headers": headers}}, llm_d_benchmark={"api_key": "sk-planted-too"}))
+    assert mistake.path == f"llm_d_model_services[0].route.headers.{place}" and words in str(redacted(mistake)) and "planted" not in repr(mistake)
     assert place != "Authorization" or not problems(user({**SIMULATOR, "route": {"headers": headers}}))
 
 
 def test_what_the_gateway_api_bounds_by_number_is_refused_with_the_file() -> None:
     route = {"hostnames": [f"h{number}.example.com" for number in range(17)], "headers": {f"x-{number}": "a" for number in range(17)}}
     listeners = [{"name": f"l{number}", "port": 1000 + number} for number in range(64)]
-    found = {problem.path: str(problem) for problem in problems(user({**SIMULATOR, "route": route}, llm_d_gateway={"listeners": listeners}))}
-    assert {path.partition(".")[2]: "Write at most" in text for path, text in found.items()} == dict.fromkeys(
+    mistakes = {problem.path: str(problem) for problem in problems(user({**SIMULATOR, "route": route}, llm_d_gateway={"listeners": listeners}))}
+    assert {path.partition(".")[2]: "Write at most" in text for path, text in mistakes.items()} == dict.fromkeys(
         ("listeners", "route.hostnames", "route.headers"), True
     )
     fewer = {"hostnames": route["hostnames"][:16], "headers": dict(list(route["headers"].items())[:16])}
@@ -846,8 +848,8 @@ def test_what_the_gateway_api_bounds_by_number_is_refused_with_the_file() -> Non
 
 def test_a_route_matches_the_headers_of_the_file() -> None:
     variant = {**SIMULATOR, "name": "b", "route": {"headers": {"x-variant": "on"}}}
-    found = {item["metadata"]["name"]: item for item in definitions(plan(user(SIMULATOR, variant))) if item["kind"] == "HTTPRoute"}
-    ((match,), (other,)) = (found[name]["spec"]["rules"][0]["matches"] for name in ("b", SIMULATOR["name"]))
+    routes = {item["metadata"]["name"]: item for item in definitions(plan(user(SIMULATOR, variant))) if item["kind"] == "HTTPRoute"}
+    ((match,), (other,)) = (routes[name]["spec"]["rules"][0]["matches"] for name in ("b", SIMULATOR["name"]))
     assert match == {"path": {"type": "PathPrefix", "value": "/"}, "headers": [{"name": "x-variant", "value": "on"}]}
     assert other == {"path": {"type": "PathPrefix", "value": "/"}}
 
@@ -874,7 +876,7 @@ def test_pod_monitors_are_there_when_asked_for(preset: str, scrape: bool, there:
     service = plan(made)["services"][0]
     assert [monitor["name"] for monitor in service["monitors"]] == there
     assert all({"release": "prometheus", **service["labels"]}.items() <= monitor["labels"].items() for monitor in service["monitors"])
-    # Another scheduler brings or takes those of the servers; a cluster without the kind is not asked about it.
+    # Another scheduler adds or removes those of the servers; without scraping, the kind is not read, as the cluster may not have it.
     switched = [item["metadata"]["name"] for item in service["switched"] if item["kind"] == "PodMonitor"]
     assert switched == (["sim-decode", "sim-prefill"] if scrape else [])
 
@@ -885,7 +887,7 @@ VLLM_RANKS = ["--data-parallel-size=2", "--data-parallel-size-local", "2"]
 
 
 @pytest.mark.parametrize(
-    ("service", "more", "ports"),
+    ("service", "variables", "ports"),
     [
         (RANKED, AI_GATEWAY, [8000, 8001, 8002]),
         (SIMULATOR, AI_GATEWAY, [8000]),
@@ -901,12 +903,12 @@ VLLM_RANKS = ["--data-parallel-size=2", "--data-parallel-size-local", "2"]
         ({**LLAMA, "accelerator": {"vendor": "none"}, "engine": {"args": [*VLLM_RANKS, "--data-parallel-multi-port-external-lb"]}}, AI_GATEWAY, [8000, 8001]),
     ],
 )
-def test_a_pool_has_a_port_for_each_rank_that_listens_on_one(service: Facts, more: Facts, ports: list[int]) -> None:
-    made = {**user(service), **more}
+def test_a_pool_has_a_port_for_each_rank_that_listens_on_one(service: Facts, variables: Facts, ports: list[int]) -> None:
+    made = {**user(service), **variables}
     assert problems(made) == []
     assert plan(made)["services"][0]["pool"]["target_ports"] == ports
 
 
 def test_a_pool_has_eight_ports_at_most() -> None:
-    (found,) = problems({**user({**RANKED, "engine": {**RANKED["engine"], "args": ["--data-parallel-size=9"]}}), **AI_GATEWAY})
-    assert found.path == "llm_d_model_services[0].engine.args" and "has 9 ranks" in found.reason
+    (mistake,) = problems({**user({**RANKED, "engine": {**RANKED["engine"], "args": ["--data-parallel-size=9"]}}), **AI_GATEWAY})
+    assert mistake.path == "llm_d_model_services[0].engine.args" and "has 9 ranks" in mistake.reason

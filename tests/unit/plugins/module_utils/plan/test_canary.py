@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps of a canary: the weights of each, the plan that a file with them has, and mistakes."""
+"""The steps of a canary: the weights of each, the plan of a file with these weights, and mistakes."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ def user(weights: Facts | None = None, aliases: Facts | None = None, provider: s
     return {"llm_d_model_services": services, "llm_d_gateway": {"provider": provider}}
 
 
-def shown(found: Facts) -> list[str]:
-    return [f"{step['percent']} {step['shown']}" for step in found["steps"]]
+def shown(planned: Facts) -> list[str]:
+    return [f"{step['percent']} {step['shown']}" for step in planned["steps"]]
 
 
-def test_two_services_share_in_percent_and_each_step_is_what_the_file_with_its_weights_comes_to() -> None:
-    found = canary(user({"old": 100, "new": 0}), STEPS)
-    assert (found["service"], found["to"], found["pause"], found["before"]["percent"]) == ("old", "new", 60, 0)
-    assert shown(found) == ["10 old: 90, new: 10", "25 old: 75, new: 25", "50 old: 50, new: 50", "100 old: 0, new: 100"]
-    assert found["file"] == ["llm_d_model_services[1].route.weights: {old: 0, new: 100}"]
-    for step, weights in zip(found["steps"], ((90, 10), (75, 25), (50, 50), (0, 100)), strict=True):
+def test_two_services_share_in_percent_and_each_step_has_the_plan_of_a_file_with_its_weights() -> None:
+    planned = canary(user({"old": 100, "new": 0}), STEPS)
+    assert (planned["service"], planned["to"], planned["pause"], planned["before"]["percent"]) == ("old", "new", 60, 0)
+    assert shown(planned) == ["10 old: 90, new: 10", "25 old: 75, new: 25", "50 old: 50, new: 50", "100 old: 0, new: 100"]
+    assert planned["file"] == ["llm_d_model_services[1].route.weights: {old: 0, new: 100}"]
+    for step, weights in zip(planned["steps"], ((90, 10), (75, 25), (50, 50), (0, 100)), strict=True):
         written = plan(user(dict(zip(("old", "new"), weights, strict=True))))
         assert step["plan"] == with_services(written, "old", "new") and objects(step["plan"]) == objects(with_services(written, "old", "new"))
 
 
 def test_a_model_behind_aliases_moves_in_all_that_name_it() -> None:
     aliases = {"chat": {"base": 90, "next": 10}, "fast": {"base": 1, "next": 0}, "fixed": "base", "others": {"base": 1, "else": 1}}
-    found = canary(user(aliases=aliases), {"to": "next", "steps": "5, 50", "pause": "0"})
-    assert found["before"]["percent"] == 0 and found["pause"] == 0
-    assert shown(found) == [
+    planned = canary(user(aliases=aliases), {"to": "next", "steps": "5, 50", "pause": "0"})
+    assert planned["before"]["percent"] == 0 and planned["pause"] == 0
+    assert shown(planned) == [
         "5 model.aliases.chat: {base: 95, next: 5}, model.aliases.fast: {base: 95, next: 5}",
         "50 model.aliases.chat: {base: 50, next: 50}, model.aliases.fast: {base: 50, next: 50}",
     ]
-    (rewrite,) = (item for item in objects(found["steps"][0]["plan"]) if item["kind"] == "InferenceModelRewrite")
+    (rewrite,) = (item for item in objects(planned["steps"][0]["plan"]) if item["kind"] == "InferenceModelRewrite")
     assert [[(each["modelRewrite"], each["weight"]) for each in rule["targets"]] for rule in rewrite["spec"]["rules"]] == [
         [("base", 95), ("next", 5)],
         [("base", 95), ("next", 5)],
         [("base", 1)],
         [("base", 1), ("else", 1)],
     ]
-    assert found["file"] == [
+    assert planned["file"] == [
         "llm_d_model_services[1].model.aliases.chat: {base: 50, next: 50}",
         "llm_d_model_services[1].model.aliases.fast: {base: 50, next: 50}",
     ]
 
 
-def test_a_target_without_requests_is_none_and_still_has_to_answer() -> None:
+def test_a_model_with_weight_zero_is_no_target_of_the_alias() -> None:
     planned = plan(user(aliases={"chat": {"base": 0, "next": 1}}))["services"][1]
     assert planned["rewrites"]["rules"][0]["targets"] == [{"modelRewrite": "next", "weight": 1}] and planned["aliases"] == ["chat", "next"]
 
@@ -78,10 +78,10 @@ def test_a_target_without_requests_is_none_and_still_has_to_answer() -> None:
     ],
 )
 def test_the_others_share_the_rest_and_steps_behind_the_file_are_left_out(weights: Facts, steps: list[int], wanted: list[str]) -> None:
-    found = canary(user(weights), {"to": "new", "steps": steps, "pause": 0})
-    assert shown(found) == wanted
+    planned = canary(user(weights), {"to": "new", "steps": steps, "pause": 0})
+    assert shown(planned) == wanted
     if not wanted:
-        assert found["file"] == ["llm_d_model_services[1].route.weights: {old: 0, new: 1}"]
+        assert planned["file"] == ["llm_d_model_services[1].route.weights: {old: 0, new: 1}"]
 
 
 def test_weights_move_back_to_the_service_itself() -> None:
@@ -92,18 +92,18 @@ def test_weights_move_back_to_the_service_itself() -> None:
 @pytest.mark.parametrize("ending", ["", "-blue"])
 def test_services_are_named_as_in_the_file_and_move_with_its_suffix(options: Facts, ending: str) -> None:
     file = {**user({"old": 100, f"new{ending}": 0}, aliases={"chat": {"base": 100, "new": 0}}), "llm_d_name_suffix": "-blue"}
-    found = canary(file, {**STEPS, "steps": [10, 100], **(options or {"to": "new"})})
-    assert (found["service"], found["to"], found["before"]["shown"]) == ("old", "new", "old: 100, new: 0, model.aliases.chat: {base: 100, new: 0}")
+    planned = canary(file, {**STEPS, "steps": [10, 100], **(options or {"to": "new"})})
+    assert (planned["service"], planned["to"], planned["before"]["shown"]) == ("old", "new", "old: 100, new: 0, model.aliases.chat: {base: 100, new: 0}")
     lines = ["llm_d_model_services[1].route.weights: {old: 0, new: 100}", "llm_d_model_services[1].model.aliases.chat: {base: 0, new: 100}"]
-    assert found["file"] == lines
+    assert planned["file"] == lines
     written = {**user({"old": 90, "new": 10}, aliases={"chat": {"base": 90, "new": 10}}), "llm_d_name_suffix": "-blue"}
-    assert found["steps"][0]["plan"] == with_services(plan(written), "old-blue", "new-blue")
+    assert planned["steps"][0]["plan"] == with_services(plan(written), "old-blue", "new-blue")
     with pytest.raises(Mistakes, match="Write one that does: old; or first write"):
         canary(file, {**STEPS, "service": "new-blue"})
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "told"),
+    ("given", "options", "lines"),
     [
         (user(), {}, ["canary_service: there is no model service that shares requests by weight. First write 'route: {weights: "]),
         (user({"old": 1, "new": 0}), {"service": "nwe"}, ["canary_service: 'nwe' is no model service. Write one that does: old."]),
@@ -127,11 +127,11 @@ def test_services_are_named_as_in_the_file_and_move_with_its_suffix(options: Fac
         ),
     ],
 )
-def test_mistakes_are_told_at_once(given: Facts, options: Facts, told: list[str]) -> None:
+def test_mistakes_are_reported_at_once(given: Facts, options: Facts, lines: list[str]) -> None:
     with pytest.raises(Mistakes) as caught:
         canary(given, {**STEPS, **options})
-    assert len(caught.value.problems) == len(told) and "in your canary_* variables. Nothing has been touched." in str(caught.value)
-    for line in told:
+    assert len(caught.value.problems) == len(lines) and "in your canary_* variables. Nothing has been touched." in str(caught.value)
+    for line in lines:
         assert line in str(caught.value)
 
 

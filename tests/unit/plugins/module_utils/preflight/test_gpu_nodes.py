@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPU nodes and operators: ready only when GPUs are really there."""
+"""GPU nodes and operators: ready only when nodes really offer GPUs."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def policy(state, *conditions):
     ],
 )
 def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
-    verdict = judge(policy(state, *conditions))
-    assert verdict.ready is ok and words in verdict.remedy
+    readiness = judge(policy(state, *conditions))
+    assert readiness.ready is ok and words in readiness.remedy
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
     ],
 )
 def test_gaudis_policy_is_ready_when_its_operator_says_so(status, ok, words):
-    """Whatever the pods do: a status counts, where there is one."""
-    found = judge({"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai"}, "status": status})
-    assert found.ready is ok and words in found.reason and (ok or "habana-ai-operator" in found.remedy)
+    """A status decides where there is one, in any state of the pods."""
+    readiness = judge({"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai"}, "status": status})
+    assert readiness.ready is ok and words in readiness.reason and (ok or "habana-ai-operator" in readiness.remedy)
 
 
 def daemon_pod(name, ready=True):
@@ -95,14 +95,14 @@ DRIVER, PLUGIN = "habana-ai-driver-ubuntu-22.04-ds-x7k2p", "habana-ai-device-plu
     ],
 )
 def test_gaudis_policy_without_a_status_is_judged_by_its_pods(pods, ok, words):
-    found = judge(GAUDI, Context(pods=pods))
-    assert found.ready is ok and words in found.reason and (ok or "habana-ai-operator" in found.remedy)
+    readiness = judge(GAUDI, Context(pods=pods))
+    assert readiness.ready is ok and words in readiness.reason and (ok or "habana-ai-operator" in readiness.remedy)
     failed = {"status": {"conditions": [{"type": "Errored", "status": "True", "reason": "ModuleFailed"}]}}
-    assert not judge({**GAUDI, **failed}, Context(pods=pods)).ready, "a status that is there counts"
+    assert not judge({**GAUDI, **failed}, Context(pods=pods)).ready, "an existing status decides"
 
 
-def device_config(plugin=(2, 2), driver=(2, 2), seen=3, error=None, ready=True, **spec):
-    """As release 1.5 writes it: what is nought is left out, and Ready is set once the DeviceConfig has been read."""
+def device_config(plugin=(2, 2), driver=(2, 2), observed_generation=3, error=None, ready=True, **spec):
+    """As release 1.5 writes it: numbers of 0 are left out, and Ready is set once the DeviceConfig has been read."""
 
     def numbers(pair):
         return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair, strict=True) if value}
@@ -119,7 +119,7 @@ def device_config(plugin=(2, 2), driver=(2, 2), seen=3, error=None, ready=True, 
             "driver": numbers(driver),
             "metricsExporter": numbers((2, 1)),
             "conditions": conditions,
-            "observedGeneration": seen,
+            "observedGeneration": observed_generation,
         },
     }
 
@@ -133,17 +133,17 @@ def device_config(plugin=(2, 2), driver=(2, 2), seen=3, error=None, ready=True, 
         (device_config(error="ValidationError", ready=False), False, "ValidationError", "correct the DeviceConfig"),
         (device_config(driver=(2, 1)), False, "driver on 1 of 2 nodes", "Kernel Module Management"),
         (device_config(plugin=(2, 0)), False, "device plugin on 0 of 2 nodes", "pods of the device plugin"),
-        (device_config(seen=2), False, "generation 2 is seen, not yet 3", "log"),
+        (device_config(observed_generation=2), False, "generation 2 is observed, not yet 3", "log"),
         (device_config(ready=False), False, "Ready=False", "pods"),
         (device_config(driver=(0, 0), metricsExporter={"enable": True}), False, "metrics exporter on 1 of 2 nodes", "metrics exporter"),
-        (device_config(driver=(0, 0)), True, "device plugin on 2 nodes", ""),  # a driver that nodes bring
+        (device_config(driver=(0, 0)), True, "device plugin on 2 nodes", ""),  # a driver that is part of the nodes
         (device_config(plugin=(0, 0), driver=(0, 0), devicePlugin={"enableDevicePlugin": False}), True, "read by its operator", ""),  # DRA in its place
         ({**device_config(), "status": {}}, False, "no status yet", "Deployment"),
     ],
 )
 def test_a_device_config_of_amds_is_ready_by_its_numbers(obj, ok, words, remedy):
-    found = judge(obj)
-    assert found.ready is ok and words in found.reason and remedy in found.remedy
+    readiness = judge(obj)
+    assert readiness.ready is ok and words in readiness.reason and remedy in readiness.remedy
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_a_device_config_of_amds_is_ready_by_its_numbers(obj, ok, words, remedy)
     ],
 )
 def test_a_subscription_is_ready_when_its_operator_is_installed(spec, status, ok, words):
-    found = judge({"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription", "metadata": {"name": "x"}, "spec": spec, "status": status})
-    assert found.ready is ok and words in found.reason
+    readiness = judge({"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription", "metadata": {"name": "x"}, "spec": spec, "status": status})
+    assert readiness.ready is ok and words in readiness.reason
 
 
 @pytest.mark.parametrize(("phase", "ok"), [("Succeeded", True), ("Installing", False), ("Failed", False), (None, False)])
@@ -198,8 +198,8 @@ def test_an_operator_is_ready_when_it_succeeded(phase, ok):
     ],
 )
 def test_nodes_have_what_was_asked(nodes, words):
-    found = trouble(POOL, nodes)
-    assert (not found) if words is None else words in found[0]
+    problems = trouble(POOL, nodes)
+    assert (not problems) if words is None else words in problems[0]
 
 
 def test_an_unknown_number_is_any_number_but_none():
@@ -230,20 +230,20 @@ def install_plan(*names, approved=False):
     ("status", "plan", "refused"),
     [
         ({}, install_plan("nfd.4.21"), False),
-        ({}, install_plan("nfd.4.21", "other.1"), True),  # an operator that someone else asked for in the same namespace
+        ({}, install_plan("nfd.4.21", "other.1"), True),  # an operator that someone else requested in the same namespace
         ({}, install_plan("other.1"), True),
         ({}, install_plan("other.1", approved=True), False),
-        ({"installedCSV": "nfd.4.20"}, install_plan("nfd.4.22"), False),  # an upgrade waits, and is nobody's fault
+        ({"installedCSV": "nfd.4.20"}, install_plan("nfd.4.22"), False),  # an upgrade waits, and is not a problem
         ({}, None, False),
     ],
 )
 def test_only_what_was_named_is_approved(status, plan, refused):
-    found = refusals({"status": status}, plan, ["nfd.4.21"])
-    assert bool(found) is refused
-    assert not refused or "write other.1 under llm_d_gpus.approved" in found[0]
+    problems = refusals({"status": status}, plan, ["nfd.4.21"])
+    assert bool(problems) is refused
+    assert not refused or "write other.1 under llm_d_gpus.approved" in problems[0]
 
 
-def test_the_manager_is_waited_for_until_it_has_said_something():
+def test_the_manager_is_waited_for_until_it_reports_something():
     assert is_resolving({}, None)
     failed = {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": ""}
     assert not is_resolving({"status": {"conditions": [failed]}}, None)
@@ -269,10 +269,10 @@ def ended(**terminated):
         ({}, "did not end in time (no phase)"),
     ],
 )
-def test_a_test_pod_says_why_it_did_not_do_what_it_was_for(status, words):
-    found = verdict({"spec": {"nodeName": "gpu-1"}, "status": status}, TEST)
-    assert words in found and (found == "" or found.startswith("pool cut: the test pod for nvidia.com/mig-1g.10gb "))
-    assert bool(found) is (status.get("phase") != "Succeeded")
+def test_a_test_pod_says_why_it_did_not_succeed(status, words):
+    problem = verdict({"spec": {"nodeName": "gpu-1"}, "status": status}, TEST)
+    assert words in problem and (problem == "" or problem.startswith("pool cut: the test pod for nvidia.com/mig-1g.10gb "))
+    assert bool(problem) is (status.get("phase") != "Succeeded")
 
 
 @pytest.mark.parametrize(
@@ -285,8 +285,8 @@ def test_a_test_pod_says_why_it_did_not_do_what_it_was_for(status, words):
     ],
 )
 def test_metrics_of_a_node(page, cut, words):
-    found = missing_series("gpu-1", page, cut)
-    assert words in found and bool(found) is bool(words)
+    problem = missing_series("gpu-1", page, cut)
+    assert words in problem and bool(problem) is bool(words)
 
 
 def test_the_port_is_the_pods_own_or_the_usual_one():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects of others with the names of ours are named before anything is changed."""
+"""Objects of others with the names of ours are reported before anything is changed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Facts = dict[str, t.Any]
 OURS = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": "llm-d"}
 
 
-def there(name: str, labels: Facts | None) -> Facts:
+def service(name: str, labels: Facts | None) -> Facts:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "llm-d", **({} if labels is None else {"labels": labels})}}
 
 
-def told(*objects: Facts, adopt: bool = False) -> list[tuple[str, str]]:
+def findings(*objects: Facts, adopt: bool = False) -> list[tuple[str, str]]:
     return [(each.found, each.severity) for each in objects_of_others({"objects": list(objects)}, {"labels": OURS, "adopt": adopt}, {})]
 
 
 @pytest.mark.parametrize(
-    ("labels", "whose"),
+    ("labels", "owner"),
     [
         (None, "of unknown origin"),
         ({"app.kubernetes.io/managed-by": "Helm"}, "of Helm"),
@@ -33,22 +33,22 @@ def told(*objects: Facts, adopt: bool = False) -> list[tuple[str, str]]:
         ({"app.kubernetes.io/part-of": "\x1b[31m" + "x" * 100}, "of " + "x" * 59 + " ..."),
     ],
 )
-def test_an_object_of_others_is_an_error_that_says_whose_it_is(labels: Facts | None, whose: str) -> None:
-    assert told(there("sim", OURS), there("sim-epp", labels)) == [(f"Service llm-d/sim-epp ({whose})", "error")]
-    assert told(there("sim-epp", labels), adopt=True) == []
+def test_an_object_of_others_is_an_error_that_says_whose_it_is(labels: Facts | None, owner: str) -> None:
+    assert findings(service("sim", OURS), service("sim-epp", labels)) == [(f"Service llm-d/sim-epp ({owner})", "error")]
+    assert findings(service("sim-epp", labels), adopt=True) == []
 
 
 def test_an_object_of_another_file_of_this_instance_is_one_of_others() -> None:
-    planned, needs = there("sim-epp", {HOME_LABEL: "b"}), {"labels": OURS, "adopt": False}
-    assert list(objects_of_others({"objects": [there("sim-epp", {**OURS, HOME_LABEL: "b"})]}, {**needs, "objects": [planned]}, {})) == []
-    (found,) = objects_of_others({"objects": [there("sim-epp", {**OURS, HOME_LABEL: "a"})]}, {**needs, "objects": [planned]}, {})
-    assert found.found == "Service llm-d/sim-epp (of llm_d_instance llm-d in namespace a)"
+    planned, needs = service("sim-epp", {HOME_LABEL: "b"}), {"labels": OURS, "adopt": False}
+    assert list(objects_of_others({"objects": [service("sim-epp", {**OURS, HOME_LABEL: "b"})]}, {**needs, "objects": [planned]}, {})) == []
+    (finding,) = objects_of_others({"objects": [service("sim-epp", {**OURS, HOME_LABEL: "a"})]}, {**needs, "objects": [planned]}, {})
+    assert finding.found == "Service llm-d/sim-epp (of llm_d_instance llm-d in namespace a)"
 
 
 def test_ours_are_no_finding() -> None:
-    assert told(there("sim", {**OURS, "more": "x"})) == told() == [] and list(objects_of_others({}, {"labels": OURS, "adopt": False}, {})) == []
+    assert findings(service("sim", {**OURS, "more": "x"})) == findings() == [] and list(objects_of_others({}, {"labels": OURS, "adopt": False}, {})) == []
 
 
 def test_many_are_counted() -> None:
-    ((found, _severity),) = told(*(there(f"s{number}", None) for number in range(13)))
-    assert found.count("Service") == 10 and found.endswith(" and 3 more")
+    ((listing, _severity),) = findings(*(service(f"s{number}", None) for number in range(13)))
+    assert listing.count("Service") == 10 and listing.endswith(" and 3 more")

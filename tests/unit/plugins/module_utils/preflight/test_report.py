@@ -1,4 +1,4 @@
-"""Each finding of the look before anything is touched: provoked by what a real cluster would show, and silent on one that is well."""
+"""Each finding of the preflight: provoked by what a real cluster would show, and not reported for a healthy cluster."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ ADOPTED: Facts = {"llm_d_gateway": {"provider": "istio", "install": False}}
 AI_ADOPTED: Facts = {"llm_d_gateway": {"provider": "envoy_ai_gateway", "install": False}}
 
 
-def openshift(version: str, group: str, **more: t.Any) -> Facts:
-    """What an OpenShift of a release shows."""
+def openshift(version: str, group: str, **facts: t.Any) -> Facts:
+    """The facts of an OpenShift cluster of a release."""
     gateway_api = {"4.20": "1.2.1", "4.21": "1.3.0"}.get(version[:4])
     groups = {
         "config.openshift.io": ["v1"],
@@ -102,16 +102,16 @@ def openshift(version: str, group: str, **more: t.Any) -> Facts:
         },
         "gateway_classes": {},
         "controllers": {},
-        **more,
+        **facts,
     }
 
 
 def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
     """An istiod Deployment with this version, Helm release and namespace labels."""
     container = {**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": f"registry.example.com/istio/pilot:{version}"}
-    made = {**ISTIOD["metadata"], "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "istio-system"}}
+    metadata = {**ISTIOD["metadata"], "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "istio-system"}}
     return {
-        "controllers": {"istio-system/istiod": {"metadata": made, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "controllers": {"istio-system/istiod": {"metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}},
         "namespaces": {**HEALTHY["namespaces"], "istio-system": {"metadata": {"name": "istio-system", "labels": namespace}, "status": {"phase": "Active"}}},
     }
 
@@ -121,11 +121,14 @@ KGATEWAY: Facts = {"llm_d_gateway": {"provider": "kgateway", "install": False}}
 
 def ai_gateway(version: str | None, envoy_gateway: str = "1.9.1") -> Facts:
     """Envoy Gateway with its class and CRDs, and its extension in a version of its own, or without it."""
-    made = {
+    deployments = {
         name: {"spec": {"template": {"spec": {"containers": [{"image": f"r/{name}:v{tag}"}]}}}} for name, tag in (("x", version), ("gateway", envoy_gateway))
     }
     return {
-        "controllers": {"envoy-gateway-system/envoy-gateway": made["gateway"], "envoy-ai-gateway-system/ai-gateway-controller": made["x"] if version else None},
+        "controllers": {
+            "envoy-gateway-system/envoy-gateway": deployments["gateway"],
+            "envoy-ai-gateway-system/ai-gateway-controller": deployments["x"] if version else None,
+        },
         "gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "spec": {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"}}},
         **crds_with("envoyproxies.gateway.envoyproxy.io"),
     }
@@ -136,12 +139,12 @@ OTHERS = {**plan(FILE)["labels"], "app.kubernetes.io/part-of": "other"}
 
 def envoy_gateway_of(labels: Facts) -> Facts:
     """Envoy Gateway without its extension, in a namespace with these labels."""
-    there = {"envoy-gateway-system": {"metadata": {"name": "envoy-gateway-system", "labels": labels}, "status": {"phase": "Active"}}}
-    return {**ai_gateway(None), "namespaces": {**HEALTHY["namespaces"], **there}}
+    namespaces = {"envoy-gateway-system": {"metadata": {"name": "envoy-gateway-system", "labels": labels}, "status": {"phase": "Active"}}}
+    return {**ai_gateway(None), "namespaces": {**HEALTHY["namespaces"], **namespaces}}
 
 
 def kgateway(name: str, version: str) -> Facts:
-    """A controller of kgateway's that someone else installed."""
+    """A controller of kgateway that someone else installed."""
     container = {"name": "controller", "image": f"registry.example.com/kgateway-dev/{name}:v{version}"}
     probes = ("agentgatewayparameters.agentgateway.dev", "gatewayparameters.gateway.kgateway.dev")
     return {
@@ -151,7 +154,7 @@ def kgateway(name: str, version: str) -> Facts:
 
 
 def busy(count: int) -> Facts:
-    """A pod of someone else's that holds accelerators."""
+    """A pod of others that holds accelerators."""
     return {
         "metadata": {"name": "training", "namespace": "other", "labels": {}},
         "status": {"phase": "Running"},
@@ -159,8 +162,8 @@ def busy(count: int) -> Facts:
     }
 
 
-def findings(user: Facts, seen: Facts) -> list[str]:
-    facts = {**copy.deepcopy(HEALTHY), **copy.deepcopy(seen)}
+def findings(user: Facts, cluster: Facts) -> list[str]:
+    facts = {**copy.deepcopy(HEALTHY), **copy.deepcopy(cluster)}
     return [finding.id for finding in judge(facts, plan({**FILE, **user})["preflight"])]
 
 
@@ -170,10 +173,10 @@ def tainted(key: str) -> Facts:
 
 def crds(**versions: str | None) -> Facts:
     names = {"gateway": "gateways.gateway.networking.k8s.io", "pool": "inferencepools.inference.networking.k8s.io"}
-    found = copy.deepcopy(HEALTHY["crds"])
+    merged = copy.deepcopy(HEALTHY["crds"])
     for key, version in versions.items():
-        found[names[key]] = {"version": version, "owner": "kubectl"} if version else None
-    return {"crds": {name: entry for name, entry in found.items() if entry}}
+        merged[names[key]] = {"version": version, "owner": "kubectl"} if version else None
+    return {"crds": {name: entry for name, entry in merged.items() if entry}}
 
 
 NO_SOURCES = {"llm_d_crd_sources": {"gateway_api": [], "inference_extension": []}}
@@ -193,30 +196,30 @@ SPANNING_ADOPTED: Facts = {**SPANNING, "llm_d_leader_worker_set": {"install": Fa
 LWS = "leaderworkersets.leaderworkerset.x-k8s.io"
 
 
-def scaled(provider: str, metric: str, **more: t.Any) -> Facts:
+def scaled(provider: str, metric: str, **options: t.Any) -> Facts:
     """A file whose servers are scaled by a metric."""
     service = {key: value for key, value in LLAMA.items() if key != "replicas"}
-    return {"llm_d_model_services": [{**service, "autoscaling": {"provider": provider, "max": 3, "metrics": {metric: 1}, **more}}]}
+    return {"llm_d_model_services": [{**service, "autoscaling": {"provider": provider, "max": 3, "metrics": {metric: 1}, **options}}]}
 
 
 def lws(version: str | None = None, image: str | None = "0.9.0", **namespace: str) -> Facts:
-    """A cluster with LeaderWorkerSet: version, as our mark on its definition says; image: of its controller; namespace: labels of its namespace."""
+    """A cluster with LeaderWorkerSet. version: of its CRD, where this collection installed it; image: of its controller; namespace: labels of its namespace."""
     controller = {"spec": {"template": {"spec": {"containers": [{"name": "manager", "image": f"registry.example.com/lws/lws:v{image}"}]}}}}
-    there = {"metadata": {"name": "lws-system", "labels": namespace}, "status": {"phase": "Active"}}
+    lws_namespace = {"metadata": {"name": "lws-system", "labels": namespace}, "status": {"phase": "Active"}}
     return {
         "crds": {**HEALTHY["crds"], LWS: {"version": version, "owner": "kubectl"}},
-        "leader_worker_set": {"namespace": there, "controller": controller if image else None},
+        "leader_worker_set": {"namespace": lws_namespace, "controller": controller if image else None},
     }
 
 
 def our_lws(version: str) -> Facts:
-    """The same, as we installed it."""
+    """A cluster with LeaderWorkerSet as this collection installs it."""
     return lws(version, version, **plan(FILE)["labels"])
 
 
-def with_group(seen: Facts, group: str) -> Facts:
-    """The same cluster, with one API group more."""
-    return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
+def with_group(cluster: Facts, group: str) -> Facts:
+    """The same cluster, with one more API group."""
+    return {**cluster, "groups": {**cluster["groups"], group: ["v2"]}}
 
 
 CPU = {"hard": {"limits.cpu": "64"}, "used": {"limits.cpu": "0"}}
@@ -239,14 +242,14 @@ def gpu_operator(namespace: str | None = None, *policies: Facts, **labels: str) 
 
 
 def crds_with(name: str) -> Facts:
-    """A healthy cluster with one definition more."""
+    """A healthy cluster with one more CRD."""
     return {"crds": {**HEALTHY["crds"], name: {"version": None, "owner": "kubectl"}}}
 
 
 def scraping_openshift(config: Facts | None) -> Facts:
     """An OpenShift with this configuration of its monitoring."""
-    seen = openshift("4.21.3", V1, cluster_monitoring=config)
-    return {**seen, "crds": {**seen["crds"], **crds_with(POD_MONITORS)["crds"]}}
+    cluster = openshift("4.21.3", V1, cluster_monitoring=config)
+    return {**cluster, "crds": {**cluster["crds"], **crds_with(POD_MONITORS)["crds"]}}
 
 
 def traced(endpoint: str) -> Facts:
@@ -304,7 +307,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("devices/api", CLAIMED, {"groups": {**HEALTHY["groups"], "resource.k8s.io": ["v1beta1"]}}),
     ("devices/few", CLAIMED, {**SERVED, "devices": [{"spec": {"driver": "gpu.nvidia.com", "devices": [{"name": "gpu-0"}]}}]}),
     ("devices/few", {"llm_d_model_services": [{**LLAMA, "accelerator": {"claim": {"template": "mine"}}}]}, {**SERVED, "devices": []}),
-    *(("named/missing", {"llm_d_model_services": [{**LLAMA, **more}]}, {**SERVED, "named": {name: None}}) for name, more in CLAIMS.items()),
+    *(("named/missing", {"llm_d_model_services": [{**LLAMA, **options}]}, {**SERVED, "named": {name: None}}) for name, options in CLAIMS.items()),
     ("platform/containerd", BY_HELM, {"version": "v1.34.1+k3s1"}),
     ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
     ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
@@ -317,7 +320,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("named/missing", {}, {"named": {"Secret llm-d/hf": None}}),
     ("named/key", {}, {"named": {"Secret llm-d/hf": {"keys": {"token": False}}}}),
-    *(("named/missing", {"llm_d_model_services": [{**LLAMA, **more}]}, {"named": {name: None}}) for name, more in NAMED.items()),
+    *(("named/missing", {"llm_d_model_services": [{**LLAMA, **options}]}, {"named": {name: None}}) for name, options in NAMED.items()),
     ("named/key", {"llm_d_model_services": [REFERRING]}, {"named": {"ConfigMap llm-d/proxies": {"keys": {}}}}),
     ("named/padded", {}, {"named": {"Secret llm-d/hf": {"keys": {"HF_TOKEN": True, "other": False}}}}),
     ("host/helm", {}, {"host": {"helm": None}}),
@@ -396,7 +399,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("controller/foreign", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.29.2", release="mesh")),
     ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.31.1")),
-    ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # others' is never taken back
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # one of others is not downgraded
     ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.31.1", **plan(FILE)["labels"])),
     ("controller/no_pools", KGATEWAY, kgateway("agentgateway", "2.3.1")),
     ("controller/no_pools", {"llm_d_gateway": {**KGATEWAY["llm_d_gateway"], "class_name": "kgateway"}}, kgateway("kgateway", "2.2.1")),
@@ -462,15 +465,15 @@ TABLE: list[tuple[str, Facts, Facts]] = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "user", "seen"), TABLE, ids=[f"{row[0]} {index}" for index, row in enumerate(TABLE)])
-def test_each_finding_is_provoked_alone(wanted: str, user: Facts, seen: Facts) -> None:
-    found = findings(user, seen)
-    assert wanted in found
-    assert set(found) <= {wanted, "load_balancer/none"} or wanted.startswith(("platform", "openshift")), found
+@pytest.mark.parametrize(("wanted", "user", "cluster"), TABLE, ids=[f"{row[0]} {index}" for index, row in enumerate(TABLE)])
+def test_each_finding_is_provoked_alone(wanted: str, user: Facts, cluster: Facts) -> None:
+    ids = findings(user, cluster)
+    assert wanted in ids
+    assert set(ids) <= {wanted, "load_balancer/none"} or wanted.startswith(("platform", "openshift")), ids
 
 
 def test_every_finding_is_provoked(root: Path) -> None:
-    """A finding that no row of the table provokes fails here; so does a row of a finding that is no more.
+    """A finding that no row of the table provokes fails here; so does a row of a finding that no longer exists.
 
     gpu_use.py checks a removal, not a plan: tests/unit/plugins/modules/test_gpu_use.py provokes its findings.
     """
@@ -487,16 +490,16 @@ def test_every_finding_is_provoked(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "seen"),
+    ("options", "cluster"),
     [
         ({}, istiod("1.29.2")),
         ({}, istiod("1.28.6")),  # older: it is upgraded
         ({"version": "1.30.1"}, istiod("1.30.1")),  # the file keeps it
-        ({"version": "1.29.0"}, istiod("1.29.2", **plan(FILE)["labels"])),  # the file takes back what is ours
+        ({"version": "1.29.0"}, istiod("1.29.2", **plan(FILE)["labels"])),  # the file downgrades our own
     ],
 )
-def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, seen: Facts) -> None:
-    assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, seen) if name.startswith("controller/")]
+def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, cluster: Facts) -> None:
+    assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, cluster) if name.startswith("controller/")]
 
 
 def test_the_last_of_kgateway_that_serves_pools_is_no_finding() -> None:
@@ -517,20 +520,20 @@ def test_a_storage_class_that_is_there_is_no_finding(name: str | None) -> None:
     assert "storage/class" not in [finding.id for finding in judge(unread, plan({**FILE, **user})["preflight"])]
 
 
-def test_who_may_not_read_definitions_sees_groups() -> None:
+def test_an_account_that_may_not_read_crds_is_judged_by_api_groups() -> None:
     unread = ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "named", "load_balancers")
     restricted = {key: value for key, value in HEALTHY.items() if key not in unread}
     user = {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": []}
 
-    def seen(**groups: list[str]) -> list[str]:
+    def ids(**groups: list[str]) -> list[str]:
         served = {**HEALTHY["groups"], "metallb.io": [], "networking.istio.io": ["v1"], **groups}
         facts = {**restricted, "groups": {name: versions for name, versions in served.items() if versions}}
         return [finding.id for finding in judge(facts, plan({**FILE, **user})["preflight"])]
 
-    assert seen() == []
-    assert seen(**{"networking.istio.io": []}) == ["provider/missing"]
-    assert seen(**{"gateway.networking.k8s.io": []}) == ["gateway_api/missing"]
-    assert seen(**{"inference.networking.k8s.io": []}) == ["inference_extension/missing"]
+    assert ids() == []
+    assert ids(**{"networking.istio.io": []}) == ["provider/missing"]
+    assert ids(**{"gateway.networking.k8s.io": []}) == ["gateway_api/missing"]
+    assert ids(**{"inference.networking.k8s.io": []}) == ["inference_extension/missing"]
 
 
 def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
@@ -540,7 +543,7 @@ def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
     assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, bare) == ["accelerators/none"]
 
 
-def test_an_administrator_is_not_asked_for_what_the_rest_needs() -> None:
+def test_the_needs_of_services_are_not_those_of_an_administrator() -> None:
     facts = {**HEALTHY, "nodes": [], "named": {"Secret llm-d/hf": None}, "gateway": GATEWAY, "namespaces": {"llm-d": None}}
     assert not judge(facts, plan({**FILE, "llm_d_scope": "prerequisites"})["preflight"])
     assert judge(facts, plan(FILE)["preflight"])
@@ -552,29 +555,29 @@ def test_a_cluster_that_is_well_has_no_findings(user: Facts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "group", "more"),
+    ("version", "group", "options"),
     [("4.21.3", V1, {}), ("4.20.8", OLD, OLD_POOLS), ("4.19.14", OLD, OLD_POOLS)],
 )
-def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, more: Facts) -> None:
-    assert not findings({**OPENSHIFT_FILE, **more}, openshift(version, group))
+def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, options: Facts) -> None:
+    assert not findings({**OPENSHIFT_FILE, **options}, openshift(version, group))
 
 
 @pytest.mark.parametrize(
-    ("user", "seen"),
+    ("user", "cluster"),
     [
         (SCRAPED, crds_with(POD_MONITORS)),
         ({"llm_d_monitoring": {"alerts": {"queue": 5}, "dashboards": ["grafana"]}}, crds_with("prometheusrules.monitoring.coreos.com")),
         ({**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "prometheusK8s: {}\nenableUserWorkload: true # all\n"}})),
         ({**OPENSHIFT_FILE, **SCRAPED}, {key: value for key, value in scraping_openshift(None).items() if key != "cluster_monitoring"}),  # may not be read
-        (OPENSHIFT_FILE, scraping_openshift(None)),  # nobody asked for it
+        (OPENSHIFT_FILE, scraping_openshift(None)),  # not requested
     ],
 )
-def test_a_cluster_that_can_be_told_whom_to_scrape_is_no_finding(user: Facts, seen: Facts) -> None:
-    assert findings(user, seen) == []
+def test_a_cluster_that_serves_the_monitors_is_no_finding(user: Facts, cluster: Facts) -> None:
+    assert findings(user, cluster) == []
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "seen"),
+    ("endpoint", "cluster"),
     [
         ("otel.monitoring:4317", {"collector": {"namespace": {"metadata": {}}, "service": {"spec": {"ports": [{"port": 4317}]}}}}),
         ("otel.monitoring:80", {"collector": OTHER_PORT}),
@@ -583,16 +586,16 @@ def test_a_cluster_that_can_be_told_whom_to_scrape_is_no_finding(user: Facts, se
         ("otel.monitoring:4317", {}),  # may not be read
     ],
 )
-def test_a_collector_that_is_there_or_elsewhere_is_no_finding(endpoint: str, seen: Facts) -> None:
-    assert findings(traced(endpoint), seen) == []
+def test_a_collector_that_is_there_or_elsewhere_is_no_finding(endpoint: str, cluster: Facts) -> None:
+    assert findings(traced(endpoint), cluster) == []
 
 
-def test_who_lacks_the_kinds_is_told_which_option_asks_for_each() -> None:
+def test_each_missing_monitoring_crd_names_the_option_that_requires_it() -> None:
     facts = {**copy.deepcopy(HEALTHY), **gpu_operator()}
     everything = {"llm_d_monitoring": {"scrape": True, "alerts": True, "dashboards": ["perses"]}}
     user = {**FILE, **BY_HELM, **everything, "llm_d_gpus": {**BY_HELM["llm_d_gpus"], "metrics": True}}
-    found = [finding for finding in judge(facts, plan(user)["preflight"]) if finding.id == "monitoring/missing"]
-    assert [(finding.needed, finding.how.partition(", or ")[2]) for finding in found] == [
+    missing = [finding for finding in judge(facts, plan(user)["preflight"]) if finding.id == "monitoring/missing"]
+    assert [(finding.needed, finding.how.partition(", or ")[2]) for finding in missing] == [
         (POD_MONITORS, "write 'scrape: false' under llm_d_monitoring."),
         ("prometheusrules.monitoring.coreos.com", "write 'alerts: false' under llm_d_monitoring."),
         ("persesdashboards.perses.dev", "take 'perses' out of dashboards under llm_d_monitoring."),
@@ -602,11 +605,11 @@ def test_who_lacks_the_kinds_is_told_which_option_asks_for_each() -> None:
 
 def test_a_project_that_will_be_requested_is_not_missed() -> None:
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
-    seen = openshift(
+    cluster = openshift(
         "4.21.3", V1, namespaces={"llm-d": None}, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}
     )
-    assert findings(user, seen) == []
-    assert findings({**user, "llm_d_request_project": False}, seen) == ["namespace/missing"]
+    assert findings(user, cluster) == []
+    assert findings({**user, "llm_d_request_project": False}, cluster) == ["namespace/missing"]
 
 
 def test_what_could_not_be_read_is_no_finding() -> None:
@@ -621,7 +624,7 @@ def test_our_own_pods_make_room_for_what_comes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "seen"),
+    ("user", "cluster"),
     [
         (SPANNING, {"leader_worker_set": {"namespace": None, "controller": None}}),  # nothing there: we install it
         (SPANNING, our_lws("0.9.0")),
@@ -629,12 +632,12 @@ def test_our_own_pods_make_room_for_what_comes() -> None:
         ({**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {"crds": lws()["crds"]}),
         (SPANNING_ADOPTED, lws()),
         (SPANNING_ADOPTED, lws(image="0.10.0")),
-        (SPANNING_ADOPTED, {"crds": lws()["crds"]}),  # the controller may not be looked at
-        ({}, lws(image="0.2.0")),  # nobody needs it
+        (SPANNING_ADOPTED, {"crds": lws()["crds"]}),  # the controller may not be read
+        ({}, lws(image="0.2.0")),  # not needed
     ],
 )
-def test_a_leader_worker_set_that_will_do_is_no_finding(user: Facts, seen: Facts) -> None:
-    assert findings(user, seen) == []
+def test_a_leader_worker_set_that_will_do_is_no_finding(user: Facts, cluster: Facts) -> None:
+    assert findings(user, cluster) == []
 
 
 @pytest.mark.parametrize(
@@ -655,9 +658,9 @@ def test_what_is_missing_says_what_found_needed_and_how() -> None:
     lines = report(judge(facts, plan({**FILE, **SPANNING_ADOPTED})["preflight"]))
     assert lines == ["error  leader_worker_set/version: LeaderWorkerSet is too old. Found: 0.7.0. Needed: 0.9.0 or newer. Have it upgraded."]
     openshift_file = {**SPANNING, **OPENSHIFT_FILE}
-    seen = openshift("4.21.3", V1, nodes=[NODE])
-    found = judge({**copy.deepcopy(HEALTHY), **seen}, plan({**FILE, **openshift_file})["preflight"])
-    assert [finding.id for finding in found] == ["leader_worker_set/missing"] and "from OperatorHub" in found[0].how
+    cluster = openshift("4.21.3", V1, nodes=[NODE])
+    problems = judge({**copy.deepcopy(HEALTHY), **cluster}, plan({**FILE, **openshift_file})["preflight"])
+    assert [finding.id for finding in problems] == ["leader_worker_set/missing"] and "from OperatorHub" in problems[0].how
 
 
 def test_each_part_of_a_group_needs_room_on_a_node() -> None:
@@ -683,8 +686,8 @@ def test_two_services_do_not_count_the_same_accelerator_twice() -> None:
 
 
 def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None:
-    seen = {key: value for key, value in openshift("4.21.3", V1).items() if key not in ("crds", "cluster_version", "gateway_classes")}
-    facts = {key: value for key, value in {**copy.deepcopy(HEALTHY), **seen}.items() if key in {*seen, *HEALTHY} - {"crds", "nodes", "gateway_classes"}}
+    cluster = {key: value for key, value in openshift("4.21.3", V1).items() if key not in ("crds", "cluster_version", "gateway_classes")}
+    facts = {key: value for key, value in {**copy.deepcopy(HEALTHY), **cluster}.items() if key in {*cluster, *HEALTHY} - {"crds", "nodes", "gateway_classes"}}
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_model_services": []}
     assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == []
     del facts["groups"]["gateway.networking.k8s.io"], facts["groups"][V1]
@@ -692,7 +695,7 @@ def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None
 
 
 @pytest.mark.parametrize(
-    "seen",
+    "cluster",
     [
         {"quotas": [{**LIMITS, "spec": {"scopes": ["BestEffort"]}}]},
         {"quotas": [{**LIMITS, "spec": {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}}}]},
@@ -701,8 +704,8 @@ def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None
         {"limit_ranges": [{"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"memory": "1"}}]}}]},
     ],
 )
-def test_a_quota_that_our_pods_satisfy_is_no_finding(seen: Facts) -> None:
-    assert findings({}, seen) == []
+def test_a_quota_that_our_pods_satisfy_is_no_finding(cluster: Facts) -> None:
+    assert findings({}, cluster) == []
     assert findings({}, {"quotas": [{**LIMITS, "spec": {"scopes": ["NotTerminating"]}}]}) == ["quota/unstated"]
 
 
@@ -713,11 +716,11 @@ def test_what_runs_beside_a_model_server_counts_too() -> None:
     sidecar, server = {"restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}, {"resources": {"requests": {"cpu": "5"}}}
     ours = {"metadata": {"namespace": "llm-d", "labels": plan(FILE)["labels"]}, "spec": {"initContainers": [sidecar], "containers": [server]}}
     full = {"quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {"requests.cpu": "5050m"}}}]}
-    assert findings(WITH_SIDECAR, {**full, "pods": [ours]}) == [], "what is ours makes room for what comes"
+    assert findings(WITH_SIDECAR, {**full, "pods": [ours]}) == [], "our own pods make room for the new ones"
     assert findings(WITH_SIDECAR, full) == ["quota/exceeded"]
     facts = {**copy.deepcopy(HEALTHY), "quotas": [LIMITS]}
-    (found,) = judge(facts, plan({**FILE, **WITH_SIDECAR})["preflight"])
-    assert found.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
+    (finding,) = judge(facts, plan({**FILE, **WITH_SIDECAR})["preflight"])
+    assert finding.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
 
 
 def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
@@ -731,7 +734,7 @@ def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
     assert findings({**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator("gpu-operator", POLICY)) == []
 
 
-def test_every_registry_and_every_chart_is_asked_for() -> None:
+def test_every_registry_and_every_chart_is_checked() -> None:
     image = {"llm_d_images": {"vllm": "images.example.com/vllm:1"}}
     assert plan(FILE)["preflight"]["registries"] == ["docker.io", "ghcr.io"]
     assert plan({**FILE, **image})["preflight"]["registries"] == ["docker.io", "ghcr.io", "images.example.com"]
@@ -759,10 +762,10 @@ def test_an_image_that_cannot_be_pulled_weighs_what_the_file_says(severity: str)
 def test_rights_in_a_project_come_with_it() -> None:
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
     rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
-    seen = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
-    assert "rights/lacking" in findings(user, seen)
-    assert "rights/lacking" not in findings(user, {**seen, "namespaces": {"llm-d": None}})
-    assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**seen, "namespaces": {"llm-d": None}})
+    cluster = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
+    assert "rights/lacking" in findings(user, cluster)
+    assert "rights/lacking" not in findings(user, {**cluster, "namespaces": {"llm-d": None}})
+    assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**cluster, "namespaces": {"llm-d": None}})
 
 
 @pytest.mark.parametrize(
@@ -834,7 +837,7 @@ def test_what_was_seen_is_told_in_short() -> None:
         "load_balancer": True,
     }
     unlisted = {key: value for key, value in facts.items() if key != "pods"}
-    assert summary({**unlisted, "own_pods": []}, needs, detect(facts))["accelerators"] is None, "not all pods were looked at"
+    assert summary({**unlisted, "own_pods": []}, needs, detect(facts))["accelerators"] is None, "not all pods were read"
     unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
     assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
 
@@ -872,7 +875,7 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
     ],
 )
 def test_tolerations_that_compare_numbers(level: str, operator: str, value: str, right: bool) -> None:
-    """What kube-scheduler 1.37 makes of them, with the feature gate TaintTolerationComparisonOperators."""
+    """As kube-scheduler 1.37 evaluates them, with the feature gate TaintTolerationComparisonOperators."""
     taint = {"key": "level", "value": level, "effect": "NoSchedule"}
     assert tolerated(taint, [{"key": "level", "operator": operator, "value": value}]) is right
 
@@ -923,15 +926,15 @@ def test_the_proxy_of_helm(url: str, environment: dict[str, str], proxy: str) ->
 
 
 def test_a_client_that_does_not_read_no_proxy_is_named() -> None:
-    def told(version: str, **host: t.Any) -> str:
+    def message(version: str, **host: t.Any) -> str:
         host = {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api", "libraries": {"kubernetes": version}, **host}
         [finding] = judge({**HEALTHY, "host": host}, plan(FILE)["preflight"])
         assert (finding.id, finding.severity) == ("host/proxy", "warning")
         return f"{finding.what} {finding.how}"
 
-    assert "this version does not read NO_PROXY" in told("35.0.0", no_proxy=True) and "K8S_AUTH_NO_PROXY" in told("34.1.0", no_proxy=True)
-    assert "Put api into NO_PROXY" in told("35.0.0", no_proxy=False) and "Put api into NO_PROXY" in told("37.0.2", no_proxy=True)
-    assert told("37.0.2", proxy="", helm_proxy="http://proxy:3128").startswith("Helm reaches")
+    assert "this version does not read NO_PROXY" in message("35.0.0", no_proxy=True) and "K8S_AUTH_NO_PROXY" in message("34.1.0", no_proxy=True)
+    assert "Put api into NO_PROXY" in message("35.0.0", no_proxy=False) and "Put api into NO_PROXY" in message("37.0.2", no_proxy=True)
+    assert message("37.0.2", proxy="", helm_proxy="http://proxy:3128").startswith("Helm reaches")
 
 
 def test_a_proxy_of_the_kubeconfig_is_taken_out_there() -> None:
@@ -949,7 +952,7 @@ def test_what_is_broken_says_which_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "seen"),
+    ("user", "cluster"),
     [
         ({}, {"extensions": {"envoy-ai-gateway-system": {"metadata": {"labels": plan(FILE)["labels"]}}}}),
         ({}, {"extensions": {}}),
@@ -958,8 +961,8 @@ def test_what_is_broken_says_which_versions() -> None:
         ({"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, {**envoy_gateway_of(OTHERS), "controllers": ai_gateway("1.0.0")["controllers"]}),
     ],
 )
-def test_a_controller_is_shared_with_instances_of_the_same_provider_and_moved_by_its_own(user: Facts, seen: Facts) -> None:
-    assert findings(user, seen) == []
+def test_a_controller_is_shared_with_instances_of_the_same_provider_and_moved_by_its_own(user: Facts, cluster: Facts) -> None:
+    assert findings(user, cluster) == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether pods can be scheduled, or nodes for them can come: accelerators, CPU, memory, labels and taints alike."""
+"""Whether pods can be scheduled, or nodes for them can be added: accelerators, CPU, memory, labels and taints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight.room imp
 
 Facts = dict[str, t.Any]
 GPU = "nvidia.com/gpu"
-# The file of gpu-operator#76 and karpenter-provider-aws#8068: GPU nodes appear when a pod asks for them.
+# The file of gpu-operator#76 and karpenter-provider-aws#8068: GPU nodes appear when a pod requests them.
 FROM_ZERO: Facts = {
     "llm_d_platform": "gke",
     "llm_d_gateway": {"provider": "gke"},
@@ -28,7 +28,7 @@ FROM_ZERO: Facts = {
         }
     ],
 }
-SEEN = {"seen": ["Karpenter (NodePool gpu)"], "without": []}
+ACTIVE = {"seen": ["Karpenter (NodePool gpu)"], "without": []}
 NONE: Facts = {"seen": [], "without": []}
 
 
@@ -41,7 +41,7 @@ def pod(on: str, **requests: str) -> Facts:
     return {"metadata": {"namespace": "other"}, "spec": {"nodeName": on, "containers": [{"resources": {"requests": requests}}]}, "status": {"phase": "Running"}}
 
 
-def found(facts: Facts, platform: str = "gke", preflight: Facts | None = None, **service: t.Any) -> list[PreflightFinding]:
+def findings(facts: Facts, platform: str = "gke", preflight: Facts | None = None, **service: t.Any) -> list[PreflightFinding]:
     user = copy.deepcopy(FROM_ZERO)
     user["llm_d_model_services"][0].update(service)
     needs = plan({**user, "llm_d_preflight": preflight or {}})["preflight"]
@@ -49,7 +49,7 @@ def found(facts: Facts, platform: str = "gke", preflight: Facts | None = None, *
 
 
 def test_nothing_is_needed_where_no_server_runs() -> None:
-    assert found({"nodes": [node()]}, replicas=0) == []
+    assert findings({"nodes": [node()]}, replicas=0) == []
 
 
 SHORT: dict[str, tuple[Facts, Facts, str]] = {
@@ -80,66 +80,68 @@ SHORT: dict[str, tuple[Facts, Facts, str]] = {
 
 @pytest.mark.parametrize(("facts", "service", "wanted"), SHORT.values(), ids=SHORT)
 def test_what_no_node_takes_is_an_error_only_where_no_node_can_come(facts: Facts, service: Facts, wanted: str) -> None:
-    [finding] = [each for each in found({**facts, "node_autoscalers": NONE}, **service) if each.id == wanted]
+    [finding] = [each for each in findings({**facts, "node_autoscalers": NONE}, **service) if each.id == wanted]
     assert finding.severity == "error" and "No node autoscaler was found. " in finding.how and "'node_autoscaler: present'" in finding.how
-    coming = [each for each in found({**facts, "node_autoscalers": SEEN}, **service) if each.id == wanted]
+    coming = [each for each in findings({**facts, "node_autoscalers": ACTIVE}, **service) if each.id == wanted]
     assert [each.severity for each in coming] == ["warning"] and "Nodes can come: Karpenter (NodePool gpu)." in coming[0].how
-    assert [each.severity for each in found(facts, preflight={"node_autoscaler": "present"}, **service) if each.id == wanted] == ["warning"]
-    absent = [each for each in found({**facts, "node_autoscalers": SEEN}, preflight={"node_autoscaler": "absent"}, **service) if each.id == wanted]
+    assert [each.severity for each in findings(facts, preflight={"node_autoscaler": "present"}, **service) if each.id == wanted] == ["warning"]
+    absent = [each for each in findings({**facts, "node_autoscalers": ACTIVE}, preflight={"node_autoscaler": "absent"}, **service) if each.id == wanted]
     assert [each.severity for each in absent] == ["error"] and "node_autoscaler is 'absent'" in absent[0].how
 
 
-def test_a_cluster_without_nodes_is_one_to_which_they_come() -> None:
-    """But for one of which the user says that it gets none, and for accelerators."""
-    assert {(each.id, each.severity) for each in found({"nodes": [], "node_autoscalers": NONE}, accelerator={"vendor": "none"})} == {("nodes/none", "warning")}
-    fixed = found({"nodes": [], "node_autoscalers": NONE}, preflight={"node_autoscaler": "absent"}, accelerator={"vendor": "none"})
+def test_to_a_cluster_without_nodes_they_can_be_added() -> None:
+    """Except where the user says that no nodes are added, and for accelerators."""
+    assert {(each.id, each.severity) for each in findings({"nodes": [], "node_autoscalers": NONE}, accelerator={"vendor": "none"})} == {
+        ("nodes/none", "warning")
+    }
+    fixed = findings({"nodes": [], "node_autoscalers": NONE}, preflight={"node_autoscaler": "absent"}, accelerator={"vendor": "none"})
     assert [each.severity for each in fixed] == ["error"]
-    assert ("accelerators/none", "error") in [(each.id, each.severity) for each in found({"nodes": [], "node_autoscalers": NONE})]
+    assert ("accelerators/none", "error") in [(each.id, each.severity) for each in findings({"nodes": [], "node_autoscalers": NONE})]
 
 
 def test_an_autoscaler_that_has_nothing_to_add_is_named() -> None:
-    [finding] = found({"nodes": [node()], "node_autoscalers": {"seen": [], "without": ["Karpenter has no NodePool"]}})
+    [finding] = findings({"nodes": [node()], "node_autoscalers": {"seen": [], "without": ["Karpenter has no NodePool"]}})
     assert finding.severity == "error" and "No node autoscaler was found: Karpenter has no NodePool." in finding.how
 
 
-def test_the_amounts_are_told() -> None:
+def test_the_amounts_are_reported() -> None:
     resources = {"requests": {"cpu": "40", "memory": "8Gi"}}
-    [finding] = found({"nodes": [node(), node("gpu-1", gpu="1", cpu="3920m")], "node_autoscalers": NONE}, resources=resources)
+    [finding] = findings({"nodes": [node(), node("gpu-1", gpu="1", cpu="3920m")], "node_autoscalers": NONE}, resources=resources)
     assert (finding.found, finding.needed) == ("gpu-1 3.92 cpu", "40 cpu on one node") and "Lower resources of small" in finding.how
 
 
 def test_pods_of_several_parts_take_each_others_room() -> None:
     """The endpoint picker needs 8 CPUs, the server 28, and the node has 32."""
     facts = {"nodes": [node(gpu="1")], "node_autoscalers": NONE}
-    [finding] = found(facts, resources={"requests": {"cpu": "28", "memory": "8Gi"}})
+    [finding] = findings(facts, resources={"requests": {"cpu": "28", "memory": "8Gi"}})
     assert finding.id == "nodes/taken" and "of small-epp" in finding.what and "free: cpu-1 4 cpu" in finding.found, finding
-    assert found({**facts, "nodes": [node(gpu="1"), node("cpu-2")]}, resources={"requests": {"cpu": "28", "memory": "8Gi"}}) == []
+    assert findings({**facts, "nodes": [node(gpu="1"), node("cpu-2")]}, resources={"requests": {"cpu": "28", "memory": "8Gi"}}) == []
 
 
 def test_gke_tolerates_the_taint_of_accelerators_by_itself() -> None:
     facts = {"nodes": [node(), node("gpu-1", [{"key": GPU, "value": "present", "effect": "NoSchedule"}], gpu="1")], "node_autoscalers": NONE}
-    assert found(facts, tolerations=[]) == []
-    assert [each.id for each in found(facts, "kubernetes", tolerations=[])] == ["accelerators/tainted"]
+    assert findings(facts, tolerations=[]) == []
+    assert [each.id for each in findings(facts, "kubernetes", tolerations=[])] == ["accelerators/tainted"]
 
 
 def test_accelerators_that_no_node_has_together_are_not_taken() -> None:
     """Two nodes of four for a replica of eight: nothing uses them, and nothing can be freed."""
     facts = {"nodes": [node(gpu="4"), node("b", gpu="4")], "node_autoscalers": NONE}
-    [finding] = found(facts, accelerator={"per_replica": 8})
+    [finding] = findings(facts, accelerator={"per_replica": 8})
     assert (finding.id, finding.found, finding.needed) == ("nodes/size", f"cpu-1 4 {GPU}; b 4 {GPU}", f"8 {GPU} on one node")
     assert "accelerator.per_replica" in finding.how and "accelerator.nodes" in finding.how and "free" not in finding.how
 
 
 def test_accelerators_of_another_name_are_named() -> None:
     facts = {"nodes": [node(**{"nvidia.com/gpu.shared": "4"}), node("b", **{"amd.com/gpu": "8"})], "node_autoscalers": NONE}
-    [finding] = found(facts)
+    [finding] = findings(facts)
     assert finding.found == "amd.com/gpu, nvidia.com/gpu.shared" and finding.how.startswith("Write accelerator.vendor or accelerator.resource")
-    [none] = found({"nodes": [node()], "node_autoscalers": NONE})
-    assert none.found == "none" and none.how.startswith("Add nodes with accelerators")
+    [finding] = findings({"nodes": [node()], "node_autoscalers": NONE})
+    assert finding.found == "none" and finding.how.startswith("Add nodes with accelerators")
 
 
 @pytest.mark.parametrize(
-    ("key", "theirs"),
+    ("key", "temporary"),
     [
         ("node.kubernetes.io/not-ready", True),
         ("node.cloudprovider.kubernetes.io/uninitialized", True),
@@ -149,18 +151,18 @@ def test_accelerators_of_another_name_are_named() -> None:
         ("team", False),
     ],
 )
-def test_taints_of_controllers_are_not_to_be_tolerated(key: str, theirs: bool) -> None:
+def test_taints_of_controllers_are_not_to_be_tolerated(key: str, temporary: bool) -> None:
     facts = {"nodes": [node(), node("gpu-1", [{"key": key, "effect": "NoSchedule"}], gpu="1")], "node_autoscalers": NONE}
-    [finding] = found(facts, "kubernetes")
-    assert finding.id == "accelerators/tainted" and ("Write tolerations" not in finding.how) == theirs
-    assert (f"{key} is there while a node joins" in finding.how) == theirs
+    [finding] = findings(facts, "kubernetes")
+    assert finding.id == "accelerators/tainted" and ("Write tolerations" not in finding.how) == temporary
+    assert (f"{key} is set while a node joins" in finding.how) == temporary
 
 
 def test_an_autoscaler_does_not_know_what_a_discovery_writes() -> None:
     """karpenter issue 1219: nodeSelector nvidia.com/gpu.product, and no node comes."""
-    facts = {"nodes": [node(), node("t4", labels={"nvidia.com/gpu.product": "Tesla-T4"}, gpu="1")], "node_autoscalers": SEEN}
-    [product] = found(facts, accelerator={"product": "NVIDIA-L40S"})
-    [pool] = found(facts, node_selector={"karpenter.sh/nodepool": "gpu"})
+    facts = {"nodes": [node(), node("t4", labels={"nvidia.com/gpu.product": "Tesla-T4"}, gpu="1")], "node_autoscalers": ACTIVE}
+    [product] = findings(facts, accelerator={"product": "NVIDIA-L40S"})
+    [pool] = findings(facts, node_selector={"karpenter.sh/nodepool": "gpu"})
     assert product.severity == "warning" and "does not know this label before" in product.how and "in node_selector" in product.how
     assert pool.severity == "warning" and "does not know" not in pool.how
 
@@ -175,5 +177,5 @@ def test_what_a_pod_requests() -> None:
 
 
 def test_what_was_not_read_refuses_nothing() -> None:
-    assert found({}) == []
-    assert found({"nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {GPU: "1"}}}]}) == [], "no amounts of CPU and memory"
+    assert findings({}) == []
+    assert findings({"nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {GPU: "1"}}}]}) == [], "no amounts of CPU and memory"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs is known by its objects, and what a run would change of it is named: by the objects of two files, one deployed, one planned."""
+"""Deployments are identified by their objects, and the changes of a run are reported: by the objects of two files, one deployed, one planned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.changes import changes
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import WIDTH, judge, shown
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.running import line_of, running, said, scorers
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.running import description, line_of, running, scorers
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from survey_cases import CHARTS, cluster
@@ -28,12 +28,12 @@ FILE: Facts = {
 }
 
 
-def objects(**more: t.Any) -> list[Facts]:
-    return copy.deepcopy(definitions(plan({**FILE, **more})))
+def objects(**options: t.Any) -> list[Facts]:
+    return copy.deepcopy(definitions(plan({**FILE, **options})))
 
 
 def differences(before: list[Facts], after: Facts, unread: t.Sequence[str] = ()) -> list[str]:
-    """What a run of the file with these options would change of these objects."""
+    """The changes that a run of the file with these options would make to these objects."""
     planned = plan({**FILE, **after})
     needs = {**planned["preflight"], "planned": next(iter(running(definitions(planned))))}
     return changes({"running": {"objects": before, "unread": list(unread)}}, needs)
@@ -42,14 +42,16 @@ def differences(before: list[Facts], after: Facts, unread: t.Sequence[str] = ())
 def test_an_instance_is_known_by_its_objects_wherever_they_are() -> None:
     everywhere = {"llm_d_scheduler_namespace": "pickers", "llm_d_gateway": {"service_type": "ClusterIP", "namespace": "edge"}}
     blue = {"llm_d_instance": "blue", "llm_d_namespace": "b", "llm_d_release": "router-0.10", "llm_d_model_services": [SIM, CHAT], **everywhere}
-    found = running([*objects(**blue), *objects(), {"kind": "Deployment", "metadata": {"name": "other", "namespace": "llm-d"}}])
-    assert [said(each) for each in found] == [
+    deployments = running([*objects(**blue), *objects(), {"kind": "Deployment", "metadata": {"name": "other", "namespace": "llm-d"}}])
+    assert [description(each) for each in deployments] == [
         "blue in namespace b: router-0.10, chat (2 servers), sim (4 servers)",
         "llm-d in namespace llm-d: scheduler-0.7, sim (4 servers)",
     ]
-    assert found[0]["gateways"] == {"edge/llm-d-gateway": "envoy-gateway"}
-    assert found[1]["services"]["sim"]["servers"] == {"sim-decode": {"replicas": 4, "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2", "model": "acme/sim"}}
-    assert found[1]["services"]["sim"]["scorers"] == "queue 1, kv_cache 2, prefix 3"
+    assert deployments[0]["gateways"] == {"edge/llm-d-gateway": "envoy-gateway"}
+    assert deployments[1]["services"]["sim"]["servers"] == {
+        "sim-decode": {"replicas": 4, "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2", "model": "acme/sim"}
+    }
+    assert deployments[1]["services"]["sim"]["scorers"] == "queue 1, kv_cache 2, prefix 3"
     assert running([]) == [] and running(definitions(plan({"llm_d_scope": "prerequisites"}))) == []
 
 
@@ -66,15 +68,15 @@ def test_what_is_no_configuration_has_no_scorers(text: str) -> None:
 
 def test_nothing_changes_where_nothing_differs() -> None:
     assert differences(objects(), {}) == []
-    assert differences([], {}) == [], "there is none yet"
-    assert differences(objects(llm_d_instance="other"), {}) == [], "that is another one"
-    assert differences(objects(llm_d_namespace="elsewhere"), {}) == [], "so is that"
+    assert differences([], {}) == [], "there is no deployment yet"
+    assert differences(objects(llm_d_instance="other"), {}) == [], "it is another instance"
+    assert differences(objects(llm_d_namespace="elsewhere"), {}) == [], "it is in another namespace"
     scaled = [each for each in objects() if each["kind"] != "Gateway"]
-    assert differences(scaled, {}, ["Gateway"]) == [] and differences([], {}, ["Deployment", "Gateway"]) == [], "what is not read is no difference"
+    assert differences(scaled, {}, ["Gateway"]) == [] and differences([], {}, ["Deployment", "Gateway"]) == [], "a kind that is not read is no difference"
 
 
 @pytest.mark.parametrize(
-    ("more", "lines"),
+    ("options", "lines"),
     [
         ({"llm_d_release": "router-0.10"}, ["release line: from scheduler-0.7 to router-0.10"]),
         (
@@ -110,8 +112,8 @@ def test_nothing_changes_where_nothing_differs() -> None:
         ({"llm_d_model_services": [CHAT], "llm_d_prune": {"services": False}}, ["chat: added, with 2 servers"]),
     ],
 )
-def test_each_difference_that_matters_is_a_line(more: Facts, lines: list[str]) -> None:
-    assert differences(objects(), more) == lines
+def test_each_difference_that_matters_is_a_line(options: Facts, lines: list[str]) -> None:
+    assert differences(objects(), options) == lines
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
@@ -125,7 +127,7 @@ def test_another_model_behind_the_same_name_is_a_line(engine: str) -> None:
 
 
 def test_other_arguments_of_servers_are_named_without_their_values() -> None:
-    """A run replaces the servers for them."""
+    """A run replaces the servers because of them."""
     other = {**SIM, "engine": {"type": "simulator", "max_model_len": 8192, "args": ["--seed=7", "--api-key=sesame-open"]}}
     before = objects(llm_d_model_services=[other])
     assert differences(before, {"llm_d_model_services": [other]}) == []
@@ -152,10 +154,10 @@ def test_what_matters_comes_first_and_fits_into_a_terminal() -> None:
     planned = plan(dict(FILE))
     before = running(objects(llm_d_release="router-0.10", llm_d_model_services=[{**SIM, "replicas": 9}]))
     needs = {**planned["preflight"], "planned": next(iter(running(definitions(planned))))}
-    found = judge({**cluster(version="v1.20.1"), "user": "jane"}, needs)
-    lines = shown(found, ["release line: from router-0.10 to scheduler-0.7", "sim: " + "long " * 40], needs)
-    assert before and found[0].severity == "error" and lines[0].startswith("preflight: ")
-    assert lines[1].startswith(f"error {found[0].id}: ") and [line for line in lines if len(line) > WIDTH and " " in line.strip()] == []
+    findings = judge({**cluster(version="v1.20.1"), "user": "jane"}, needs)
+    lines = shown(findings, ["release line: from router-0.10 to scheduler-0.7", "sim: " + "long " * 40], needs)
+    assert before and findings[0].severity == "error" and lines[0].startswith("preflight: ")
+    assert lines[1].startswith(f"error {findings[0].id}: ") and [line for line in lines if len(line) > WIDTH and " " in line.strip()] == []
     at = lines.index("this changes an existing deployment: llm-d in namespace llm-d")
     assert lines[at + 1] == "  release line: from router-0.10 to scheduler-0.7" and not any(line.startswith(("error", "warning")) for line in lines[at:])
     assert shown([], [], needs) == ["preflight: nothing is missing"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every engine is known by its pages, and the scheduler's numbers are found in its metrics, or named with what their absence breaks."""
+"""Every engine is detected by its pages; the signals of the scheduler are read from its metrics, or reported as missing with the effect."""
 
 from __future__ import annotations
 
@@ -54,27 +54,27 @@ def test_an_engine_that_is_deployed_is_checked_and_planned(engine):
 @pytest.mark.parametrize("given_engine", [False, True])
 def test_each_engine_is_detected_and_climbs_the_whole_ladder(name, engine, version, block, given_engine):
     with serve(pages.engine(name)) as url:
-        found = look(url, engine=engine if given_engine else "auto")
-    assert found.healthy, found.failed
-    assert (found.engine, found.version, found.reached) == (engine, version, "metrics")
-    assert found.metrics["block_size"].value == block and found.notes == []
-    assert all(reading.ok for reading in found.metrics.values())
+        result = look(url, engine=engine if given_engine else "auto")
+    assert result.healthy, result.failed
+    assert (result.engine, result.version, result.reached) == (engine, version, "metrics")
+    assert result.metrics["block_size"].value == block and result.notes == []
+    assert all(reading.ok for reading in result.metrics.values())
 
 
 @pytest.mark.parametrize("given_engine", ["auto", "tgi"])
 def test_an_engine_without_a_cache_metric_is_well_where_nobody_reads_one(given_engine):
     wanted = tuple(signal for signal in engines.REQUIRED if signal in picker_signals("tgi"))
     with serve(pages.engine("tgi")) as url:
-        found, more = look(url, engine=given_engine, signals=wanted), look(url, engine=given_engine)
-    assert found.healthy and found.engine == "tgi"
-    assert {signal: reading.value for signal, reading in found.metrics.items()} == {"waiting": 2, "running": 3}
-    assert not more.healthy and "kv_cache is not exported by Text Generation Inference" in more.failed.evidence
+        result, with_all_signals = look(url, engine=given_engine, signals=wanted), look(url, engine=given_engine)
+    assert result.healthy and result.engine == "tgi"
+    assert {signal: reading.value for signal, reading in result.metrics.items()} == {"waiting": 2, "running": 3}
+    assert not with_all_signals.healthy and "kv_cache is not exported by Text Generation Inference" in with_all_signals.failed.evidence
 
 
 def test_triton_with_vllm_exports_its_own_queue_only():
     with serve(pages.engine("triton_openai", **{"/metrics": (200, pages.TEXT, pages.TRITON_VLLM)})) as url:
-        found = look(url, signals=tuple(picker_signals("triton")))
-    assert found.healthy and found.metrics["waiting"].metric == picker_signals("triton")["waiting"]
+        result = look(url, signals=tuple(picker_signals("triton")))
+    assert result.healthy and result.metrics["waiting"].metric == picker_signals("triton")["waiting"]
 
 
 @pytest.mark.parametrize(("engine", "page"), [("sglang", pages.SGLANG), ("trtllm", pages.TRTLLM), ("tgi", pages.TGI), ("triton", pages.TRITON_VLLM)])
@@ -99,23 +99,23 @@ def test_an_unknown_engine_is_known_by_its_metrics():
 def test_a_missing_metric_is_named_with_what_it_breaks(metric, breaks):
     page = "".join(line for line in pages.VLLM.splitlines(True) if metric not in line)
     with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
-        found = look(url)
-    assert found.reached == "serving" and found.failed.name == "metrics" and found.failed.kind == "metrics"
-    assert f"{metric} is not exported by vLLM" in found.failed.evidence and breaks in found.failed.evidence and found.failed.remedy
+        result = look(url)
+    assert result.reached == "serving" and result.failed.name == "metrics" and result.failed.kind == "metrics"
+    assert f"{metric} is not exported by vLLM" in result.failed.evidence and breaks in result.failed.evidence and result.failed.remedy
 
 
 def test_what_is_not_required_is_a_note():
     page = "".join(line for line in pages.VLLM.splitlines(True) if "cache_config" not in line and "lora" not in line)
     with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
-        found = look(url)
+        result = look(url)
         refused = look(url, signals=("block_size",))
-    assert found.healthy and len(found.notes) == 2 and "prefix scorer cannot tune itself" in found.notes[0]
+    assert result.healthy and len(result.notes) == 2 and "prefix scorer cannot tune itself" in result.notes[0]
     assert not refused.healthy
 
 
 @pytest.mark.parametrize("name, title, metric", [("vllm", "vLLM", "vllm:lora_requests_info"), ("sglang", "SGLang", "lora")])
 def test_adapters_are_asked_for_only_where_the_scheduler_reads_them(name, title, metric):
-    """Without --enable-lora vLLM says nothing of adapters, and others never do: that is odd only where a scorer counts on it."""
+    """Without --enable-lora vLLM has no metric of adapters, and other engines never have one: it is reported only if a scorer needs it."""
     page = "".join(line for line in (pages.VLLM if name == "vllm" else pages.SGLANG).splitlines(True) if "lora" not in line)
     with serve(pages.engine(name, **{"/metrics": (200, pages.TEXT, page)})) as url:
         plain, wanted = look(url), look(url, signals=(*engines.REQUIRED, "lora"))
@@ -126,15 +126,15 @@ def test_adapters_are_asked_for_only_where_the_scheduler_reads_them(name, title,
 def test_adapters_are_counted_and_what_else_is_missing_comes_first():
     page = "".join(line for line in pages.VLLM.splitlines(True) if "waiting{" not in line)
     with serve(pages.engine("vllm")) as url, serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page.replace("max_lora", "max"))})) as worse:
-        found, less = look(url, signals=("lora",)), look(worse, signals=(*engines.REQUIRED, "lora"))
-    assert found.healthy and found.metrics["lora"].value == 4 and "vllm:lora_requests_info 4" in found.checks[-1].evidence
-    assert "lora_requests_info" in less.failed.evidence and less.failed.remedy == "leave out --disable-log-stats"
+        result, worse_result = look(url, signals=("lora",)), look(worse, signals=(*engines.REQUIRED, "lora"))
+    assert result.healthy and result.metrics["lora"].value == 4 and "vllm:lora_requests_info 4" in result.checks[-1].evidence
+    assert "lora_requests_info" in worse_result.failed.evidence and worse_result.failed.remedy == "leave out --disable-log-stats"
 
 
-def test_the_old_name_of_a_metric_is_told():
+def test_the_old_name_of_a_metric_is_a_note():
     with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, pages.VLLM.replace("kv_cache_usage", "gpu_cache_usage"))})) as url:
-        found = look(url)
-    assert found.healthy and found.metrics["kv_cache"].metric == "vllm:gpu_cache_usage_perc" and "old name of vllm:kv_cache_usage_perc" in found.notes[0]
+        result = look(url)
+    assert result.healthy and result.metrics["kv_cache"].metric == "vllm:gpu_cache_usage_perc" and "old name of vllm:kv_cache_usage_perc" in result.notes[0]
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
@@ -145,7 +145,7 @@ def test_what_is_no_number_counts_as_missing(value):
 
 
 @pytest.mark.parametrize(
-    "name, page, said, remedy",
+    "name, page, words, remedy",
     [
         ("sglang", (404, "text/plain", "Not Found"), "404", "--enable-metrics"),
         ("vllm", (200, pages.TEXT, ""), "no metrics on that page", "--disable-log-stats"),
@@ -154,22 +154,22 @@ def test_what_is_no_number_counts_as_missing(value):
         ("vllm", (401, "text/plain", "who are you"), "401", "key"),
     ],
 )
-def test_a_page_without_metrics(name, page, said, remedy):
+def test_a_page_without_metrics(name, page, words, remedy):
     with serve(pages.engine(name, **{"/metrics": page})) as url:
-        found = look(url)
-    assert said in found.failed.evidence and remedy in found.failed.remedy and found.failed.remedy
+        result = look(url)
+    assert words in result.failed.evidence and remedy in result.failed.remedy and result.failed.remedy
 
 
 def test_json_statistics_are_no_metrics():
     with serve(pages.engine("trtllm", **{"/prometheus/metrics": None})) as url:
-        found = look(url)
-    assert "no metrics on that page (application/json)" in found.failed.evidence and "return_perf_metrics" in found.failed.remedy
+        result = look(url)
+    assert "no metrics on that page (application/json)" in result.failed.evidence and "return_perf_metrics" in result.failed.remedy
 
 
 def test_metrics_on_another_port():
     with serve(pages.engine("triton_openai", **{"/metrics": None})) as url, serve(pages.engine("triton")) as other:
-        found = health.check_once(OpenAIClient(UrlTransport(url)), health.Requirements("metrics", pages.MODEL), pages=OpenAIClient(UrlTransport(other)))
-    assert found.healthy and found.metrics["waiting"].value == 1 and found.metrics["running"].value == 2
+        result = health.check_once(OpenAIClient(UrlTransport(url)), health.Requirements("metrics", pages.MODEL), pages=OpenAIClient(UrlTransport(other)))
+    assert result.healthy and result.metrics["waiting"].value == 1 and result.metrics["running"].value == 2
 
 
 @pytest.mark.parametrize(
@@ -184,14 +184,14 @@ def test_metrics_on_another_port():
 )
 def test_triton_that_does_not_serve(path, answer, kind):
     with serve(pages.engine("triton", **{f"/v2/models/{pages.MODEL}/{path}": answer})) as url:
-        found = look(url)
-    assert found.reached == "ready" and found.failed.kind == kind and found.failed.remedy
+        result = look(url)
+    assert result.reached == "ready" and result.failed.kind == kind and result.failed.remedy
 
 
 def test_without_completions_none_is_sent():
     with serve(pages.engine("vllm", **{"/v1/completions": (500, "text/plain", "must not be asked")})) as url:
-        found = look(url, completions=False)
-    assert found.healthy and [check.name for check in found.checks] == ["health", "models", "metrics"]
+        result = look(url, completions=False)
+    assert result.healthy and [check.name for check in result.checks] == ["health", "models", "metrics"]
 
 
 @given(st.sampled_from(sorted(engines.ENGINES)), st.text())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The default pair is one that upstream tested; another one works, and is named."""
+"""The default pair is one that upstream tested; another pair works and is reported."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ def planned(engine: Facts | None = None, **more: t.Any) -> Facts:
 
 
 def test_the_default_pair_is_one_that_upstream_tested() -> None:
-    found = planned()
-    (service,) = found["services"]
+    result = planned()
+    (service,) = result["services"]
     pair = PAIRS[str(DEFAULT)]
     assert service["server"]["image"] == f"docker.io/vllm/vllm-openai:v{pair.vllm}"
-    assert minor(found["release"]["crds_version"]) in pair.gie
+    assert minor(result["release"]["crds_version"]) in pair.gie
     assert service["scheduler"]["other_pair"] == "" and "pair" not in " ".join(service["scheduler"]["notes"])
-    assert versions(found, None, "1")["other_pairs"] == {}
+    assert versions(result, None, "1")["other_pairs"] == {}
 
 
 @pytest.mark.parametrize("vendor", ["nvidia", "amd", "intel"])
 @pytest.mark.parametrize("line", [line for line in PAIRS if line in RELEASES])
 def test_servers_get_the_vllm_of_their_line(line: str, vendor: str) -> None:
     service = {"name": "m", "model": {"uri": "hf://org/model"}, "accelerator": {"vendor": vendor}}
-    (found,) = plan({"llm_d_gateway": {"provider": "istio"}, "llm_d_release": line, "llm_d_model_services": [service]})["services"]
-    assert found["server"]["image"].endswith(f":v{PAIRS[line].vllm}") and not found["scheduler"]["other_pair"]
+    (planned_service,) = plan({"llm_d_gateway": {"provider": "istio"}, "llm_d_release": line, "llm_d_model_services": [service]})["services"]
+    assert planned_service["server"]["image"].endswith(f":v{PAIRS[line].vllm}") and not planned_service["scheduler"]["other_pair"]
 
 
 @pytest.mark.parametrize("engine", [{"image": "docker.io/vllm/vllm-openai:v0.33.0"}, {"image": "mine/server:1", "version": "0.33.0"}])
 def test_another_pair_works_and_is_named(engine: Facts) -> None:
-    found = planned(engine)
-    (note,) = [note for note in found["services"][0]["scheduler"]["notes"] if "pair" in note]
+    result = planned(engine)
+    (note,) = [note for note in result["services"][0]["scheduler"]["notes"] if "pair" in note]
     assert "vLLM 0.33.0" in note and PAIRS[str(DEFAULT)].vllm in note
-    told = table(verdict([], [], [], versions(found, None, "1"), ""))
-    assert [line for line in told if line.startswith("note: m: ") and "vLLM 0.33.0" in line]
+    lines = table(verdict([], [], [], versions(result, None, "1"), ""))
+    assert [line for line in lines if line.startswith("note: m: ") and "vLLM 0.33.0" in line]
 
 
 @pytest.mark.parametrize(
     ("line", "vllm", "gie", "named"),
     [
         ("router-0.10", "0.26.2", "1.5.0", []),  # a patch release is no other pair
-        ("router-0.10", None, None, []),  # nobody knows
+        ("router-0.10", None, None, []),  # unknown versions
         ("router-0.10", "0.30.0", "1.6.2", ["vLLM 0.30.0"]),
         ("router-0.10", "0.26.0", "1.4.0", ["inference extension 1.4.0"]),
         ("scheduler-0.7", "0.30.0", "1.4.0", []),  # no page names its pair
     ],
 )
 def test_what_is_another_pair(line: str, vllm: str | None, gie: str | None, named: list[str]) -> None:
-    said = others(line, vllm, gie).partition(" is another pair")[0]
-    assert bool(said) == bool(named) and all(part in said for part in named)
+    difference = others(line, vllm, gie).partition(" is another pair")[0]
+    assert bool(difference) == bool(named) and all(part in difference for part in named)
 
 
 @pytest.mark.parametrize(("line", "version"), [("router-0.10", "0.10.2"), ("router-0.11", "0.11.4")])

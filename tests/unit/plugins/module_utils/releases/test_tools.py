@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions that are known to be broken: which they are, what their errors say, and that no requirement of ours allows them."""
+"""Versions that are known to be broken: their conditions, their error messages, and that our requirements exclude them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.filter.readable import readable
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import unusable
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.tools import BROKEN, broken, cause, fits
 from ansible_collections.llm_d.inference.plugins.plugin_utils import collection
-from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import blamed
+from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import with_cause
 from packaging.specifiers import SpecifierSet
 
 
@@ -63,15 +63,15 @@ def test_what_is_broken_alone_or_beside_another(versions: dict[str, str | None],
 
 
 def test_an_error_names_the_version_that_causes_it() -> None:
-    said = "Task failed: Module failed: too many values to unpack (expected 3, got 4)"
-    assert "kubernetes.core <6.4.0 with helm >=4.0.0" in cause(said) and not cause("too many values to unpack (expected 2)")
-    assert "kubernetes.core:>=6.4.0" in str(readable([said], failed=True)) and "6.4.0" not in str(readable([said]))
-    assert "kubernetes.core:>=6.4.0" in blamed({"failed": True, "msg": said})["msg"]
-    assert blamed({"failed": True, "msg": "no"}) == {"failed": True, "msg": "no"} and blamed({"msg": said}) == {"msg": said}
+    message = "Task failed: Module failed: too many values to unpack (expected 3, got 4)"
+    assert "kubernetes.core <6.4.0 with helm >=4.0.0" in cause(message) and not cause("too many values to unpack (expected 2)")
+    assert "kubernetes.core:>=6.4.0" in str(readable([message], failed=True)) and "6.4.0" not in str(readable([message]))
+    assert "kubernetes.core:>=6.4.0" in with_cause({"failed": True, "msg": message})["msg"]
+    assert with_cause({"failed": True, "msg": "no"}) == {"failed": True, "msg": "no"} and with_cause({"msg": message}) == {"msg": message}
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "words"),
     [
         (ModuleNotFoundError("No module named 'kubernetes'", name="kubernetes"), "'kubernetes' is missing"),
         (ModuleNotFoundError("No module named 'urllib3.packages.six.moves'", name="urllib3.packages.six.moves"), "urllib3 <1.26.15 with python >=3.12.0"),
@@ -80,18 +80,18 @@ def test_an_error_names_the_version_that_causes_it() -> None:
         (AttributeError("module 'lib' has no attribute 'X509_V_FLAG_NOTIFY_POLICY'"), "versions that fit together"),
     ],
 )
-def test_libraries_that_cannot_be_imported_are_not_said_to_be_missing(error: Exception, said: str) -> None:
-    found = str(unusable(error))
-    assert said in found and sys.executable in found and ("missing" in said) is ("missing" in found)
+def test_libraries_that_cannot_be_imported_are_not_reported_as_missing(error: Exception, words: str) -> None:
+    message = str(unusable(error))
+    assert words in message and sys.executable in message and ("missing" in words) is ("missing" in message)
 
 
 def test_a_module_that_crashed_on_import_names_the_version() -> None:
     crashed = {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "ModuleNotFoundError: No module named 'urllib3.packages.six.moves'"}
-    assert "urllib3 <1.26.15" in blamed(crashed)["msg"]
+    assert "urllib3 <1.26.15" in with_cause(crashed)["msg"]
 
 
 def test_no_requirement_allows_what_is_broken(root: Path) -> None:
-    """In any case: of a pair, preflight and the error tell."""
+    """Only versions that are broken alone: a broken pair is reported by preflight and in the error."""
     alone = [(row.name, row.versions.removeprefix("==")) for row in BROKEN if row.versions.startswith("==") and not row.beside]
     stated: list[tuple[str, str]] = []
     for path in sorted((root / "plugins").rglob("*.py")):
@@ -105,7 +105,7 @@ def test_no_requirement_allows_what_is_broken(root: Path) -> None:
 
 
 def test_galaxy_installs_no_collection_that_is_broken(root: Path) -> None:
-    """Beside a tool that many have, too: Galaxy cannot ask for the version of Helm."""
+    """Also versions that are broken with a common tool: Galaxy cannot check the version of Helm."""
     wanted = yaml.safe_load((root / "galaxy.yml").read_text(encoding="utf-8"))["dependencies"]
     collections = [row for row in BROKEN if row.name in wanted]
     assert collections

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What versions of vLLM accept, by a table of our own; the recorded one is held by its shape, and by what is known of it."""
+"""The options that versions of vLLM accept, tested with a small table; the recorded table is tested by its shape and by options of every version."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ def test_what_the_parser_takes_is_no_misfit(arguments: list[str]) -> None:
     ],
 )
 def test_what_it_refuses_is_a_misfit_with_what_to_write(arguments: list[str], index: int, reason: str, fix: str) -> None:
-    (found,) = vllm.misfits(arguments, "0.15.0")
-    assert found.index == index and reason in found.reason and fix in found.fix
+    (misfit,) = vllm.misfits(arguments, "0.15.0")
+    assert misfit.index == index and reason in misfit.reason and fix in misfit.fix
 
 
-def test_what_went_is_told_with_the_version_that_had_it_last() -> None:
-    (found,) = vllm.misfits(["--older=1"], "v0.20.0")
-    assert found.reason == "vLLM 0.20 knows no --older; it went after 0.15, deprecated since 0.15." and found.fix == "Take it out."
+def test_a_removed_option_is_refused_with_the_last_version_that_had_it() -> None:
+    (misfit,) = vllm.misfits(["--older=1"], "v0.20.0")
+    assert misfit.reason == "vLLM 0.20 knows no --older; it went after 0.15, deprecated since 0.15." and misfit.fix == "Take it out."
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_options_are_spelled_out(arguments: list[str], spelled: list[str]) -> No
 )
 @pytest.mark.parametrize("version", ["0.15.0", None])
 def test_parts_of_json_are_the_whole_of_it(arguments: list[str], whole: dict[str, t.Any], count: int, version: str | None) -> None:
-    """vLLM gathers them, and gives its parser one JSON behind all other arguments."""
+    """vLLM collects them, and gives its parser one JSON after all other arguments."""
     spelled = vllm.spelled_out(arguments, version)
     assert len(spelled) == len(arguments)
     given = [word.removeprefix("--x=").removeprefix("--compilation-config=") for word in spelled if "{" in word]
@@ -239,20 +239,20 @@ def test_two_names_of_one_option_are_one() -> None:
 
 def test_values_that_the_parser_would_not_show_are_not_shown_whole() -> None:
     secret = json.dumps({"token": "s" * 60})
-    (found,) = vllm.misfits([f"--tensor-parallel-size={secret}"], "0.15")
-    assert secret not in found.reason
+    (misfit,) = vllm.misfits([f"--tensor-parallel-size={secret}"], "0.15")
+    assert secret not in misfit.reason
 
 
 @pytest.mark.parametrize("version", vllm_flags.VERSIONS)
 def test_each_recorded_version_has_what_every_version_has(version: str) -> None:
-    found = vllm.options(version)
-    assert len(found) > 150
+    options = vllm.options(version)
+    assert len(options) > 150
     for name, kind in {
         "--max-model-len": "size", "--tensor-parallel-size": "int", "-tp": "int", "--gpu-memory-utilization": "float", "--enable-prefix-caching": "bool",
         "--no-enable-prefix-caching": "bool", "--kv-transfer-config": "json", "--served-model-name": "str", "--port": "int", "--enforce-eager": "bool",
     }.items():  # fmt: skip
-        assert found[name].kind.removesuffix("-or-auto") == kind, name
-    assert {option.kind for option in found.values()} <= {"flag", "bool", "str", "json", "float", "int", "size", "int-or-auto", "size-or-auto"}
+        assert options[name].kind.removesuffix("-or-auto") == kind, name
+    assert {option.kind for option in options.values()} <= {"flag", "bool", "str", "json", "float", "int", "size", "int-or-auto", "size-or-auto"}
     assert vllm.misfits(["--max-model-len=abc"], version) and not vllm.misfits(["--max-model-len=16k", "-tp", "2", "--no-enforce-eager"], version)
 
 

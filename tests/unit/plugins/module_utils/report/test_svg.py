@@ -27,8 +27,8 @@ def filled(low, high, ticks):
 def test_a_logarithmic_axis_is_not_half_empty(low, times):
     ticks = svg.decades(low, low * times)
     assert filled(low, low * times, ticks) > 0.5 and 2 <= len(ticks) <= 2 * svg.TICKS + 2
-    said = [svg.tick(tick) for tick in ticks]
-    assert len(set(said)) == len(said), "ticks that read the same"
+    labels = [svg.tick(tick) for tick in ticks]
+    assert len(set(labels)) == len(labels), "ticks that read the same"
 
 
 @pytest.mark.parametrize(

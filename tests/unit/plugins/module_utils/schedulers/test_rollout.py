@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When waiting for the log of a ready pod is of no use any more. The rollout itself: test_scorer_config.py."""
+"""When the log of a ready pod is settled. The rollout itself: test_scorer_config.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_age_of_a_pod_is_the_same_in_every_time_zone(monkeypatch, zone, now)
 
 
 @pytest.mark.parametrize("stamp", [None, "", "yesterday", 7, "2026-07-15T12:00:00"])
-def test_what_is_no_time_says_nothing(stamp):
+def test_a_pod_without_a_valid_time_is_not_settled(stamp):
     assert moment(stamp) is None and not rollout.log_is_settled(pod(stamp), time.time())
 
 

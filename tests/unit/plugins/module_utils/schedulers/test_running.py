@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of endpoint pickers once they run, or would run."""
+"""The summary of endpoint pickers that run, or would run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def config_map(plan, service=0, text=None):
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "said"),
+    ("scheduler", "words"),
     [
         ({}, ["preset default", "scorers queue 2, kv_cache 2, prefix 3; picker max-score-picker"]),
         ({"preset": "queue"}, ["preset queue", "scorers queue 1; picker max-score-picker"]),
@@ -39,12 +39,12 @@ def config_map(plan, service=0, text=None):
         ({"scorers": {"queue": 1, "prefix": 3}}, ["no preset", "scorers queue 1, prefix 3; picker max-score-picker"]),
     ],
 )
-def test_preset_scorers_and_weights_are_told(scheduler, said):
-    told = " ".join(" ".join(lines(planned(a=scheduler), None, proof("a"))).split())
-    assert told.startswith(f"a runs release router-0.10, {' '.join(said)}") and told.endswith("picker verified: a-epp-x (by its log)")
+def test_preset_scorers_and_weights_are_shown(scheduler, words):
+    output = " ".join(" ".join(lines(planned(a=scheduler), None, proof("a"))).split())
+    assert output.startswith(f"a runs release router-0.10, {' '.join(words)}") and output.endswith("picker verified: a-epp-x (by its log)")
 
 
-def test_each_profile_of_prefill_and_decode_is_told():
+def test_each_profile_of_prefill_and_decode_is_shown():
     (one,) = planned(a={"preset": "disaggregated"})["services"]
     assert [line.partition(":")[0] for line in one["scheduler"]["decides"]] == ["preset disaggregated", "profile prefill", "profile decode"]
 
@@ -52,8 +52,8 @@ def test_each_profile_of_prefill_and_decode_is_told():
 def test_whether_the_configuration_is_new_changed_or_as_it_was():
     plan = planned(a={"preset": "queue"}, b={"preset": "balanced"}, c={"preset": "balanced"})
     before = [config_map(plan), config_map(plan, 1, "kind: EndpointPickerConfig\n"), {"kind": "Deployment", "metadata": {"name": "c-epp"}}]
-    told = [line for line in lines(plan, before, proof("a", "b", "c")) if not line.startswith(" ")]
-    assert told == [
+    heads = [line for line in lines(plan, before, proof("a", "b", "c")) if not line.startswith(" ")]
+    assert heads == [
         "a runs release router-0.10, preset queue, unchanged",
         "b runs release router-0.10, preset balanced, changed",
         "c runs release router-0.10, preset balanced, new",
@@ -61,8 +61,8 @@ def test_whether_the_configuration_is_new_changed_or_as_it_was():
 
 
 def test_in_check_mode_it_would_run():
-    told = lines(planned(release="scheduler-0.7", a={"preset": "queue"}), None, None)
-    assert told == ["a would run release scheduler-0.7, preset queue", "  scorers queue 1; picker max-score-picker"]
+    output = lines(planned(release="scheduler-0.7", a={"preset": "queue"}), None, None)
+    assert output == ["a would run release scheduler-0.7, preset queue", "  scorers queue 1; picker max-score-picker"]
 
 
 def test_a_picker_without_a_verified_pod_is_named():

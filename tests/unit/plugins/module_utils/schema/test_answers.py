@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers to a survey take their places in the user's file, and what is not answered stays."""
+"""Answers to a survey are set at their places in the user's file, and everything else stays."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def test_an_answer_takes_its_place(value: t.Any, answers: dict[str, t.Any], expe
     ],
 )
 def test_an_answer_without_a_place_is_refused(value: t.Any, path: str, why: str) -> None:
-    with pytest.raises(AnswerError, match=why) as refused:
+    with pytest.raises(AnswerError, match=why) as error:
         answered(value, {path: "4"})
-    assert path in str(refused.value)
+    assert path in str(error.value)

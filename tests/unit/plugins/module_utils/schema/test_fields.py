@@ -1,4 +1,4 @@
-"""Completing and judging one value: defaults at any depth, strict types, every problem at once."""
+"""Completing and validating one value: defaults at any depth, strict types, every problem at once."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ SERVICE = Field(
 
 
 def problems(value: object) -> dict[str, str]:
-    """Path to text of every problem of a service."""
+    """{path: message} of every problem of a service."""
     return {problem.path: f"{problem.reason} {problem.fix}" for problem in complete(value, SERVICE, "s")[1]}
 
 
 def test_defaults_are_completed_at_any_depth() -> None:
-    value, found = complete({"name": "a", "engine": {"simulator": {}}}, SERVICE, "s")
-    assert not found
+    value, mistakes = complete({"name": "a", "engine": {"simulator": {}}}, SERVICE, "s")
+    assert not mistakes
     assert value == {
         "name": "a",
         "replicas": 1,
@@ -64,8 +64,8 @@ def test_a_default_is_never_shared() -> None:
 
 
 def test_an_option_without_a_value_counts_as_left_out() -> None:
-    value, found = complete({"name": "a", "replicas": None, "engine": None}, SERVICE, "s")
-    assert not found
+    value, mistakes = complete({"name": "a", "replicas": None, "engine": None}, SERVICE, "s")
+    assert not mistakes
     assert value["replicas"] == 1 and value["engine"]["port"] == 8000
 
 
@@ -111,24 +111,24 @@ def test_all_problems_come_at_once() -> None:
     ],
 )
 def test_each_mistake_says_what_to_write(value: object, path: str, words: str) -> None:
-    found = problems(value)
-    assert list(found) == [path]
-    assert words in found[path]
+    messages = problems(value)
+    assert list(messages) == [path]
+    assert words in messages[path]
 
 
 def test_a_whole_number_is_a_number_and_a_quantity() -> None:
-    value, found = complete({"name": "a", "weight": 2, "memory": 2}, SERVICE, "s")
-    assert not found
+    value, mistakes = complete({"name": "a", "weight": 2, "memory": 2}, SERVICE, "s")
+    assert not mistakes
     assert value["weight"] == 2 and value["memory"] == "2"
 
 
 def test_a_secret_is_never_shown() -> None:
-    found = complete({"name": "a", "engine": {"env": {"TOKEN": 31337}}}, SERVICE, "s")[1]
-    assert [problem.value for problem in found] == [REDACTED]
-    assert "31337" not in str(found[0])
+    mistakes = complete({"name": "a", "engine": {"env": {"TOKEN": 31337}}}, SERVICE, "s")[1]
+    assert [problem.value for problem in mistakes] == [REDACTED]
+    assert "31337" not in str(mistakes[0])
 
 
-def test_a_choice_of_before_is_told_from_an_unknown_one() -> None:
+def test_a_former_choice_is_refused_with_its_replacement() -> None:
     field = Field("str", "Provider.", choices=("envoy_gateway",), replaced={"contour": "envoy_gateway"})
     assert "is not supported any more. Write envoy_gateway, which replaces it." in str(complete("contour", field, "p")[1][0])
     assert "Did you mean 'envoy_gateway'?" in str(complete("envoy", field, "p")[1][0])
@@ -294,7 +294,7 @@ def test_every_default_and_example_of_the_schema_is_valid() -> None:
 
 
 def test_a_list_is_taken_from_lines_too() -> None:
-    """What a question of a survey with several lines gives."""
+    """As the answer to a survey question with several lines."""
     names = Field("list", "", elements=Field("str", "", format="dns_label"))
     assert complete("a\r\nb\n, c,\n", names, "x") == (["a", "b", "c"], [])
     assert complete("1\n2.5\n", Field("list", "", elements=Field("float", "")), "x") == ([1, 2.5], [])

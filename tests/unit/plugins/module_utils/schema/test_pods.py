@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of pods, and how patches are merged. That the real API server merges alike: tests/contract/test_pod_patches.py."""
+"""The fields of pods, and the merge of patches. tests/contract/test_pod_patches.py compares the merge with the API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELD, CONTAINER = pod_field("of tests"), container_field("of tests")
 SPEC = Type(POD)
 
 
-def wrong(value: t.Any, field: t.Any = FIELD) -> list[str]:
+def messages(value: t.Any, field: t.Any = FIELD) -> list[str]:
     return [str(problem) for problem in complete(value, field, "pod")[1]]
 
 
@@ -55,7 +55,7 @@ def test_what_is_written_is_kept_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "text"),
     [
         ({"runtimeClass": "x"}, "pod.runtimeClass: there is no such option. Did you mean 'runtimeClassName'?"),
         ({"runtime_class_name": "x"}, "pod.runtime_class_name: there is no such option. Did you mean 'runtimeClassName'?"),
@@ -77,20 +77,20 @@ def test_what_is_written_is_kept_and_nothing_else() -> None:
         ("x", "pod: 'x' is a string, not a mapping (key: value). "),
     ],
 )
-def test_what_kubernetes_does_not_have_is_refused(value: t.Any, says: str) -> None:
-    (found,) = wrong(value)
-    assert found.startswith(says)
+def test_what_kubernetes_does_not_have_is_refused(value: t.Any, text: str) -> None:
+    (message,) = messages(value)
+    assert message.startswith(text)
 
 
 def test_a_container_has_the_fields_of_a_container() -> None:
-    assert wrong({"runtimeClassName": "x"}, CONTAINER) == ["pod.runtimeClassName: there is no such option in this block. Write it under pod."]
-    (named,) = wrong({"name": "x"}, CONTAINER)
-    assert "Write another one under pod.containers." in named
+    assert messages({"runtimeClassName": "x"}, CONTAINER) == ["pod.runtimeClassName: there is no such option in this block. Write it under pod."]
+    (message,) = messages({"name": "x"}, CONTAINER)
+    assert "Write another one under pod.containers." in message
 
 
 def test_values_of_variables_are_not_shown() -> None:
-    (found,) = complete({"env": [{"name": "A", "value": 4711}]}, CONTAINER, "container")[1]
-    assert found.value == REDACTED and "4711" not in str(found)
+    (problem,) = complete({"env": [{"name": "A", "value": 4711}]}, CONTAINER, "container")[1]
+    assert problem.value == REDACTED and "4711" not in str(problem)
 
 
 OURS: dict[str, t.Any] = {
@@ -141,14 +141,16 @@ DIRECTIVES = st.fixed_dictionaries({}, optional={"$patch": st.sampled_from(["del
 def made_of(directives: t.Any, **fields: t.Any) -> t.Any:
     """Mappings with some of the fields, and directives where there are any."""
     whole = st.fixed_dictionaries({}, optional=fields)
-    return st.builds(lambda value, more: {**value, **more}, whole, directives) if directives is not None else whole
+    return st.builds(lambda value, directive: {**value, **directive}, whole, directives) if directives is not None else whole
 
 
 def named(directives: t.Any, items: t.Any) -> t.Any:
     """Lists of items that have a name each, and directives where there are any."""
-    found = st.dictionaries(NAMES, items, max_size=3).map(lambda by: [{**item, "name": name} for name, item in by.items()])
+    named_items = st.dictionaries(NAMES, items, max_size=3).map(lambda by: [{**item, "name": name} for name, item in by.items()])
     return (
-        st.builds(lambda listed, replaced: [*([{"$patch": "replace"}] if replaced else []), *listed], found, st.booleans()) if directives is not None else found
+        st.builds(lambda listed, replaced: [*([{"$patch": "replace"}] if replaced else []), *listed], named_items, st.booleans())
+        if directives is not None
+        else named_items
     )
 
 

@@ -1,4 +1,4 @@
-"""What a user gets wrong, and what they are told: the place, the value, and what to write."""
+"""Mistakes of users and the messages about them: the place, the value, and what to write."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "leader election",
         sim(scheduler={"args": ["--ha-enable-leader-election"]}),
         f"{S0}.scheduler.args[0]",
-        "would wait for ever for the old one to go",
+        "would wait forever for the old one to go",
     ),
     ("a flag of the plan", sim(scheduler={"args": ["--tracing=false", "--pool-name=x"]}), f"{S0}.scheduler.args[1]", "follows from the rest of the plan"),
     ("a bare false", sim(scheduler={"args": ["--tracing false"]}), f"{S0}.scheduler.args[0]", "Write --tracing=false."),
@@ -313,7 +313,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "failing open where none can",
         sim(scheduler={"failure_mode": "FailOpen"}),
         f"{S0}.scheduler.failure_mode",
-        "cannot be had with envoy_gateway. Write FailClose",
+        "is not supported with envoy_gateway. Write FailClose",
     ),
     ("chart that is a bare name", {"llm_d_charts": {"envoy_gateway": "gateway-helm"}}, "llm_d_charts.envoy_gateway", "an oci:// reference without a version"),
     ("chart with its version", {"llm_d_charts": {"envoy_gateway": "oci://r/c/gateway-helm:v1.9.1"}}, "llm_d_charts.envoy_gateway", "without a version"),
@@ -325,15 +325,15 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
 
 @pytest.mark.parametrize(("variables", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_a_mistake_names_its_place_and_what_to_write(variables: dict[str, t.Any], path: str, words: str) -> None:
-    found = {problem.path: problem for problem in problems({**CHARTS, **OLD, **variables})}
-    assert path in found, list(found)
-    assert words in str(found[path])
-    assert str(found[path]).startswith(f"{path}: ")
+    mistakes = {problem.path: problem for problem in problems({**CHARTS, **OLD, **variables})}
+    assert path in mistakes, list(mistakes)
+    assert words in str(mistakes[path])
+    assert str(mistakes[path]).startswith(f"{path}: ")
 
 
 def test_each_row_makes_exactly_its_own_problem() -> None:
-    several = {row[0]: [problem.path for problem in problems({**CHARTS, **OLD, **row[1]})] for row in TABLE}
-    assert {name: paths for name, paths in several.items() if len(paths) != 1} == {
+    paths_by_row = {row[0]: [problem.path for problem in problems({**CHARTS, **OLD, **row[1]})] for row in TABLE}
+    assert {name: paths for name, paths in paths_by_row.items() if len(paths) != 1} == {
         "two services with one name": [f"{S1}.name", f"{S1}.route"],
         "empty element": ["llm_d_model_services[0].model", "llm_d_model_services[0].name", f"{S1}.model"],
     }

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a plan is measured, and with which options; what is refused."""
+"""The services of a plan that are measured, with their options, and the mistakes that are reported."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SIM = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": 
 TABLE = {**SIM, "name": "table", "route": {"path": "/table", "hostnames": ["table.example.com"]}}
 
 
-def planned(wanted, *services, **more):
+def planned(wanted, *services, **file):
     return make_plan(
-        {"llm_d_model_services": list(services or (SIM, TABLE)), "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}, "llm_d_benchmark": wanted, **more}
+        {"llm_d_model_services": list(services or (SIM, TABLE)), "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}, "llm_d_benchmark": wanted, **file}
     )
 
 
@@ -35,7 +35,7 @@ def test_every_service_is_measured_through_its_route():
 
 
 @pytest.mark.parametrize(
-    ("more", "looks"),
+    ("options", "groups"),
     [
         ({}, [("decode", 3)]),
         ({"scheduler": {"preset": "disaggregated"}, "prefill": {"replicas": 2}}, [("decode", 3), ("prefill", 2)]),
@@ -43,12 +43,12 @@ def test_every_service_is_measured_through_its_route():
         ({"autoscaling": {"provider": "external"}, "replicas": None}, [("decode", 1)]),
     ],
 )
-def test_the_servers_of_every_role_are_asked(more, looks):
-    """One look for each role, at as many servers as are planned; the Service in front of a model selects decode servers only."""
-    made = planned({}, {**SIM, **more})
+def test_the_servers_of_every_role_are_asked(options, groups):
+    """One check for each role, of as many servers as are planned; the Service in front of a model selects decode servers only."""
+    made = planned({}, {**SIM, **options})
     (sim,) = benchmark_runs.runs(made)
     label = "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim,llm-d.ai/role="
-    assert sim["servers"] == [{"namespace": "llm-d", "label_selector": label + role, "port": "8000", "count": count} for role, count in looks]
+    assert sim["servers"] == [{"namespace": "llm-d", "label_selector": label + role, "port": "8000", "count": count} for role, count in groups]
     assert made["services"][0]["service"]["selector"]["llm-d.ai/role"] == "decode"
 
 
@@ -102,7 +102,7 @@ def test_what_is_planned_is_what_the_module_takes():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "path", "said"),
+    ("wanted", "path", "message"),
     [
         ({"services": ["tabel"]}, "llm_d_benchmark.services[0]", "Did you mean table"),
         ({"baseline_max_ratio": 1.1}, "llm_d_benchmark.baseline_max_ratio", "nothing to compare with"),
@@ -116,24 +116,24 @@ def test_what_is_planned_is_what_the_module_takes():
         ({"seconds": 0}, "llm_d_benchmark.seconds", "0.1"),
     ],
 )
-def test_mistakes_are_named(wanted, path, said):
+def test_mistakes_are_named(wanted, path, message):
     with pytest.raises(Mistakes) as error:
         planned(wanted)
-    assert path in str(error.value) and said in str(error.value)
+    assert path in str(error.value) and message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("earlier", "now", "said"),
+    ("earlier", "now", "change"),
     [
         (interval(100, 90, 110), interval(200, 180, 220), "worse, 200, 2 times the baseline's 100"),
         (interval(100, 90, 110), interval(None, None, None), "worse, that of a request that failed, against the baseline's 100"),
         (interval(None, None, None), interval(100, 90, 110), "better, 100, against the baseline's, that of a request that failed"),
     ],
 )
-def test_a_difference_from_the_baseline_is_shown_whatever_failed(earlier, now, said):
+def test_a_difference_from_the_baseline_is_shown_whatever_failed(earlier, now, change):
     name = "ttft_from_schedule_p99_ms"
     runs = [{"label": "rate 8", "valid": True, "failed": 3, "requests": 100, "intervals": {name: each}} for each in (earlier, now)]
     rows = result.compare(runs[:1], runs[1:])
-    found = {"name": "sim", "verdict": "passed", "stages": [], "why": [], "comparison": rows}
-    title, *rest = benchmark_runs._lines(found)
-    assert title == "sim: passed" and " ".join(" ".join(rest).split()) == f"rate 8: {name} {said}"
+    service = {"name": "sim", "verdict": "passed", "stages": [], "why": [], "comparison": rows}
+    title, *lines = benchmark_runs._lines(service)
+    assert title == "sim: passed" and " ".join(" ".join(lines).split()) == f"rate 8: {name} {change}"

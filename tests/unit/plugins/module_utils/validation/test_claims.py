@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims of recorded observations, each failing one with its remedy. What a probe itself sees is in test_routing_probe.py."""
+"""Claims of recorded observations, each failing one with its remedy. What a probe itself observes is in test_routing_probe.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import claims, routing_claims
 
 
-def seen(**changes):
-    """A recorded observation of a service that is well, with changes."""
+def observation(**changes):
+    """A recorded observation of a healthy service, with changes."""
     return {
         "name": "llama-8b",
         "url": "http://10.216.7.20",
@@ -56,12 +56,12 @@ def seen(**changes):
 
 
 def failed(**changes):
-    return {entry["id"].removeprefix("llama-8b/"): entry for entry in routing_claims.judge_service(seen(**changes))[0] if not entry["ok"]}
+    return {entry["id"].removeprefix("llama-8b/"): entry for entry in routing_claims.judge_service(observation(**changes))[0] if not entry["ok"]}
 
 
 def test_a_service_that_is_well():
     assert failed() == {}
-    assert {entry["id"]: entry["seconds"] for entry in routing_claims.judge_service(seen())[0]}["llama-8b/sticky"] == 0.6
+    assert {entry["id"]: entry["seconds"] for entry in routing_claims.judge_service(observation())[0]}["llama-8b/sticky"] == 0.6
 
 
 @pytest.mark.parametrize(
@@ -120,21 +120,23 @@ def test_a_service_that_is_well():
     ],
 )
 def test_each_claim_fails_for_its_own_reason(changes, claim, evidence, remedy):
-    found = failed(**changes)
-    assert list(found) == [claim]
-    assert evidence in found[claim]["evidence"] and remedy in found[claim]["remedy"]
+    failures = failed(**changes)
+    assert list(failures) == [claim]
+    assert evidence in failures[claim]["evidence"] and remedy in failures[claim]["remedy"]
 
 
 def skipped(**changes):
-    return {entry["id"].removeprefix("llama-8b/"): entry["why"] for entry in routing_claims.judge_service(seen(**changes))[1]}
+    return {entry["id"].removeprefix("llama-8b/"): entry["why"] for entry in routing_claims.judge_service(observation(**changes))[1]}
 
 
 def test_every_claim_has_taken_time():
-    found = routing_claims.judge_service(
-        seen(seconds={"serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4, "roam": 0.3, "follow": 0.9, "split": 0.05, "endpoints": 0.01, "avoid": 1.0})
+    judged = routing_claims.judge_service(
+        observation(
+            seconds={"serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4, "roam": 0.3, "follow": 0.9, "split": 0.05, "endpoints": 0.01, "avoid": 1.0}
+        )
     )[0]
-    assert all(entry["seconds"] > 0 for entry in found) and len(found) == 13
-    assert {entry["id"]: entry["seconds"] for entry in found}["llama-8b/scheduled"] == 3.2
+    assert all(entry["seconds"] > 0 for entry in judged) and len(judged) == 13
+    assert {entry["id"]: entry["seconds"] for entry in judged}["llama-8b/scheduled"] == 3.2
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_every_claim_has_taken_time():
         ({"avoid": {"busy": "sim-x", "sent": 8, "servers": {}, "waiting": 2}}, "avoid", "do not name their server"),
         ({"ready_endpoints": None}, "endpoints", "does not report"),
         ({"promises": ["sticky"]}, "spread", "does not promise"),
-        ({"counters": {**seen()["counters"], "picked": {}}}, "obeyed", "does not count"),
+        ({"counters": {**observation()["counters"], "picked": {}}}, "obeyed", "does not count"),
         ({"counters": None}, "plugins", "not read"),
         ({"replicas": 1}, "roam", "one replica"),
         ({"replicas": 1}, "follow", "one replica"),
@@ -161,13 +163,13 @@ def test_what_cannot_be_seen_is_not_claimed(changes, claim, why):
 
 
 def test_only_what_is_promised_is_claimed():
-    found, left = routing_claims.judge_service(seen(promises=["spread"], endpoints=None, plugins=None))
-    assert [entry["id"] for entry in found] == [f"llama-8b/{name}" for name in ("serving", "scheduled", "counted", "obeyed", "spread")]
-    assert [entry["id"] for entry in left] == ["llama-8b/sticky"]
+    judged, not_checked = routing_claims.judge_service(observation(promises=["spread"], endpoints=None, plugins=None))
+    assert [entry["id"] for entry in judged] == [f"llama-8b/{name}" for name in ("serving", "scheduled", "counted", "obeyed", "spread")]
+    assert [entry["id"] for entry in not_checked] == ["llama-8b/sticky"]
 
 
 def test_failures_for_people():
-    assert claims.failures([claims.claim("a", True, "x", "y"), claims.claim("b", False, "seen", "do"), claims.claim("c", False, "seen")]) == [
-        "b: seen\n  remedy: do",
-        "c: seen",
+    assert claims.failures([claims.claim("a", True, "x", "y"), claims.claim("b", False, "z", "do"), claims.claim("c", False, "z")]) == [
+        "b: z\n  remedy: do",
+        "c: z",
     ]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One row for each cluster: its state, what stands beside it, and what rows of earlier runs are kept."""
+"""One row for each cluster: its state, its note, and the rows of earlier runs that are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BROKEN = {"id": "sim/serving", "ok": False, "evidence": "no answer", "remedy": "
 
 
 def verdict(*failed: Facts) -> Facts:
-    """A verdict with one claim that holds, and others."""
+    """A verdict with one claim that holds, and the failed ones."""
     return {
         "ok": not failed,
         "time": "2026-11-25T01:00:00Z",
@@ -28,16 +28,16 @@ def verdict(*failed: Facts) -> Facts:
     }
 
 
-def failure(**told: t.Any) -> Facts:
-    return {"task": "role : present | Apply", "msg": "it broke", **told}
+def failure(**facts: t.Any) -> Facts:
+    return {"task": "role : present | Apply", "msg": "it broke", **facts}
 
 
-def row(host: str = "paris", *, stopped: bool = False, **seen: t.Any) -> Facts:
-    return fleet.row(host, {"inputs": INPUTS, **seen}, "2026-11-25T02:00:00Z", stopped, f"../{host}/report.html")
+def row(host: str = "paris", *, stopped: bool = False, **facts: t.Any) -> Facts:
+    return fleet.row(host, {"inputs": INPUTS, **facts}, "2026-11-25T02:00:00Z", stopped, f"../{host}/report.html")
 
 
 @pytest.mark.parametrize(
-    ("seen", "stopped", "state", "said"),
+    ("facts", "stopped", "state", "note"),
     [
         ({"verdict": verdict()}, False, "ok", "http://10.216.0.9"),
         ({"verdict": verdict(BROKEN), "failure": failure()}, False, "not ok", "sim/serving"),
@@ -51,19 +51,19 @@ def row(host: str = "paris", *, stopped: bool = False, **seen: t.Any) -> Facts:
     ],
     ids=["ok", "not_ok", "refused", "unreachable", "failed", "failed_after_its_verdict", "ok_before_another_failed", "stopped", "done"],
 )
-def test_the_state_of_a_cluster(seen: Facts, stopped: bool, state: str, said: str) -> None:
-    found = row(stopped=stopped, **seen)
-    claims = {"ok": "1/1", "not ok": "1/2"}.get(state, "1/1" if "verdict" in seen else "")
-    assert found["state"] == state and state in fleet.STATES
-    line, whole = fleet.table([found], [])[1], f"paris  {state:11}  {claims:>7}  {said}".rstrip()
+def test_the_state_of_a_cluster(facts: Facts, stopped: bool, state: str, note: str) -> None:
+    entry = row(stopped=stopped, **facts)
+    claims = {"ok": "1/1", "not ok": "1/2"}.get(state, "1/1" if "verdict" in facts else "")
+    assert entry["state"] == state and state in fleet.STATES
+    line, whole = fleet.table([entry], [])[1], f"paris  {state:11}  {claims:>7}  {note}".rstrip()
     assert line == whole if len(whole) <= 80 else line == f"{whole[:79]}…"
 
 
 def test_a_row_has_what_is_known_of_its_cluster() -> None:
-    found = row(verdict=verdict(BROKEN))
-    assert found["versions"] == {"collection": "0.1.0", "release": "router-0.9", "kubernetes": "v1.34.4", "gateway": "istio 1.29.2"}
-    assert found["time"] == "2026-11-25T01:00:00Z" and found["endpoint"] == "http://10.216.0.9" and found["page"] == "../paris/report.html"
-    assert found["failed"] == [{"id": "sim/serving", "evidence": "no answer", "remedy": "look <there>"}] and found["claims"] == {"held": 1, "all": 2}
+    entry = row(verdict=verdict(BROKEN))
+    assert entry["versions"] == {"collection": "0.1.0", "release": "router-0.9", "kubernetes": "v1.34.4", "gateway": "istio 1.29.2"}
+    assert entry["time"] == "2026-11-25T01:00:00Z" and entry["endpoint"] == "http://10.216.0.9" and entry["page"] == "../paris/report.html"
+    assert entry["failed"] == [{"id": "sim/serving", "evidence": "no answer", "remedy": "look <there>"}] and entry["claims"] == {"held": 1, "all": 2}
     assert row(failure=failure())["why"] == ["it broke", "Task: role : present | Apply"]
     lost = row(failure=failure(reached=False))
     assert lost["why"] == ["it broke"]
@@ -72,9 +72,9 @@ def test_a_row_has_what_is_known_of_its_cluster() -> None:
 
 
 def test_a_row_names_the_deployment_also_where_it_was_refused() -> None:
-    of = {"instance": "blue", "namespace": "team-a", "cluster": "paris (https://10.0.0.1:6443)"}
-    judged = row(inputs={"instance": "blue", "namespace": "team-a"}, verdict={**verdict(), **of})
-    assert {key: judged[key] for key in of} == of
+    deployment = {"instance": "blue", "namespace": "team-a", "cluster": "paris (https://10.0.0.1:6443)"}
+    judged = row(inputs={"instance": "blue", "namespace": "team-a"}, verdict={**verdict(), **deployment})
+    assert {key: judged[key] for key in deployment} == deployment
     refused = row(inputs={"instance": "blue", "namespace": "team-a"}, failure=failure())
     assert (refused["instance"], refused["namespace"], refused["cluster"]) == ("blue", "team-a", None)
     made = fleet.page(fleet.report(["paris"], {"paris": judged}, {}, "now"))
@@ -84,9 +84,9 @@ def test_a_row_names_the_deployment_also_where_it_was_refused() -> None:
 def test_a_host_that_the_run_told_nothing_of_keeps_its_row() -> None:
     earlier = {name: row(name, verdict=verdict()) for name in ("a", "b", "gone")}
     ran = {"a": row("a", failure=failure()), "b": row("b"), "c": row("c")}
-    found = fleet.report(["a", "b", "c", "d"], ran, earlier, "now")
-    assert [(each["host"], each["state"]) for each in found["clusters"]] == [("a", "failed"), ("b", "ok"), ("c", "no verdict"), ("d", "no verdict")]
-    assert found["states"] == {"ok": 1, "failed": 1, "no verdict": 2} and not found["ok"] and found["time"] == "now"
+    report = fleet.report(["a", "b", "c", "d"], ran, earlier, "now")
+    assert [(each["host"], each["state"]) for each in report["clusters"]] == [("a", "failed"), ("b", "ok"), ("c", "no verdict"), ("d", "no verdict")]
+    assert report["states"] == {"ok": 1, "failed": 1, "no verdict": 2} and not report["ok"] and report["time"] == "now"
     assert fleet.report(["b"], {}, earlier, "now")["ok"]
 
 

@@ -21,11 +21,11 @@ class Answers:
     """A transport with one page for rules and one for queries."""
 
     def __init__(self, rules: t.Any, data: t.Any, status: int = 200) -> None:
-        self.asked: list[str] = []
+        self.paths: list[str] = []
         self._pages, self._status = (rules, data), status
 
     def request(self, method: str, path: str, body: t.Any = None, headers: t.Any = None, timeout: float = 10.0, until: t.Any = None) -> Answer:
-        self.asked.append(path)
+        self.paths.append(path)
         page = self._pages[0 if path.startswith("/api/v1/rules?") else 1]
         return Answer(f"{method} http://x{path}", self._status, {}, page if isinstance(page, bytes) else json.dumps(page).encode(), 0.1)
 
@@ -41,7 +41,7 @@ def test_all_is_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "data", "status", "said"),
+    ("rules", "data", "status", "evidence"),
     [
         (b"<html>", None, 200, "GET http://x/api/v1/rules: 200 <html>"),
         (b"[" * 100_000, None, 200, "GET http://x/api/v1/rules: 200 "),
@@ -62,40 +62,40 @@ def test_all_is_well() -> None:
         (None, {"status": "error", "error": "bad_data: \x1b[31mno"}, 400, "A: Prometheus refuses up: "),
     ],
 )
-def test_other_answers_fail_the_claim(rules: t.Any, data: t.Any, status: int, said: str) -> None:
-    found = judged(rules, data, status if data else 200)
-    assert not found["ok"] and said in found["evidence"] and found["remedy"] and len(found["evidence"]) < 2000
+def test_other_answers_fail_the_claim(rules: t.Any, data: t.Any, status: int, evidence: str) -> None:
+    claim = judged(rules, data, status if data else 200)
+    assert not claim["ok"] and evidence in claim["evidence"] and claim["remedy"] and len(claim["evidence"]) < 2000
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "said"),
+    ("kind", "advice", "remedy"),
     [
         ("refused", "a vLLM listens only once its model is loaded", "check that this Prometheus runs"),
         ("timeout", "raise the timeout if it is only slow", "check that this Prometheus runs"),
         ("cluster", "no pod behind the Service is ready", "no pod behind the Service is ready"),
     ],
 )
-def test_advice_is_about_the_prometheus_and_names_where_its_address_is_written(kind: str, told: str, said: str) -> None:
+def test_advice_is_about_the_prometheus_and_names_where_its_address_is_written(kind: str, advice: str, remedy: str) -> None:
     class Silent:
         def request(self, *_arguments: t.Any, **_more: t.Any) -> Answer:
-            raise ExchangeError(kind, "GET http://x: nothing", told)
+            raise ExchangeError(kind, "GET http://x: nothing", advice)
 
-    (found,) = MonitoringCheck(Silent(), "llm-d", 600.0, FakeClock(lambda _now: pytest.fail("waits"))).service(SERVICE)
-    assert not found["ok"] and found["evidence"] == "Prometheus does not answer: GET http://x: nothing"
-    assert found["remedy"].startswith(said) and found["remedy"].endswith("; its address is llm_d_monitoring.prometheus")
+    (claim,) = MonitoringCheck(Silent(), "llm-d", 600.0, FakeClock(lambda _now: pytest.fail("waits"))).service(SERVICE)
+    assert not claim["ok"] and claim["evidence"] == "Prometheus does not answer: GET http://x: nothing"
+    assert claim["remedy"].startswith(remedy) and claim["remedy"].endswith("; its address is llm_d_monitoring.prometheus")
 
 
 def test_what_rightly_has_no_series_yet_is_said_and_not_waited_for() -> None:
     query = {"expr": "errors", "metrics": ["errors"], "until": "the first error"}
     service = {**SERVICE, "queried": {"alerts": [], "dashboards": [{"title": "Errors", "queries": [query]}]}}
     answers = Answers(RULES, {"status": "success", "data": {"result": []}})
-    found = MonitoringCheck(answers, "llm-d", 600.0, FakeClock(lambda _now: pytest.fail("waits"))).service(service)
-    assert [entry["ok"] for entry in found] == [True]
-    assert found[0]["evidence"] == "1 panel; 0 of 1 queries return data; Errors has none until the first error"
+    claims = MonitoringCheck(answers, "llm-d", 600.0, FakeClock(lambda _now: pytest.fail("waits"))).service(service)
+    assert [entry["ok"] for entry in claims] == [True]
+    assert claims[0]["evidence"] == "1 panel; 0 of 1 queries return data; Errors has none until the first error"
 
 
 def test_scrapes_that_have_not_begun_are_waited_for() -> None:
     answers = Answers(RULES, {"status": "success", "data": {"result": []}})
     clock = FakeClock(lambda _now: setattr(answers, "_pages", (RULES, DATA)))
-    found = MonitoringCheck(answers, "llm-d", 600.0, clock).service(SERVICE)
-    assert found[0]["ok"] and len(clock.sleeps) == 1
+    claims = MonitoringCheck(answers, "llm-d", 600.0, clock).service(SERVICE)
+    assert claims[0]["ok"] and len(clock.sleeps) == 1

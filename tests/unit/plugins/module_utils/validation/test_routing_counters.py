@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a server has answered, and what waits in it, is read under the names of its own engine."""
+"""The answered and waiting requests of a server are read from the metrics of its own engine."""
 
 from __future__ import annotations
 

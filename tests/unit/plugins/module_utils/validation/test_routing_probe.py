@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The probe against a gateway that schedules, and against ones that do not: what is seen, and what is claimed of it."""
+"""The probe against a gateway that schedules, and against gateways that do not: the observation, and the claims about it."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def probe(gateway, counters=True, names=None, limits=LIMITS, clock=None, **servi
 
 def judged(gateway, **options):
     """{claim: (ok, evidence, remedy)} of one probe."""
-    found, skipped = routing_claims.judge_service(probe(gateway, **options))
-    assert all(entry["ok"] or entry["remedy"] for entry in found)
+    claims, skipped = routing_claims.judge_service(probe(gateway, **options))
+    assert all(entry["ok"] or entry["remedy"] for entry in claims)
     return (
-        {entry["id"].split("/")[1]: (entry["ok"], entry["evidence"], entry["remedy"]) for entry in found},
+        {entry["id"].split("/")[1]: (entry["ok"], entry["evidence"], entry["remedy"]) for entry in claims},
         {entry["id"].split("/")[1]: entry["why"] for entry in skipped},
     )
 
 
 def test_a_gateway_that_schedules():
     gateway = InferenceGateway()
-    seen = probe(gateway)
-    assert seen["sent"] == 10 and seen["scheduled"] == 10 and seen["failures"] == []
+    observation = probe(gateway)
+    assert observation["sent"] == 10 and observation["scheduled"] == 10 and observation["failures"] == []
     assert len(gateway.prompts) == 12  # two of them were for health, before the counting
-    assert seen["counters"]["moved"] == {"requests": 10, "scheduler_attempts": 10} and seen["counters"]["sent"] == 10
-    assert list(seen["sticky"]["servers"].values()) == [6] and len(seen["spread"]["servers"]) == 2
-    found, skipped = routing_claims.judge_service(seen)
-    assert [(entry["id"], entry["ok"]) for entry in found] == [
+    assert observation["counters"]["moved"] == {"requests": 10, "scheduler_attempts": 10} and observation["counters"]["sent"] == 10
+    assert list(observation["sticky"]["servers"].values()) == [6] and len(observation["spread"]["servers"]) == 2
+    claims, skipped = routing_claims.judge_service(observation)
+    assert [(entry["id"], entry["ok"]) for entry in claims] == [
         ("llama-8b/serving", True),
         ("llama-8b/scheduled", True),
         ("llama-8b/counted", True),
@@ -67,7 +67,7 @@ def test_a_gateway_that_schedules():
         ("llama-8b/cached", True),
         ("llama-8b/spread", True),
     ]
-    assert [entry["id"] for entry in skipped] == ["llama-8b/obeyed"] and all(entry["remedy"] == "" for entry in found)
+    assert [entry["id"] for entry in skipped] == ["llama-8b/obeyed"] and all(entry["remedy"] == "" for entry in claims)
 
 
 def test_a_second_run_is_as_good_as_the_first():
@@ -86,24 +86,24 @@ def test_prefixes_are_long_enough_for_several_blocks_and_short_enough_for_the_mo
 
 
 def test_without_stickiness():
-    found, skipped = judged(InferenceGateway(sticky=False))
-    assert found["sticky"][0] is False and "pod-a (3), pod-b (3)" in found["sticky"][1]
-    assert found["counted"][0] and found["spread"][0]
+    claims, skipped = judged(InferenceGateway(sticky=False))
+    assert claims["sticky"][0] is False and "pod-a (3), pod-b (3)" in claims["sticky"][1]
+    assert claims["counted"][0] and claims["spread"][0]
 
 
 def test_without_spread_the_number_of_requests_is_bounded():
     gateway = InferenceGateway(one_server=True)
-    found, skipped = judged(gateway)
-    assert found["spread"][0] is False and "24 requests" in found["spread"][1] and "knows 2 ready endpoints" in found["spread"][1]
+    claims, skipped = judged(gateway)
+    assert claims["spread"][0] is False and "24 requests" in claims["spread"][1] and "knows 2 ready endpoints" in claims["spread"][1]
     assert len(gateway.prompts) == 2 + 6 + 24
-    assert found["sticky"][0]
+    assert claims["sticky"][0]
 
 
 @pytest.mark.parametrize("replicas, servers, why", [(1, 2, "one replica"), (0, 2, "no replicas"), (None, 1, "one replica")])
 def test_with_one_server_there_is_nothing_to_prove(replicas, servers, why):
     gateway = InferenceGateway(servers=["pod-a", "pod-b"][:servers])
-    found, skipped = judged(gateway, replicas=replicas)
-    assert why in skipped["sticky"] and why in skipped["spread"] and set(found) == {"serving", "scheduled", "counted", "cached"}
+    claims, skipped = judged(gateway, replicas=replicas)
+    assert why in skipped["sticky"] and why in skipped["spread"] and set(claims) == {"serving", "scheduled", "counted", "cached"}
 
 
 def test_nobody_knows_the_number_of_servers():
@@ -112,20 +112,20 @@ def test_nobody_knows_the_number_of_servers():
 
 def test_what_the_policy_does_not_promise_is_not_claimed():
     gateway = InferenceGateway(sticky=False)
-    found, skipped = judged(gateway, promises=["spread"])
-    assert "does not promise" in skipped["sticky"] and found["spread"][0] and not {"roam", "follow", "split", "avoid", "cached"} & {*found, *skipped}
+    claims, skipped = judged(gateway, promises=["spread"])
+    assert "does not promise" in skipped["sticky"] and claims["spread"][0] and not {"roam", "follow", "split", "avoid", "cached"} & {*claims, *skipped}
     assert len(gateway.prompts) == 2 + 4
 
 
 def test_requests_that_go_past_the_picker():
-    found, skipped = judged(InferenceGateway(scheduler_header=False, counting=0))
-    assert found["scheduled"][0] is False and found["scheduled"][1].startswith("0 of 10")
-    assert found["counted"][0] is False and "requests by 0" in found["counted"][1] and "the route bypasses it" in found["counted"][2]
+    claims, skipped = judged(InferenceGateway(scheduler_header=False, counting=0))
+    assert claims["scheduled"][0] is False and claims["scheduled"][1].startswith("0 of 10")
+    assert claims["counted"][0] is False and "requests by 0" in claims["counted"][1] and "the route bypasses it" in claims["counted"][2]
 
 
 def test_other_traffic_at_the_same_time():
-    found, skipped = judged(InferenceGateway(counting=2))
-    assert found["counted"][0] is False and "requests by 20" in found["counted"][1] and "other clients" in found["counted"][2]
+    claims, skipped = judged(InferenceGateway(counting=2))
+    assert claims["counted"][0] is False and "requests by 20" in claims["counted"][1] and "other clients" in claims["counted"][2]
 
 
 def test_a_picker_that_restarted():
@@ -135,13 +135,13 @@ def test_a_picker_that_restarted():
                 self.counted, self.attempts = 0, dict.fromkeys(self.attempts, 0)
             return super().complete(request)
 
-    found, skipped = judged(Restarted())
-    assert found["counted"][0] is False and "requests by -" in found["counted"][1] and "restarted" in found["counted"][2]
+    claims, skipped = judged(Restarted())
+    assert claims["counted"][0] is False and "requests by -" in claims["counted"][1] and "restarted" in claims["counted"][2]
 
 
 def test_a_gateway_that_still_asks_the_picker_before():
     class Late(InferenceGateway):
-        """The requests of health and two more are decided by an endpoint picker that nobody reads."""
+        """The requests of the health check and two more are scheduled by an endpoint picker whose counters are not read."""
 
         def complete(self, request):
             counted, attempts = self.counted, dict(self.attempts)
@@ -163,14 +163,14 @@ def test_a_picker_that_is_never_asked_is_not_waited_for_without_end():
             return answer
 
     gateway = Past()
-    found, skipped = judged(gateway, limits=dataclasses.replace(LIMITS, settle=3.0, gap=0.5))
-    assert found["counted"][0] is False and "requests by 0" in found["counted"][1]
+    claims, skipped = judged(gateway, limits=dataclasses.replace(LIMITS, settle=3.0, gap=0.5))
+    assert claims["counted"][0] is False and "requests by 0" in claims["counted"][1]
     assert gateway.prompts.count("Who picks?") == 6
 
 
 def test_metric_names_of_another_release():
-    found, skipped = judged(InferenceGateway(), names={**NAMES, "requests": "llm_d_epp_request_total"})
-    assert found["counted"][0] is False and "no such series" in found["counted"][1] and "llm_d_release" in found["counted"][2]
+    claims, skipped = judged(InferenceGateway(), names={**NAMES, "requests": "llm_d_epp_request_total"})
+    assert claims["counted"][0] is False and "no such series" in claims["counted"][1] and "llm_d_release" in claims["counted"][2]
 
 
 def test_a_series_that_starts_with_the_first_request():
@@ -183,11 +183,11 @@ def test_a_series_that_starts_with_the_first_request():
     assert judged(gateway)[0]["counted"][0]
 
 
-@pytest.mark.parametrize("knobs, said", [({"metrics_status": 401}, "401"), ({"metrics_status": 500}, "500")])
-def test_metrics_that_cannot_be_read(knobs, said):
-    found, skipped = judged(InferenceGateway(**knobs))
-    assert found["counted"][0] is False and said in found["counted"][1] and "--metrics-endpoint-auth=false" in found["counted"][2]
-    assert found["sticky"][0]
+@pytest.mark.parametrize("knobs, evidence", [({"metrics_status": 401}, "401"), ({"metrics_status": 500}, "500")])
+def test_metrics_that_cannot_be_read(knobs, evidence):
+    claims, skipped = judged(InferenceGateway(**knobs))
+    assert claims["counted"][0] is False and evidence in claims["counted"][1] and "--metrics-endpoint-auth=false" in claims["counted"][2]
+    assert claims["sticky"][0]
 
 
 def test_no_metrics_given():
@@ -195,53 +195,53 @@ def test_no_metrics_given():
 
 
 def test_servers_that_do_not_say_who_they_are_are_known_by_the_pickers_counters():
-    seen = probe(InferenceGateway(pod_header=False, pod_label=True))
-    assert seen["sticky"]["source"] == "scheduler_attempts per server" and list(seen["sticky"]["servers"].values()) == [6]
-    assert len(seen["spread"]["servers"]) == 2 and seen["sent"] == 10
-    assert all(entry["ok"] for entry in routing_claims.judge_service(seen)[0])
+    observation = probe(InferenceGateway(pod_header=False, pod_label=True))
+    assert observation["sticky"]["source"] == "scheduler_attempts per server" and list(observation["sticky"]["servers"].values()) == [6]
+    assert len(observation["spread"]["servers"]) == 2 and observation["sent"] == 10
+    assert all(entry["ok"] for entry in routing_claims.judge_service(observation)[0])
 
 
 def test_nobody_says_who_answered():
-    found, skipped = judged(InferenceGateway(pod_header=False))
-    assert found["sticky"][0] is False and "pods/proxy" in found["sticky"][2] and found["spread"][0] is False
-    assert found["counted"][0]
+    claims, skipped = judged(InferenceGateway(pod_header=False))
+    assert claims["sticky"][0] is False and "pods/proxy" in claims["sticky"][2] and claims["spread"][0] is False
+    assert claims["counted"][0]
 
 
 def test_a_service_that_is_down_is_not_bombarded():
     gateway = InferenceGateway(fail_after=0)
-    found, skipped = judged(gateway)
-    assert set(found) == {"serving"} and found["serving"][0] is False
-    assert "no healthy upstream" in found["serving"][1] and "checks in" in found["serving"][1] and "selector" in found["serving"][2]
+    claims, skipped = judged(gateway)
+    assert set(claims) == {"serving"} and claims["serving"][0] is False
+    assert "no healthy upstream" in claims["serving"][1] and "checks in" in claims["serving"][1] and "selector" in claims["serving"][2]
     assert set(skipped) == {"scheduled", "counted", "endpoints", "plugins", "obeyed", "sticky", "cached", "spread"}
 
 
 def test_a_request_that_fails_in_the_middle():
-    found, skipped = judged(InferenceGateway(fail_after=5))
-    assert found["serving"][0] is False and "request 4 of this validation" in found["serving"][1]
+    claims, skipped = judged(InferenceGateway(fail_after=5))
+    assert claims["serving"][0] is False and "request 4 of this validation" in claims["serving"][1]
 
 
 @pytest.mark.parametrize("fail_after", [2, 5, 9, 10])
 def test_nothing_is_sent_after_a_request_that_failed(fail_after):
     """A server that hangs costs the timeout of one request, not of each."""
     gateway, clock = InferenceGateway(fail_after=fail_after), FakeClock()
-    seen = probe(gateway, clock=clock, endpoints=9)
-    assert len(seen["failures"]) == 1 and seen["sent"] == fail_after - 1, "two requests were for health"
+    observation = probe(gateway, clock=clock, endpoints=9)
+    assert len(observation["failures"]) == 1 and observation["sent"] == fail_after - 1, "two requests were for health"
     assert sum(clock.sleeps) <= LIMITS.settle, "no counter is waited for"
 
 
 def test_a_check_has_the_time_of_a_request_however_short_the_wait_is():
-    asked = []
+    timeouts = []
 
     class Noting(UrlTransport):
         def request(self, method, path, body=None, headers=None, timeout=10.0, until=None):
-            asked.append(timeout)
+            timeouts.append(timeout)
             return super().request(method, path, body, headers, timeout, until)
 
     with serve(InferenceGateway()) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 1, "promises": []}
         limits = ProbeLimits(request_timeout=60.0, wait=0.0)
         assert Prober(service, OpenAIClient(Noting(url)), None, limits, clock=FakeClock()).run()["health"]["healthy"]
-    assert asked and min(asked) == 60
+    assert timeouts and min(timeouts) == 60
 
 
 @pytest.mark.timing
@@ -250,8 +250,8 @@ def test_the_whole_is_bounded_in_time():
         time.sleep(5)
 
     start = time.monotonic()
-    seen = probe(hang, limits=ProbeLimits(request_timeout=0.2, wait=0.5), clock=SYSTEM)
-    assert time.monotonic() - start < 4 and seen["health"]["healthy"] is False
+    observation = probe(hang, limits=ProbeLimits(request_timeout=0.2, wait=0.5), clock=SYSTEM)
+    assert time.monotonic() - start < 4 and observation["health"]["healthy"] is False
 
 
 RAN = [("Scorer", "queue-scorer"), ("Picker", "max-score-picker")]
@@ -263,9 +263,9 @@ def test_the_plugins_that_ran_are_those_of_the_plan():
         True,
         "ran for these requests: scorer: queue-scorer (10); picker: max-score-picker (10)",
     )
-    found, _skipped = judged(InferenceGateway(plugins=[("Picker", "random-picker")]), plugins=PLUGINS)
-    assert found["plugins"][0] is False and "queue-scorer did not run as scorer" in found["plugins"][1]
-    assert "random-picker ran as picker and is not in the plan" in found["plugins"][1]
+    claims, _skipped = judged(InferenceGateway(plugins=[("Picker", "random-picker")]), plugins=PLUGINS)
+    assert claims["plugins"][0] is False and "queue-scorer did not run as scorer" in claims["plugins"][1]
+    assert "random-picker ran as picker and is not in the plan" in claims["plugins"][1]
 
 
 def test_plugins_that_ran_before_and_not_for_these_requests():
@@ -273,20 +273,20 @@ def test_plugins_that_ran_before_and_not_for_these_requests():
         def metrics(self):
             return super().metrics().replace(f'plugin_type="queue-scorer"}} {self.counted}', 'plugin_type="queue-scorer"} 14')
 
-    found, _skipped = judged(Idle(plugins=RAN), plugins=PLUGINS)
-    assert found["plugins"][0] is False and "queue-scorer did not run" in found["plugins"][1]
+    claims, _skipped = judged(Idle(plugins=RAN), plugins=PLUGINS)
+    assert claims["plugins"][0] is False and "queue-scorer did not run" in claims["plugins"][1]
 
 
 def test_who_is_picked_answers():
     assert judged(InferenceGateway(pod_label=True))[0]["obeyed"][0]
-    found, _skipped = judged(InferenceGateway(pod_label=True, obeys=False))
-    assert found["obeyed"][0] is False and "pod-a answered" in found["obeyed"][1] and found["counted"][0]
+    claims, _skipped = judged(InferenceGateway(pod_label=True, obeys=False))
+    assert claims["obeyed"][0] is False and "pod-a answered" in claims["obeyed"][1] and claims["counted"][0]
 
 
 def test_the_picker_knows_all_servers():
     assert judged(InferenceGateway(), endpoints=2)[0]["endpoints"][:2] == (True, "the endpoint picker knows 2 of 2 servers")
-    found, _skipped = judged(InferenceGateway(ready=1), endpoints=2)
-    assert found["endpoints"][0] is False and "1 of 2" in found["endpoints"][1]
+    claims, _skipped = judged(InferenceGateway(ready=1), endpoints=2)
+    assert claims["endpoints"][0] is False and "1 of 2" in claims["endpoints"][1]
 
 
 def test_a_gauge_that_is_written_late_is_waited_for():
@@ -302,30 +302,35 @@ def test_a_gauge_that_is_written_late_is_waited_for():
 
 
 def test_a_gauge_has_been_written_once_the_service_has_answered_for_so_long():
-    """A server that is missing costs a verdict no more than that."""
+    """A missing server delays a verdict by no more than that."""
     clock = FakeClock()
-    seen = probe(InferenceGateway(ready=1, one_server=True), clock=clock, endpoints=2, limits=ProbeLimits(refresh=2.0))
-    assert seen["ready_endpoints"] == 1 and 2.0 <= sum(clock.sleeps) < 3.0
+    observation = probe(InferenceGateway(ready=1, one_server=True), clock=clock, endpoints=2, limits=ProbeLimits(refresh=2.0))
+    assert observation["ready_endpoints"] == 1 and 2.0 <= sum(clock.sleeps) < 3.0
 
 
 def test_a_cache_that_is_not_used():
-    found, _skipped = judged(InferenceGateway(caching=False))
-    assert found["cached"][0] is False and "0 of 5 requests" in found["cached"][1] and found["sticky"][0]
+    claims, _skipped = judged(InferenceGateway(caching=False))
+    assert claims["cached"][0] is False and "0 of 5 requests" in claims["cached"][1] and claims["sticky"][0]
     assert "--enable-prompt-tokens-details" in judged(InferenceGateway(caching=None))[1]["cached"]
 
 
 def test_a_policy_without_memory():
     held, evidence = judged(InferenceGateway(sticky=False), promises=["spread", "roam"])[0]["roam"][:2]
     assert held and evidence.endswith(", at random")
-    found, _skipped = judged(InferenceGateway(), promises=["spread", "roam"])
-    assert found["roam"][0] is False and "at random" not in found["roam"][1] and "24 requests with one shared prefix" in found["roam"][1] and found["spread"][0]
+    claims, _skipped = judged(InferenceGateway(), promises=["spread", "roam"])
+    assert (
+        claims["roam"][0] is False
+        and "at random" not in claims["roam"][1]
+        and "24 requests with one shared prefix" in claims["roam"][1]
+        and claims["spread"][0]
+    )
 
 
 def test_a_random_picker_is_hardly_ever_taken_for_one_that_sticks():
     """All of the requests to one of `servers`, each as likely as the others: docs/claims.md promises once in 8 million with two."""
     sent = ProbeLimits().spread_max
     assert [servers * servers**-sent < 1 / 8e6 for servers in (2, 3, 8)] == [True] * 3
-    assert ProbeLimits().spread_min < sent and sent % ProbeLimits().spread_min == 0, "the last look is after the last request"
+    assert ProbeLimits().spread_min < sent and sent % ProbeLimits().spread_min == 0, "the last check is after the last request"
 
 
 def test_several_endpoint_pickers_are_added_up():
@@ -342,21 +347,21 @@ def test_several_endpoint_pickers_are_added_up():
     with serve(half) as url, serve(other) as second:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "endpoints": 2, "promises": ["sticky", "spread"]}
         reader = Counters(lambda: [UrlTransport(url), UrlTransport(second)], "/metrics", NAMES)
-        seen = Prober(service, OpenAIClient(UrlTransport(url)), reader, LIMITS, clock=FakeClock()).run()
-    assert seen["pickers"] == 2 and seen["counters"]["moved"]["requests"] == seen["sent"] == 10
-    assert seen["ready_endpoints"] == 1  # that of the one that knows fewest
+        observation = Prober(service, OpenAIClient(UrlTransport(url)), reader, LIMITS, clock=FakeClock()).run()
+    assert observation["pickers"] == 2 and observation["counters"]["moved"]["requests"] == observation["sent"] == 10
+    assert observation["ready_endpoints"] == 1  # the lowest number of all pickers
 
 
 def test_no_endpoint_picker_at_all():
     with serve(InferenceGateway()) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["spread"]}
-        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS, clock=FakeClock()).run()
-    found = {entry["id"]: entry for entry in routing_claims.judge_service(seen)[0]}
-    assert found["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in found["llama-8b/counted"]["evidence"]
+        observation = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS, clock=FakeClock()).run()
+    claims = {entry["id"]: entry for entry in routing_claims.judge_service(observation)[0]}
+    assert claims["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in claims["llama-8b/counted"]["evidence"]
 
 
 class Behind:
-    """The servers behind a gateway, asked directly. `learns`: whether the gateway hears of it."""
+    """A server behind a gateway, queried directly. `learns`: whether the gateway observes its prompts."""
 
     def __init__(self, gateway, name, learns=True, status=200, busy=1.0):
         self.gateway, self.name, self.learns, self.status, self.busy = gateway, name, learns, status, busy
@@ -377,7 +382,7 @@ class Behind:
 
 
 def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, clock=None, limits=LIMITS, **knobs):
-    """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
+    """({claim: entry}, observation) of a probe of a gateway and of the servers behind it, which are reached through an API server on loopback."""
     with contextlib.ExitStack() as stack:
         labels = {"llm-d.ai/role": role}
         pods = [pod(name, stack.enter_context(serve(Behind(gateway, name, **knobs))), labels) for name in names]
@@ -394,22 +399,22 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
             "max_num_seqs": seats,
             "promises": promises or ["spread", "follow" if role == "decode" else "split"],
         }
-        seen = Prober(
+        observation = Prober(
             service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), limits, servers, clock or FakeClock()
         ).run()
-    found, skipped = routing_claims.judge_service(seen)
-    assert all(entry["ok"] or entry["remedy"] for entry in found)
-    return {entry["id"].split("/")[1]: entry for entry in found}, seen
+    claims, skipped = routing_claims.judge_service(observation)
+    assert all(entry["ok"] or entry["remedy"] for entry in claims)
+    return {entry["id"].split("/")[1]: entry for entry in claims}, observation
 
 
 def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
-    found, seen = behind(monkeypatch, InferenceGateway(), "decode")
-    assert found["follow"]["ok"] and "24 of 24 prompts that 2 servers received directly" in found["follow"]["evidence"] and found["counted"]["ok"]
-    assert seen["follow"] == {"sent": 24, "right": 24, "servers": 2}
+    claims, observation = behind(monkeypatch, InferenceGateway(), "decode")
+    assert claims["follow"]["ok"] and "24 of 24 prompts that 2 servers received directly" in claims["follow"]["evidence"] and claims["counted"]["ok"]
+    assert observation["follow"] == {"sent": 24, "right": 24, "servers": 2}
 
 
 class Late(InferenceGateway):
-    """KV events come to it some requests later, and not for some while in the middle; without them no prompt is known anywhere."""
+    """A gateway without KV events during the spans `deaf`, counted in prompts. Without events it knows no prompt."""
 
     def __init__(self, *deaf, **knobs):
         super().__init__(**knobs)
@@ -423,20 +428,20 @@ class Late(InferenceGateway):
 
 
 class SlowToTell(InferenceGateway):
-    """Its servers take a while, and the endpoint picker hears of a prefix `late` seconds after its answer."""
+    """Its servers are slow, and the endpoint picker learns of a prefix `late` seconds after the answer."""
 
     def __init__(self, clock, late):
         super().__init__()
-        self.clock, self.late, self.heard = clock, late, {}
+        self.clock, self.late, self.known_from = clock, late, {}
 
     def pick(self, prompt):
-        known = prompt[:256] in self.homes and self.clock.now() >= self.heard[prompt[:256]]
+        known = prompt[:256] in self.homes and self.clock.now() >= self.known_from[prompt[:256]]
         if not known:
             self.homes.pop(prompt[:256], None)
         server = super().pick(prompt)
         if not known:
             self.clock.time += 0.4
-            self.heard[prompt[:256]] = self.clock.now() + self.late
+            self.known_from[prompt[:256]] = self.clock.now() + self.late
         return server
 
 
@@ -447,16 +452,16 @@ def test_slow_servers_have_time_to_tell_of_a_prefix(late, held):
 
 
 def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
-    """By KV events alone an endpoint picker knows a prefix: the proof waits for them before it asks anything that needs them."""
-    found, _seen = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"])
-    assert found["follow"]["ok"] and found["sticky"]["ok"] and found["cached"]["ok"] and found["counted"]["ok"], found
+    """An endpoint picker knows a prefix from KV events alone: the probe waits for them before it sends requests that depend on them."""
+    claims, _observation = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"])
+    assert claims["follow"]["ok"] and claims["sticky"]["ok"] and claims["cached"]["ok"] and claims["counted"]["ok"], claims
 
 
 OTHER = {"pod-a": "pod-b", "pod-b": "pod-a"}
 
 
 class Guesses(InferenceGateway):
-    """It knows no prompt, and picks by a rule of its own: right is what it happens to hit."""
+    """A gateway that knows no prompt and picks by a rule of its own: a correct pick is chance."""
 
     def __init__(self, rule, **knobs):
         super().__init__(**knobs)
@@ -478,46 +483,46 @@ class Guesses(InferenceGateway):
     ],
 )
 def test_chance_keeps_no_promise(monkeypatch, rule):
-    """Not in any of the rounds, however long the proof waits for KV events."""
+    """In none of the rounds, however long the probe waits for KV events."""
     monkeypatch.setattr(secrets, "token_hex", lambda _size: "a-nonce")
-    found, seen = behind(monkeypatch, Guesses(rule), "decode")
-    assert not found["follow"]["ok"] and seen["follow"]["right"] < seen["follow"]["sent"], seen["follow"]
+    claims, observation = behind(monkeypatch, Guesses(rule), "decode")
+    assert not claims["follow"]["ok"] and observation["follow"]["right"] < observation["follow"]["sent"], observation["follow"]
 
 
 def test_a_prompt_for_each_of_many_servers(monkeypatch):
     names = [f"pod-{number}" for number in range(9)]
-    found, _seen = behind(monkeypatch, InferenceGateway(servers=names), "decode", names=names)
-    assert "24 of 24 prompts that 9 servers received directly" in found["follow"]["evidence"]
+    claims, _observation = behind(monkeypatch, InferenceGateway(servers=names), "decode", names=names)
+    assert "24 of 24 prompts that 9 servers received directly" in claims["follow"]["evidence"]
 
 
 @pytest.mark.rest
 def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
-    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["spread", "follow"])
-    assert found["follow"]["ok"] and found["obeyed"]["ok"], found
-    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, one_server=True), "decode", promises=["spread", "follow"])
-    assert not found["follow"]["ok"] and "3 of 6" in found["follow"]["evidence"]
+    claims, _observation = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["spread", "follow"])
+    assert claims["follow"]["ok"] and claims["obeyed"]["ok"], claims
+    claims, _observation = behind(monkeypatch, InferenceGateway(pod_header=False, one_server=True), "decode", promises=["spread", "follow"])
+    assert not claims["follow"]["ok"] and "3 of 6" in claims["follow"]["evidence"]
 
 
 @pytest.mark.parametrize(
-    ("gateway", "knobs", "said"),
+    ("gateway", "knobs", "evidence"),
     [
         ({"one_server": True}, {}, "3 of 6 prompts"),
         ({"sticky": True}, {"status": 500}, "500"),
         ({"sticky": True}, {"learns": False, "status": 403}, "403"),
     ],
 )
-def test_prompts_that_lead_elsewhere(monkeypatch, gateway, knobs, said):
-    found, _seen = behind(monkeypatch, InferenceGateway(**gateway), "decode", **knobs)
-    assert not found["follow"]["ok"] and said in found["follow"]["evidence"]
+def test_prompts_that_lead_elsewhere(monkeypatch, gateway, knobs, evidence):
+    claims, _observation = behind(monkeypatch, InferenceGateway(**gateway), "decode", **knobs)
+    assert not claims["follow"]["ok"] and evidence in claims["follow"]["evidence"]
 
 
 def test_servers_that_do_not_say_who_they_are_are_known_by_their_own_counters(monkeypatch):
     """vLLM with an endpoint picker that does not count by server."""
-    found, seen = behind(monkeypatch, InferenceGateway(pod_header=False), "decode", promises=["sticky", "spread"])
-    assert found["sticky"]["ok"] and found["spread"]["ok"] and seen["sticky"]["source"] == "requests that servers count"
-    assert sum(seen["sticky"]["servers"].values()) == 6 and sum(seen["answered"].values()) == 10
-    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, sticky=False), "decode", promises=["sticky", "spread"])
-    assert not found["sticky"]["ok"] and "pod-a (3), pod-b (3)" in found["sticky"]["evidence"]
+    claims, observation = behind(monkeypatch, InferenceGateway(pod_header=False), "decode", promises=["sticky", "spread"])
+    assert claims["sticky"]["ok"] and claims["spread"]["ok"] and observation["sticky"]["source"] == "requests that servers count"
+    assert sum(observation["sticky"]["servers"].values()) == 6 and sum(observation["answered"].values()) == 10
+    claims, _observation = behind(monkeypatch, InferenceGateway(pod_header=False, sticky=False), "decode", promises=["sticky", "spread"])
+    assert not claims["sticky"]["ok"] and "pod-a (3), pod-b (3)" in claims["sticky"]["evidence"]
 
 
 def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
@@ -527,23 +532,23 @@ def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
         def metrics(self):
             return super().metrics().replace('pod_name="pod-a"', 'pod_name="pod-x"')
 
-    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
-    assert found["obeyed"]["ok"] and "pod-a (" in found["obeyed"]["evidence"]
-    found, _seen = behind(monkeypatch, Apart(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
-    assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
+    claims, _observation = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert claims["obeyed"]["ok"] and "pod-a (" in claims["obeyed"]["evidence"]
+    claims, _observation = behind(monkeypatch, Apart(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert not claims["obeyed"]["ok"] and "pod-a answered" in claims["obeyed"]["evidence"] and "was picked 0 times" in claims["obeyed"]["evidence"]
 
 
 @pytest.mark.timing
 def test_new_prompts_stay_away_from_a_queue(monkeypatch):
-    found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0, clock=SYSTEM)
-    assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 24 new prompts went to pod-a while requests waited there; pod-b (24)"
-    assert seen["avoid"]["waiting"] >= 1 and found["counted"]["ok"]  # what a server is asked directly is not counted
-    found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"], clock=SYSTEM)
-    assert not found["avoid"]["ok"] and " new prompts went to pod-a while" in found["avoid"]["evidence"]
+    claims, observation = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0, clock=SYSTEM)
+    assert claims["avoid"]["ok"] and claims["avoid"]["evidence"] == "0 of 24 new prompts went to pod-a while requests waited there; pod-b (24)"
+    assert observation["avoid"]["waiting"] >= 1 and claims["counted"]["ok"]  # requests to a server directly are not counted
+    claims, _observation = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"], clock=SYSTEM)
+    assert not claims["avoid"]["ok"] and " new prompts went to pod-a while" in claims["avoid"]["evidence"]
 
 
 class Queues(InferenceGateway):
-    """It sends prompts to a busy server, where they wait longer than a request may take that has no queue before it."""
+    """A gateway that sends prompts to a busy server, where they wait longer than the timeout of a request."""
 
     def __call__(self, handler, method, path, body):
         answer = super().__call__(handler, method, path, body)
@@ -555,32 +560,32 @@ class Queues(InferenceGateway):
 @pytest.mark.timing
 def test_a_prompt_that_waits_in_the_queue_is_no_failure(monkeypatch):
     gateway, limits = Queues(sticky=False, blind=True), ProbeLimits(request_timeout=1.0)
-    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], busy=0.9, clock=SYSTEM, limits=limits)
-    assert not found["avoid"]["ok"] and " new prompts went to pod-a while" in found["avoid"]["evidence"]
-    assert found["serving"]["ok"] and not seen["failures"]
+    claims, observation = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], busy=0.9, clock=SYSTEM, limits=limits)
+    assert not claims["avoid"]["ok"] and " new prompts went to pod-a while" in claims["avoid"]["evidence"]
+    assert claims["serving"]["ok"] and not observation["failures"]
 
 
 @pytest.mark.timing
 @pytest.mark.parametrize(("seats", "busy"), [(256, 1.0), (None, 1.0), (5, 0.0)])
 def test_a_queue_that_cannot_be_made(monkeypatch, seats, busy):
     gateway = InferenceGateway(sticky=False, blind=True)
-    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy, clock=SYSTEM)
-    assert "avoid" not in found and seen["sent"] in (4, 20) and all(entry["ok"] for entry in found.values())
+    claims, observation = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy, clock=SYSTEM)
+    assert "avoid" not in claims and observation["sent"] in (4, 20) and all(entry["ok"] for entry in claims.values())
 
 
 def test_new_prompts_are_prefilled_elsewhere(monkeypatch):
-    found, seen = behind(monkeypatch, InferenceGateway(), "prefill", names=["prefill-a"])
-    assert found["split"]["ok"] and found["split"]["evidence"].startswith("4 of 4 new prompts") and seen["split"] == {"sent": 4, "prefilled": 4}
+    claims, observation = behind(monkeypatch, InferenceGateway(), "prefill", names=["prefill-a"])
+    assert claims["split"]["ok"] and claims["split"]["evidence"].startswith("4 of 4 new prompts") and observation["split"] == {"sent": 4, "prefilled": 4}
 
 
 @pytest.mark.parametrize(
-    ("names", "knobs", "said"),
+    ("names", "knobs", "evidence"),
     [
         (["prefill-a"], {"learns": False}, "0 of 4 new prompts"),
         ([], {}, "0 of 4 new prompts"),
         (["prefill-a"], {"status": 500}, "500"),
     ],
 )
-def test_new_prompts_that_are_not(monkeypatch, names, knobs, said):
-    found, _seen = behind(monkeypatch, InferenceGateway(), "prefill", names=names, **knobs)
-    assert not found["split"]["ok"] and said in found["split"]["evidence"]
+def test_new_prompts_that_are_not(monkeypatch, names, knobs, evidence):
+    claims, _observation = behind(monkeypatch, InferenceGateway(), "prefill", names=names, **knobs)
+    assert not claims["split"]["ok"] and evidence in claims["split"]["evidence"]

@@ -15,8 +15,8 @@ from fake_clock import FakeClock
 from local_servers import InferenceGateway, serve
 
 LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=60.0, wait=0.3)
-ASKED = {"namespace": "llm-d", "name": "llm-d-gateway", "listener": "http"}
-# As Envoy Gateway 1.9 leaves it
+REFERENCE = {"namespace": "llm-d", "name": "llm-d-gateway", "listener": "http"}
+# A Gateway with the status that Envoy Gateway 1.9 writes
 GATEWAY = {
     "metadata": {"namespace": "llm-d", "name": "llm-d-gateway", "generation": 2},
     "spec": {
@@ -47,7 +47,7 @@ def changed(**status):
 
 
 def test_a_gateway_that_is_programmed():
-    assert observe_gateway(GATEWAY, ASKED) == {
+    assert observe_gateway(GATEWAY, REFERENCE) == {
         "name": "llm-d/llm-d-gateway",
         "address": "10.216.7.20",
         "url": "http://10.216.7.20",
@@ -57,7 +57,7 @@ def test_a_gateway_that_is_programmed():
 
 
 @pytest.mark.parametrize(
-    "gateway, said",
+    "gateway, message",
     [
         (changed(addresses=[]), "it has no address"),
         (
@@ -75,11 +75,11 @@ def test_a_gateway_that_is_programmed():
         (changed(conditions=[{"type": "Programmed", "status": "True", "reason": "Programmed", "observedGeneration": 1}]), "has not observed the last change"),
     ],
 )
-def test_a_gateway_that_is_not(gateway, said):
-    seen = observe_gateway(gateway, ASKED)
-    assert not (seen["address"] and seen["programmed"]) and said in seen["message"]
-    [claim], skipped = proofs.claims.judge_gateway(seen)
-    assert claim["ok"] is False and said in claim["evidence"] and claim["remedy"]
+def test_a_gateway_that_is_not(gateway, message):
+    state = observe_gateway(gateway, REFERENCE)
+    assert not (state["address"] and state["programmed"]) and message in state["message"]
+    [claim], skipped = proofs.claims.judge_gateway(state)
+    assert claim["ok"] is False and message in claim["evidence"] and claim["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -97,38 +97,38 @@ def test_urls(address, listener, url):
 
 
 class Cluster:
-    """A connection that shows Gateways in turn, the last one for ever."""
+    """A connection that returns Gateways in turn, and then the last one again."""
 
     def __init__(self, *gateways):
-        self.gateways, self.asked, self.clock = list(gateways), [], FakeClock()
+        self.gateways, self.paths, self.clock = list(gateways), [], FakeClock()
 
     def get(self, path):
-        self.asked.append(path)
+        self.paths.append(path)
         if path == "/version":
             return {"gitVersion": "v1.34.4"}
-        found = self.gateways[0] if len(self.gateways) == 1 else self.gateways.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        page = self.gateways[0] if len(self.gateways) == 1 else self.gateways.pop(0)
+        if isinstance(page, Exception):
+            raise page
+        return page
 
 
 def test_a_gateway_is_waited_for():
     cluster = Cluster(changed(addresses=[]), OSError("no route"), GATEWAY)
-    assert wait_for_gateway(cluster, ASKED, 30)["address"] == "10.216.7.20"
+    assert wait_for_gateway(cluster, REFERENCE, 30)["address"] == "10.216.7.20"
     assert cluster.clock.sleeps == [1, 1]
-    assert cluster.asked[0] == "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/llm-d-gateway"
+    assert cluster.paths[0] == "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/llm-d-gateway"
 
 
 def test_a_name_that_only_pods_resolve_is_the_address_of_its_service():
     gateway = changed(addresses=[{"type": "Hostname", "value": "llm-d-gateway-istio.llm-d.svc.cluster.local"}])
     cluster = Cluster(gateway, {"spec": {"clusterIP": "10.216.9.9"}})
-    assert wait_for_gateway(cluster, ASKED, 0)["url"] == "http://10.216.9.9"
-    assert cluster.asked[1] == "/api/v1/namespaces/llm-d/services/llm-d-gateway-istio"
+    assert wait_for_gateway(cluster, REFERENCE, 0)["url"] == "http://10.216.9.9"
+    assert cluster.paths[1] == "/api/v1/namespaces/llm-d/services/llm-d-gateway-istio"
 
 
 def test_a_gateway_that_never_comes():
-    seen = wait_for_gateway(Cluster(OSError("gateways llm-d-gateway not found")), ASKED, 0)
-    [claim], skipped = proofs.claims.judge_gateway(seen)
+    state = wait_for_gateway(Cluster(OSError("gateways llm-d-gateway not found")), REFERENCE, 0)
+    [claim], skipped = proofs.claims.judge_gateway(state)
     assert claim["ok"] is False and "not found" in claim["evidence"]
 
 
@@ -153,12 +153,12 @@ def service(name, url=None, **more):
 
 def test_several_services_at_once():
     with serve(InferenceGateway()) as one, serve(InferenceGateway(sticky=False)) as two:
-        found = proofs.Proof({"gateway": None, "services": [service("one", one), service("two", two)]}, None, LIMITS).run()
-    assert [entry["name"] for entry in found["endpoints"]] == ["one", "two"] and found["endpoints"][0]["url"] == one
-    assert found["ok"] is False and found["kubernetes"] is None and found["seconds"] > 0
-    assert [entry["id"] for entry in found["claims"] if not entry["ok"]] == ["two/sticky"]
-    assert [entry["sent"] for entry in found["observations"]] == [10, 10]
-    assert len(found["time"]) == 20 and found["time"].endswith("Z")
+        result = proofs.Proof({"gateway": None, "services": [service("one", one), service("two", two)]}, None, LIMITS).run()
+    assert [entry["name"] for entry in result["endpoints"]] == ["one", "two"] and result["endpoints"][0]["url"] == one
+    assert result["ok"] is False and result["kubernetes"] is None and result["seconds"] > 0
+    assert [entry["id"] for entry in result["claims"] if not entry["ok"]] == ["two/sticky"]
+    assert [entry["sent"] for entry in result["observations"]] == [10, 10]
+    assert len(result["time"]) == 20 and result["time"].endswith("Z")
 
 
 def test_the_address_comes_from_the_gateway():
@@ -166,16 +166,16 @@ def test_the_address_comes_from_the_gateway():
         host, port = url.removeprefix("http://").split(":")
         gateway = changed(addresses=[{"value": host}])
         gateway["spec"]["listeners"] = [{"name": "http", "port": int(port), "protocol": "HTTP"}]
-        options = {"gateway": ASKED, "services": [service("one", metrics={"url": url, "path": "/metrics", "names": NAMES}, path="/")]}
-        found = proofs.Proof(options, Cluster(gateway), LIMITS).run()
-    assert found["ok"] and found["claims"][0]["id"] == "gateway/programmed" and found["kubernetes"] == "v1.34.4"
-    assert found["endpoints"][0]["url"] == url
+        options = {"gateway": REFERENCE, "services": [service("one", metrics={"url": url, "path": "/metrics", "names": NAMES}, path="/")]}
+        result = proofs.Proof(options, Cluster(gateway), LIMITS).run()
+    assert result["ok"] and result["claims"][0]["id"] == "gateway/programmed" and result["kubernetes"] == "v1.34.4"
+    assert result["endpoints"][0]["url"] == url
 
 
 def test_without_an_address_nothing_is_sent():
-    found = proofs.Proof({"gateway": ASKED, "services": [service("one")]}, Cluster(changed(addresses=[])), ProbeLimits(wait=0)).run()
-    assert found["ok"] is False and found["endpoints"] == [] and found["observations"] == []
-    assert found["not_checked"] == [{"id": "one", "why": "its gateway has no address"}]
+    result = proofs.Proof({"gateway": REFERENCE, "services": [service("one")]}, Cluster(changed(addresses=[])), ProbeLimits(wait=0)).run()
+    assert result["ok"] is False and result["endpoints"] == [] and result["observations"] == []
+    assert result["not_checked"] == [{"id": "one", "why": "its gateway has no address"}]
 
 
 def test_no_services_prove_nothing():
@@ -185,7 +185,7 @@ def test_no_services_prove_nothing():
 @pytest.mark.parametrize(
     "options, needed",
     [
-        ({"gateway": ASKED, "services": []}, True),
+        ({"gateway": REFERENCE, "services": []}, True),
         ({"gateway": None, "services": [service("one", "http://a")]}, False),
         ({"gateway": None, "services": [service("one", "http://a", metrics={"namespace": "llm-d", "labels": {"a": "b"}})]}, True),
         ({"gateway": None, "services": [service("one", "http://a", metrics=None)]}, False),

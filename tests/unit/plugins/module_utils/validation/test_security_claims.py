@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about permissions and privileges, against an API server on loopback that knows who may do what."""
+"""Claims about permissions and privileges, against an API server on loopback that reviews permissions."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ NEEDED = {("get", "pods"), ("list", "pods"), ("patch", "pools/status")}
 
 
 class Server:
-    """`may` are the rights of the account; `pods` what runs; `status` of reviews."""
+    """`may`: the permissions of the account; `pods`: the running pods; `status`: of the replies to reviews."""
 
     def __init__(self, may=frozenset(NEEDED), pods=None, status=201):
-        self.may, self.status, self.asked = may, status, []
+        self.may, self.status, self.reviews = may, status, []
         self.pods = [{"metadata": {"name": "sim-1"}, "spec": {"containers": [{"name": "server", "securityContext": SAFE}]}}] if pods is None else pods
 
     def __call__(self, _handler, method, path, body):
         if method == "POST":
             spec = json.loads(body)["spec"]
-            self.asked.append(spec)
-            right = spec["resourceAttributes"]
-            name = right["resource"] + ("/" + right["subresource"] if right.get("subresource") else "")
+            self.reviews.append(spec)
+            permission = spec["resourceAttributes"]
+            name = permission["resource"] + ("/" + permission["subresource"] if permission.get("subresource") else "")
             return (
                 self.status,
                 {"Content-Type": JSON},
                 json.dumps(
-                    {"status": {"allowed": (right["verb"], name) in self.may}} if self.status == 201 else {"kind": "Status", "message": "may not review"}
+                    {"status": {"allowed": (permission["verb"], name) in self.may}} if self.status == 201 else {"kind": "Status", "message": "may not review"}
                 ),
             )
         return 200, {"Content-Type": JSON}, json.dumps({"items": self.pods if "app%3Dsim&" in path + "&" else []})
@@ -56,23 +56,23 @@ def proof():
 
 def test_accounts_of_another_namespace_have_their_permissions_in_that_of_the_servers(prove):
     server = Server()
-    found = prove(server, "pickers")
-    assert [entry["ok"] for entry in found["claims"]] == [True, True] and "account pickers/sim-epp" in found["claims"][0]["evidence"]
-    assert {spec["user"] for spec in server.asked} == {"system:serviceaccount:pickers:sim-epp"}
-    assert all("system:serviceaccounts:pickers" in spec["groups"] and spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.asked)
-    assert "none of 2 pods" in found["claims"][1]["evidence"], "one in each namespace"
+    result = prove(server, "pickers")
+    assert [entry["ok"] for entry in result["claims"]] == [True, True] and "account pickers/sim-epp" in result["claims"][0]["evidence"]
+    assert {spec["user"] for spec in server.reviews} == {"system:serviceaccount:pickers:sim-epp"}
+    assert all("system:serviceaccounts:pickers" in spec["groups"] and spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.reviews)
+    assert "none of 2 pods" in result["claims"][1]["evidence"], "one in each namespace"
 
 
 def test_what_is_well(prove):
     server = Server()
-    found = prove(server)
-    assert [(entry["id"], entry["ok"]) for entry in found["claims"]] == [("sim/rights", True), ("sim/unprivileged", True)] and found["not_checked"] == []
-    assert "secrets" in found["claims"][0]["evidence"] and {spec["user"] for spec in server.asked} == {"system:serviceaccount:llm-d:sim-epp"}
-    assert all(spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.asked)
+    result = prove(server)
+    assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [("sim/rights", True), ("sim/unprivileged", True)] and result["not_checked"] == []
+    assert "secrets" in result["claims"][0]["evidence"] and {spec["user"] for spec in server.reviews} == {"system:serviceaccount:llm-d:sim-epp"}
+    assert all(spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.reviews)
 
 
 @pytest.mark.parametrize(
-    ("may", "said"),
+    ("may", "evidence"),
     [
         (NEEDED | {("list", "secrets")}, "may list secrets"),
         (NEEDED | {("create", "pods/exec")}, "may create pods/exec"),
@@ -80,13 +80,13 @@ def test_what_is_well(prove):
         (NEEDED - {("patch", "pools/status")}, "lacks patch pools/status"),
     ],
 )
-def test_rights_that_are_wrong(prove, may, said):
-    rights, pods = prove(Server(may))["claims"]
-    assert not rights["ok"] and said in rights["evidence"] and rights["remedy"] and pods["ok"]
+def test_rights_that_are_wrong(prove, may, evidence):
+    permissions, pods = prove(Server(may))["claims"]
+    assert not permissions["ok"] and evidence in permissions["evidence"] and permissions["remedy"] and pods["ok"]
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "evidence"),
     [
         ({"hostNetwork": True, "containers": []}, "sim-1: hostNetwork"),
         ({"containers": [{"name": "c", "securityContext": {"privileged": True}}]}, "container c is privileged"),
@@ -94,9 +94,9 @@ def test_rights_that_are_wrong(prove, may, said):
         ({"containers": [{"name": "c", "securityContext": SAFE}], "initContainers": [{"name": "i"}]}, "container i may escalate privileges"),
     ],
 )
-def test_pods_that_are_privileged(prove, spec, said):
-    rights, pods = prove(Server(pods=[{"metadata": {"name": "sim-1"}, "spec": spec}]))["claims"]
-    assert rights["ok"] and not pods["ok"] and said in pods["evidence"]
+def test_pods_that_are_privileged(prove, spec, evidence):
+    permissions, pods = prove(Server(pods=[{"metadata": {"name": "sim-1"}, "spec": spec}]))["claims"]
+    assert permissions["ok"] and not pods["ok"] and evidence in pods["evidence"]
 
 
 def test_no_pod_is_no_proof(prove):
@@ -104,5 +104,5 @@ def test_no_pod_is_no_proof(prove):
 
 
 def test_what_may_not_be_asked_is_not_claimed(prove):
-    found = prove(Server(status=403))
-    assert [entry["id"] for entry in found["claims"]] == ["sim/unprivileged"] and found["not_checked"][0]["id"] == "sim/rights"
+    result = prove(Server(status=403))
+    assert [entry["id"] for entry in result["claims"]] == ["sim/unprivileged"] and result["not_checked"][0]["id"] == "sim/rights"

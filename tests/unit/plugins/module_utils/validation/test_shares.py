@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services that share a route: what each gets of requests that name none, and when that is too far from the weights."""
+"""Services that share a route: the share of each in requests that name no service, and when it is too far from the weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = {"requests": "inference_objective_request_total", "scheduler_attempts": 
 def verdict(share: float, weights: Facts, new: Facts | None = None, guests: int = 0) -> dict[str, t.Any]:
     """The claims and what was not checked, by id, of a proof of two services behind a proxy that gives the new one this share.
 
-    new: how that one misbehaves; guests: requests of somebody else to it, for each of ours.
+    new: options of the gateway of the new service; guests: requests of other clients to it for each request of the validation.
     """
     gateways, dice = {"old": InferenceGateway(), "new": InferenceGateway(**(new or {}))}, random.Random(7)
 
@@ -53,31 +53,31 @@ def verdict(share: float, weights: Facts, new: Facts | None = None, guests: int 
             }
             for name, headers in (("old", {"x-llm-d-service": "old"}), ("new", {"x-variant": "new"}))
         ]
-        found = proofs.Proof({"gateway": None, "services": services}, None, LIMITS).run()
-    return {entry["id"]: entry for entry in [*found["claims"], *found["not_checked"]]}
+        proof = proofs.Proof({"gateway": None, "services": services}, None, LIMITS).run()
+    return {entry["id"]: entry for entry in [*proof["claims"], *proof["not_checked"]]}
 
 
 def test_requests_that_name_no_service_are_shared_by_weight() -> None:
-    found = verdict(0.1, {"old": 90, "new": 10})
-    assert found["old/weights"]["ok"] and "of 200 requests: old " in found["old/weights"]["evidence"] and "new/weights" not in found
-    assert found["old/counted"]["ok"] and found["new/counted"]["ok"], "each service is asked by its own header"
+    entries = verdict(0.1, {"old": 90, "new": 10})
+    assert entries["old/weights"]["ok"] and "of 200 requests: old " in entries["old/weights"]["evidence"] and "new/weights" not in entries
+    assert entries["old/counted"]["ok"] and entries["new/counted"]["ok"], "requests to each service have its own header"
 
 
 @pytest.mark.parametrize(
     ("share", "weights"), [(0.0, {"old": 1, "new": 1}), (0.5, {"old": 90, "new": 10}), (0.02, {"old": 1, "new": 0}), (0.98, {"old": 0, "new": 7})]
 )
 def test_a_share_that_is_no_chance_is_told(share: float, weights: Facts) -> None:
-    found = verdict(share, weights)["old/weights"]
-    assert not found["ok"] and f"weights: old {weights['old']}, new {weights['new']}" in found["evidence"] and "HTTPRoutes" in found["remedy"]
+    claim = verdict(share, weights)["old/weights"]
+    assert not claim["ok"] and f"weights: old {weights['old']}, new {weights['new']}" in claim["evidence"] and "HTTPRoutes" in claim["remedy"]
 
 
 def test_requests_that_fail_are_told_first() -> None:
-    found = verdict(0.5, {"old": 1, "new": 1}, {"fail_after": 30})["old/weights"]
-    assert not found["ok"] and "of 200 requests failed, the first: " in found["evidence"] and "503" in found["evidence"]
+    claim = verdict(0.5, {"old": 1, "new": 1}, {"fail_after": 30})["old/weights"]
+    assert not claim["ok"] and "of 200 requests failed, the first: " in claim["evidence"] and "503" in claim["evidence"]
 
 
 def test_where_others_send_requests_nothing_is_claimed() -> None:
-    assert "others sent some too" in verdict(0.5, {"old": 1, "new": 1}, guests=1)["old/weights"]["why"]
+    assert "other clients sent requests too" in verdict(0.5, {"old": 1, "new": 1}, guests=1)["old/weights"]["why"]
 
 
 def test_where_a_service_is_not_validated_nothing_is_claimed() -> None:
@@ -85,12 +85,12 @@ def test_where_a_service_is_not_validated_nothing_is_claimed() -> None:
 
 
 def test_requests_that_pass_all_of_the_endpoint_pickers_by_are_told() -> None:
-    (found,), skipped = shares.judge("old", {"old": 1, "new": 1}, {"sent": 200, "counted": {"old": 50, "new": 50}, "failed": [], "seconds": 1.0})
-    assert not found["ok"] and "none of these endpoint pickers" in found["remedy"] and not skipped
+    (claim,), skipped = shares.judge("old", {"old": 1, "new": 1}, {"sent": 200, "counted": {"old": 50, "new": 50}, "failed": [], "seconds": 1.0})
+    assert not claim["ok"] and "none of these endpoint pickers" in claim["remedy"] and not skipped
 
 
 def test_the_tail_is_that_of_a_binomial_distribution() -> None:
     """By hand: P(X <= 1 of 3 at 1/2) is 1/8 + 3/8, P(X >= 3 of 3 at 1/2) is 1/8; nothing at weight 0 is certain."""
-    seen = {"counted": {"a": 1, "b": 2}}
-    assert not shares.unlikely({"a": 1, "b": 1}, seen)
+    trial = {"counted": {"a": 1, "b": 2}}
+    assert not shares.unlikely({"a": 1, "b": 1}, trial)
     assert shares._tail(1, 3, 0.5) == 0.5 and shares._tail(3, 3, 0.5) == 0.125 and shares._tail(0, 9, 0.0) == 1.0 and shares._tail(1, 9, 0.0) == 0.0

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks of a stack. The platform, against an API server on loopback: each claim holds there, and fails when the cluster is another one."""
+"""Checks of a stack. The platform, against an API server on loopback: each claim holds there, and fails with a changed cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def crd(name, kind=None, version=None):
 
 
 class Server:
-    """An API server as it is after site.yml, with changes; `denied`: (verb, resource) of what this account may not do."""
+    """An API server as it is after site.yml, with changes; `denied`: (verb, resource) that this account may not use."""
 
     def __init__(self, denied=(), version="v1.34.4", pools="v1", crds=None, controller="envoyproxy/gateway:v1.9.1", class_name="envoy-gateway", hidden=()):
         self.denied, self.hidden = denied, hidden
@@ -65,13 +65,13 @@ class Server:
     def __call__(self, _handler, method, path, body):
         path = path.partition("?")[0]
         if method == "POST":
-            asked = json.loads(body)
-            right = asked.get("spec", {}).get("resourceAttributes", {})
-            status = {"allowed": (right["verb"], right["resource"]) not in self.denied} if right else {"userInfo": {"username": "ci:deployer"}}
+            review = json.loads(body)
+            permission = review.get("spec", {}).get("resourceAttributes", {})
+            status = {"allowed": (permission["verb"], permission["resource"]) not in self.denied} if permission else {"userInfo": {"username": "ci:deployer"}}
             return 201, {"Content-Type": JSON}, json.dumps({"status": status})
-        found = None if path in self.hidden else self.pages.get(path)
-        code = 200 if found else 403 if path in self.hidden else 404
-        return code, {"Content-Type": JSON}, json.dumps(found or {"kind": "Status", "code": code, "message": f"{path}: {code}"})
+        page = None if path in self.hidden else self.pages.get(path)
+        code = 200 if page else 403 if path in self.hidden else 404
+        return code, {"Content-Type": JSON}, json.dumps(page or {"kind": "Status", "code": code, "message": f"{path}: {code}"})
 
 
 @pytest.fixture(name="prove")
@@ -89,21 +89,21 @@ def proof():
 
 
 def test_what_is_well(prove):
-    found = prove(Server())
-    assert [(entry["id"], entry["ok"]) for entry in found["claims"]] == [
+    result = prove(Server())
+    assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [
         (f"platform/{name}", True) for name in ("kubernetes", "definitions", "controller", "rights")
-    ] and found["not_checked"] == []
-    told = [entry["evidence"] for entry in found["claims"]]
+    ] and result["not_checked"] == []
+    evidence = [entry["evidence"] for entry in result["claims"]]
     assert (
-        told[0] == "Kubernetes v1.34.4"
-        and "inferencepools.inference.networking.k8s.io 1.4.0" in told[1]
-        and told[2] == ("envoy_gateway 1.9.1, GatewayClass envoy-gateway")
+        evidence[0] == "Kubernetes v1.34.4"
+        and "inferencepools.inference.networking.k8s.io 1.4.0" in evidence[1]
+        and evidence[2] == ("envoy_gateway 1.9.1, GatewayClass envoy-gateway")
     )
-    assert f"ci:deployer has the {len(NEEDS['rights'])} permissions" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
+    assert f"ci:deployer has the {len(NEEDS['rights'])} permissions" in evidence[3] and all(entry["seconds"] > 0 for entry in result["claims"])
 
 
 @pytest.mark.parametrize(
-    ("changes", "claim", "said"),
+    ("changes", "claim", "evidence"),
     [
         ({"version": "v1.28.9"}, "kubernetes", "Found: v1.28.9. Needed: 1.29"),
         ({"pools": "v1alpha2"}, "definitions", "not served"),
@@ -125,16 +125,18 @@ def test_what_is_well(prove):
         ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "rights", "may not patch deployments.apps in llm-d"),
     ],
 )
-def test_each_claim_fails_for_its_own_reason(prove, changes, claim, said):
-    found = prove(Server(**changes))
-    (wrong,) = [entry for entry in found["claims"] if not entry["ok"]]
-    assert wrong["id"] == f"platform/{claim}" and said in wrong["evidence"] and wrong["remedy"]
+def test_each_claim_fails_for_its_own_reason(prove, changes, claim, evidence):
+    result = prove(Server(**changes))
+    (failed,) = [entry for entry in result["claims"] if not entry["ok"]]
+    assert failed["id"] == f"platform/{claim}" and evidence in failed["evidence"] and failed["remedy"]
 
 
 def test_who_only_looks_is_not_told_to_have_rights(prove):
-    found = prove(Server(denied={(right["verb"], right["resource"]) for right in NEEDS["rights"] if right["verb"] in ("create", "patch", "delete")}))
-    assert [entry["id"] for entry in found["not_checked"]] == ["platform/rights"] and "ci:deployer is read-only" in found["not_checked"][0]["why"]
-    assert all(entry["ok"] for entry in found["claims"])
+    result = prove(
+        Server(denied={(permission["verb"], permission["resource"]) for permission in NEEDS["rights"] if permission["verb"] in ("create", "patch", "delete")})
+    )
+    assert [entry["id"] for entry in result["not_checked"]] == ["platform/rights"] and "ci:deployer is read-only" in result["not_checked"][0]["why"]
+    assert all(entry["ok"] for entry in result["claims"])
 
 
 def test_what_may_not_be_read_is_no_failure(prove):
@@ -143,8 +145,8 @@ def test_what_may_not_be_read_is_no_failure(prove):
         "/apis/gateway.networking.k8s.io/v1/gatewayclasses",
         "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway",
     )
-    found = prove(Server(hidden=hidden))
-    assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not read" in found["claims"][2]["evidence"]
+    result = prove(Server(hidden=hidden))
+    assert [entry["ok"] for entry in result["claims"]] == [True] * 4 and "may not read" in result["claims"][2]["evidence"]
 
 
 SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"
@@ -171,7 +173,7 @@ def scaler(name, target, reason="ValidMetricFound", status="True"):
 
 
 @pytest.mark.parametrize(
-    ("items", "ok", "said"),
+    ("items", "ok", "evidence"),
     [
         ([scaler("queue", "sim-decode")], True, "queue keeps sim-decode between 2 and 8 replicas, now 4"),
         ([scaler("queue", "sim-decode", "ScalingDisabled", "False")], True, "queue keeps"),
@@ -180,12 +182,12 @@ def scaler(name, target, reason="ValidMetricFound", status="True"):
         ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
     ],
 )
-def test_what_is_scaled_works(prove, items, ok, said):
+def test_what_is_scaled_works(prove, items, ok, evidence):
     server = Server()
     server.pages[SCALERS] = {"items": [*items, scaler("other", "somebody-elses", "FailedGetExternalMetric", "False")]}
-    found = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
-    assert [(entry["id"], entry["ok"]) for entry in found] == [("sim/scaling", ok)] and said in found[0]["evidence"]
-    assert bool(found[0]["remedy"]) is not ok
+    claims = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert [(entry["id"], entry["ok"]) for entry in claims] == [("sim/scaling", ok)] and evidence in claims[0]["evidence"]
+    assert bool(claims[0]["remedy"]) is not ok
 
 
 EVENTS = "/api/v1/namespaces/llm-d/events"
@@ -198,7 +200,7 @@ def event(name, message, at, reason="KEDAScalerFailed"):
 
 
 @pytest.mark.parametrize(
-    ("message", "said", "evidence", "remedy"),
+    ("message", "keda", "evidence", "remedy"),
     [
         (
             f"{PREFIX} metrics from external metrics API: rpc error: code = Unknown desc = metric:s0-prometheus encountered error",
@@ -222,85 +224,85 @@ def event(name, message, at, reason="KEDAScalerFailed"):
         ("something else", "", "FailedGetExternalMetric: something else", "metrics.k8s.io"),
     ],
 )
-def test_why_a_metric_cannot_be_had(prove, message, said, evidence, remedy):
-    """A Prometheus that does not answer and a query without series, for KEDA, whose autoscaler does not say it, and for an adapter."""
+def test_why_a_metric_cannot_be_had(prove, message, keda, evidence, remedy):
+    """A Prometheus that does not answer and a query without series, for KEDA, whose autoscaler does not report the cause, and for an adapter."""
     server, item = Server(), scaler("keda-hpa-a", "sim-decode", "FailedGetExternalMetric", "False")
     item["status"]["conditions"][1]["message"] = message
-    item["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "a"}] if said else []
+    item["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "a"}] if keda else []
     server.pages[SCALERS] = {"items": [item]}
     server.pages[EVENTS] = {
-        "items": [event("a", "older", "2026-11-01T00:00:00Z"), event("a", said, "2026-11-02T00:00:00Z"), event("b", "other", "2026-11-03T00:00:00Z")]
+        "items": [event("a", "older", "2026-11-01T00:00:00Z"), event("a", keda, "2026-11-02T00:00:00Z"), event("b", "other", "2026-11-03T00:00:00Z")]
     }
     server.pages[EVENTS]["items"].append(event("a", "started", "2026-11-04T00:00:00Z", "KEDAScalersStarted"))
-    (found,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
-    assert evidence in found["evidence"] and remedy in found["remedy"] and "xxx" not in found["evidence"], found
+    (claim,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert evidence in claim["evidence"] and remedy in claim["remedy"] and "xxx" not in claim["evidence"], claim
     server.hidden = (EVENTS,)
-    (found,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
-    assert not found["ok"] and "KEDA: " not in found["evidence"], "an account that may not read events"
+    (claim,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert not claim["ok"] and "KEDA: " not in claim["evidence"], "an account that may not read events"
 
 
 def test_what_the_plan_scales_has_an_autoscaler(prove):
     server, needs = Server(), {**NEEDS, "rights": []}
     server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}
-    (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
-    assert not found["ok"] and found["evidence"] == "no autoscaler targets sim-decode, and the plan has one for it" and "ScaledObject" in found["remedy"]
+    (claim,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
+    assert not claim["ok"] and claim["evidence"] == "no autoscaler targets sim-decode, and the plan has one for it" and "ScaledObject" in claim["remedy"]
     server.pages[SCALERS]["items"].append(scaler("more", "sim-decode"))
-    (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
-    assert found["ok"] and not found["remedy"]
+    (claim,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
+    assert claim["ok"] and not claim["remedy"]
 
 
 class Late(Server):
-    """Its autoscaler looks at its metrics only after the second look at it."""
+    """Its autoscaler reports conditions only after `READS` reads of it."""
 
     MADE = scaler("queue", "sim-decode")
-    looks, LOOKS = 0, 2
+    reads, READS = 0, 2
 
     def __call__(self, handler, method, path, body):
         if path.startswith(SCALERS):
-            self.looks += 1
+            self.reads += 1
             item = self.MADE
-            self.pages[SCALERS] = {"items": [item if self.looks > self.LOOKS else {**item, "status": {}}]}
+            self.pages[SCALERS] = {"items": [item if self.reads > self.READS else {**item, "status": {}}]}
         return super().__call__(handler, method, path, body)
 
 
 def test_a_new_autoscaler_is_given_time(prove):
     needs, server = {**NEEDS, "rights": []}, Late()
     claims = prove(server, needs=needs, autoscaled=["sim-decode"], wait=30, clock=FakeClock())["claims"]
-    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [True] and server.looks == 3
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [True] and server.reads == 3
     server = Late()
     claims = prove(server, needs=needs, wait=30)["claims"]
-    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [False] and server.looks == 1, "that of someone else is not waited for"
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [False] and server.reads == 1, "that of someone else is not waited for"
 
 
 @pytest.mark.parametrize(("wait", "patient", "ok"), [(5, True, True), (0, True, False), (5, False, False)])
 def test_metrics_may_take_longer_than_answers(prove, tmp_path, wait, patient, ok):
-    """A Prometheus hears of monitors that the same run has created a minute later. Nothing is waited for with a wait of 0, and after no change."""
+    """A Prometheus observes monitors that the same run has created a minute later. There is no wait with `wait` 0, and without a change."""
 
     class Unscraped(Late):
-        LOOKS = 30
+        READS = 30
 
-    needs, told = {**NEEDS, "rights": []}, tmp_path / "progress"
-    claims = prove(Unscraped(), needs, ["sim-decode"], wait, patient, FakeClock(), arrival=60, progress=told)["claims"]
+    needs, file = {**NEEDS, "rights": []}, tmp_path / "progress"
+    claims = prove(Unscraped(), needs, ["sim-decode"], wait, patient, FakeClock(), arrival=60, progress=file)["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [ok]
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     assert ("waiting 10 s: sim/scaling: queue does not scale sim-decode: AbleToScale is not reported" in lines) == ok, lines
 
 
-@pytest.mark.parametrize(("seconds", "looks"), [(5, 3), (3600, 1)])
-def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, looks):
+@pytest.mark.parametrize(("seconds", "reads"), [(5, 3), (3600, 1)])
+def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, reads):
     now = datetime.datetime(2026, 11, 26, 12, tzinfo=datetime.UTC)
     monkeypatch.setattr(Cluster, "server_time", lambda _self: now.timestamp())
 
-    born = (now - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    monkeypatch.setitem(Late.MADE["metadata"], "creationTimestamp", born)
+    created = (now - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    monkeypatch.setitem(Late.MADE["metadata"], "creationTimestamp", created)
     server = Late()
     claims = prove(server, needs={**NEEDS, "rights": []}, autoscaled=["sim-decode"], wait=30, patient=False, clock=FakeClock())["claims"]
-    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [looks == 3] and server.looks == looks
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [reads == 3] and server.reads == reads
 
 
 def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):
-    found = prove(Server(hidden=(SCALERS,)))
-    assert [entry["id"] for entry in found["not_checked"]] == ["sim/scaling", "table/scaling"]
+    result = prove(Server(hidden=(SCALERS,)))
+    assert [entry["id"] for entry in result["not_checked"]] == ["sim/scaling", "table/scaling"]
 
 
 def test_an_api_server_that_refuses_is_one_clear_line(prove):
@@ -331,19 +333,19 @@ def test_what_is_waited_for_behind_a_change_and_for_the_verdict_alone(given, obj
 
 
 class Order(stack.Checks):
-    """Notes when each check begins and ends. What need not wait for requests through the gateway lasts until after them."""
+    """Records when each check begins and ends. Checks that need not wait for requests through the gateway end after them."""
 
     def __init__(self, plan, **options):
         super().__init__(types.SimpleNamespace(), plan, [], stack.Waits(0, 0, True), None, **options)
-        self.noted = []
+        self.record = []
 
     def _check(self, name):
         if name not in self._names:
             return
-        self.noted.append((name, "begins"))
+        self.record.append((name, "begins"))
         if name in ("platform", "schedulers", "security"):
-            until(lambda: ("routing", "ends") in self.noted)
-        self.noted.append((name, "ends"))
+            until(lambda: ("routing", "ends") in self.record)
+        self.record.append((name, "ends"))
         self._results[name] = {"name": name}
 
 
@@ -352,7 +354,7 @@ def test_requests_through_the_gateway_go_alone(plan):
     plan["services"][0]["queried"] = {"alerts": [{"title": "a"}]}
     order = Order(plan)
     assert set(order.run()) == set(stack.CHECKS)
-    places = {entry: index for index, entry in enumerate(order.noted)}
+    places = {entry: index for index, entry in enumerate(order.record)}
     one_after_the_other = [("objects", "ends"), ("warmup", "begins"), ("warmup", "ends"), ("routing", "begins"), ("routing", "ends"), ("servers", "begins")]
     assert [places[each] for each in one_after_the_other] == sorted(places[each] for each in one_after_the_other)
     assert places["monitoring", "begins"] > places["routing", "ends"] and places["security", "begins"] > places["objects", "ends"]
@@ -361,7 +363,7 @@ def test_requests_through_the_gateway_go_alone(plan):
 
 @pytest.mark.parametrize(("scaling", "seconds"), [(HPA, 240), ({"provider": "external"}, 60)])
 def test_how_long_metrics_may_take_is_the_plans(monkeypatch, scaling, seconds):
-    """Two minutes until a Prometheus knows its monitors, and four scrapes; an autoscaler of others is not waited for."""
+    """Two minutes until a Prometheus observes its monitors, and four scrapes; there is no wait for an autoscaler that is not in the plan."""
     scaled = {"replicas": None, "autoscaling": scaling}
     service = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, **scaled}
     file = {"llm_d_model_services": [service], "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_monitoring": {"scrape": True, "interval": 30}}
@@ -377,5 +379,5 @@ def test_only_what_is_asked_for_and_what_the_plan_has_is_checked(plan):
 def test_what_fails_as_a_whole_is_told_and_the_others_are_made(plan, monkeypatch):
     checks = stack.Checks(types.SimpleNamespace(), plan, [], stack.Waits(0, 0, True), None, names=["security", "servers"])
     monkeypatch.setattr(stack.report, "check_sets", lambda *_rest: {"groups": []})
-    found = checks.run()
-    assert found["servers"] == {"groups": []} and "no attribute" in found["security"]["msg"]
+    results = checks.run()
+    assert results["servers"] == {"groups": []} and "no attribute" in results["security"]["msg"]

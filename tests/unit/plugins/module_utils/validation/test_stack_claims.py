@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about configurations, single servers and speed: each holds of what is well, and fails with evidence and remedy of what is not."""
+"""Claims about configurations, single servers and performance: each holds for a healthy stack, and fails with evidence and remedy otherwise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BAD = {
     "healthy": False,
     "checks": [{"ok": True, "evidence": "200", "remedy": ""}, {"ok": False, "evidence": "500", "remedy": "restart"}],
 }
-SEEN = {"healthy": True, "servers": [GOOD, GOOD], "findings": [], "engine": "vllm", "version": "0.33.0", "waited": 0.2}
+HEALTHY = {"healthy": True, "servers": [GOOD, GOOD], "findings": [], "engine": "vllm", "version": "0.33.0", "waited": 0.2}
 STAGE = {"label": "concurrency 1", "ok": 9, "requests": 10, "ttft_from_schedule_ms": {"p90": 41.2}, "output_tokens_per_s": 160.0}
 RUN = {"item": {"name": "a"}, "verdict": "passed", "why": [], "stages": [STAGE], "seconds": 5.0}
 
@@ -63,14 +63,14 @@ def test_objects_that_are_ready_are_one_claim():
 
 
 def test_each_object_that_is_not_ready_is_a_claim():
-    found, skipped = stack_claims.judge_resources(NOT_READY, {})
-    assert [(entry["id"], entry["ok"]) for entry in found] == [("objects/deployment/sim", False), ("objects/gatewayclass/envoy", False)]
-    assert found[0]["evidence"] == "Deployment llm-d/sim: 0/1 ready (container sim crashes); pod sim-7d9c, log of sim: unknown flag: --modell; second"
-    assert found[0]["remedy"] == "read its last log lines" and found[1]["remedy"]
+    claims, skipped = stack_claims.judge_resources(NOT_READY, {})
+    assert [(entry["id"], entry["ok"]) for entry in claims] == [("objects/deployment/sim", False), ("objects/gatewayclass/envoy", False)]
+    assert claims[0]["evidence"] == "Deployment llm-d/sim: 0/1 ready (container sim crashes); pod sim-7d9c, log of sim: unknown flag: --modell; second"
+    assert claims[0]["remedy"] == "read its last log lines" and claims[1]["remedy"]
 
 
 @pytest.mark.parametrize(
-    "result, said",
+    "result, evidence",
     [
         ({"failed": False, "msg": "kubeconfig /x: there is no such file"}, "no such file"),
         ({"failed": False, "msg": "MODULE FAILURE", "exception": "Traceback"}, "MODULE FAILURE"),
@@ -79,9 +79,9 @@ def test_each_object_that_is_not_ready_is_a_claim():
         ("?", "not checked"),
     ],
 )
-def test_a_look_that_failed_is_a_failed_claim(result, said):
+def test_a_look_that_failed_is_a_failed_claim(result, evidence):
     [claim], skipped = stack_claims.judge_resources(result, {})
-    assert claim["ok"] is False and said in claim["evidence"] and claim["remedy"]
+    assert claim["ok"] is False and evidence in claim["evidence"] and claim["remedy"]
 
 
 def test_nothing_to_look_at_proves_nothing():
@@ -92,19 +92,19 @@ NAMES = {("Deployment", "llm-d", "epp"): "sim/picker", ("HTTPRoute", "llm-d", "s
 
 
 def test_objects_that_have_a_claim_of_their_own():
-    """With what the wait says of each, since it returns no status."""
-    found = recorded("httproute")
-    ref = Ref(found["apiVersion"], "HTTPRoute", found["metadata"]["namespace"], found["metadata"]["name"])
-    route = named(ref, found, judge(found).reason)
+    """With the reason that the wait returns for each, since it returns no status."""
+    obj = recorded("httproute")
+    ref = Ref(obj["apiVersion"], "HTTPRoute", obj["metadata"]["namespace"], obj["metadata"]["name"])
+    route = named(ref, obj, judge(obj).reason)
     names = {("HTTPRoute", ref.namespace, ref.name): "sim/route", ("Deployment", "llm-d", "epp"): "sim/picker"}
-    found, _skipped = stack_claims.judge_resources({**READY, "resources": [*READY["resources"], route]}, names)
-    assert [(entry["id"], entry["ok"], entry["seconds"]) for entry in found] == [
+    claims, _skipped = stack_claims.judge_resources({**READY, "resources": [*READY["resources"], route]}, names)
+    assert [(entry["id"], entry["ok"], entry["seconds"]) for entry in claims] == [
         ("objects/ready", True, 1.2),
         ("sim/route", True, 1.2),
         ("sim/picker", True, 1.2),
     ]
-    assert found[0]["evidence"] == "ready: 1 Deployment, 1 Gateway" and "accepted by 1 parent" in found[1]["evidence"]
-    assert found[2]["evidence"] == "Deployment llm-d/epp: 1/1 ready"
+    assert claims[0]["evidence"] == "ready: 1 Deployment, 1 Gateway" and "accepted by 1 parent" in claims[1]["evidence"]
+    assert claims[2]["evidence"] == "Deployment llm-d/epp: 1/1 ready"
 
 
 def test_each_claim_about_an_object_fails_by_itself():
@@ -113,44 +113,45 @@ def test_each_claim_about_an_object_fails_by_itself():
         **NOT_READY,
         "failures": [{**bad, "kind": "HTTPRoute", "reason": "parent gw: NoMatchingParent"}, {**bad, "kind": "InferencePool", "reason": "no"}],
     }
-    found = {entry["id"]: entry for entry in stack_claims.judge_resources(result, NAMES)[0]}
-    assert {name: entry["ok"] for name, entry in found.items()} == {"sim/picker": True, "sim/route": False, "sim/pool": False}
-    assert "NoMatchingParent" in found["sim/route"]["evidence"] and found["sim/route"]["remedy"] == "correct parentRefs"
+    claims = {entry["id"]: entry for entry in stack_claims.judge_resources(result, NAMES)[0]}
+    assert {name: entry["ok"] for name, entry in claims.items()} == {"sim/picker": True, "sim/route": False, "sim/pool": False}
+    assert "NoMatchingParent" in claims["sim/route"]["evidence"] and claims["sim/route"]["remedy"] == "correct parentRefs"
 
 
 def test_configurations():
     result = {"schedulers": [{"name": "a-epp", "pods": PODS}, {"name": "b-epp", "pods": PODS}], "seconds": 0.3}
-    found, _skipped = stack_claims.judge_schedulers(result, SERVICES)
-    assert [entry["seconds"] for entry in found] == [0.3, 0.3]
-    assert [(entry["id"], entry["ok"]) for entry in found] == [("a/configured", True), ("b/configured", True)] and "a-epp-x by its log" in found[0]["evidence"]
-    found, skipped = stack_claims.judge_schedulers({"msg": "x", "failures": [{"name": "b-epp", "error": "loaded another configuration"}]}, SERVICES)
-    assert [(entry["id"], entry["ok"]) for entry in found] == [("b/configured", False)] and found[0]["evidence"] == "loaded another configuration"
-    assert found[0]["remedy"] and skipped == [{"id": "a/configured", "why": "the check ended at b-epp"}]
+    claims, _skipped = stack_claims.judge_schedulers(result, SERVICES)
+    assert [entry["seconds"] for entry in claims] == [0.3, 0.3]
+    assert [(entry["id"], entry["ok"]) for entry in claims] == [("a/configured", True), ("b/configured", True)]
+    assert "a-epp-x by its log" in claims[0]["evidence"]
+    claims, skipped = stack_claims.judge_schedulers({"msg": "x", "failures": [{"name": "b-epp", "error": "loaded another configuration"}]}, SERVICES)
+    assert [(entry["id"], entry["ok"]) for entry in claims] == [("b/configured", False)] and claims[0]["evidence"] == "loaded another configuration"
+    assert claims[0]["remedy"] and skipped == [{"id": "a/configured", "why": "the check ended at b-epp"}]
 
 
 @pytest.mark.parametrize(
     ("result", "ok", "evidence", "remedy"),
     [
-        (SEEN, True, "2 servers", ""),
-        ({**SEEN, "healthy": False, "servers": [GOOD, BAD]}, False, "Pod llm-d/a-2: 500", "restart"),
+        (HEALTHY, True, "2 servers", ""),
+        ({**HEALTHY, "healthy": False, "servers": [GOOD, BAD]}, False, "Pod llm-d/a-2: 500", "restart"),
         (
-            {**SEEN, "healthy": False, "findings": [{"what": "they differ in version", "evidence": "1; 2", "remedy": "finish the rollout"}]},
+            {**HEALTHY, "healthy": False, "findings": [{"what": "they differ in version", "evidence": "1; 2", "remedy": "finish the rollout"}]},
             False,
             "they differ in version (1; 2)",
             "finish the rollout",
         ),
-        ({**SEEN, "servers": [GOOD]}, False, "1 of 2 servers", "Deployment"),
+        ({**HEALTHY, "servers": [GOOD]}, False, "1 of 2 servers", "Deployment"),
         ({"msg": "no API server"}, False, "no API server", "fix"),
     ],
 )
 def test_servers(result, ok, evidence, remedy):
-    (found,), _skipped = stack_claims.judge_servers({"groups": [result]}, [GROUP])
-    assert found["ok"] is ok and evidence in found["evidence"] and remedy in found["remedy"] and found["id"] == "a/servers"
+    (claim,), _skipped = stack_claims.judge_servers({"groups": [result]}, [GROUP])
+    assert claim["ok"] is ok and evidence in claim["evidence"] and remedy in claim["remedy"] and claim["id"] == "a/servers"
 
 
 def sized(*sizes):
     return {
-        **SEEN,
+        **HEALTHY,
         "servers": [
             {**GOOD, "server": f"Pod llm-d/a-{index}", "metrics": {"block_size": {"name": "vllm:cache_config_info", "value": size}}}
             for index, size in enumerate(sizes)
@@ -168,12 +169,12 @@ def sized(*sizes):
 )
 @pytest.mark.parametrize(("group", "claim"), [("a/servers", "a/blocks"), ("a/prefill-servers", "a/prefill-blocks")])
 def test_blocks(sizes, ok, evidence, group, claim):
-    (_servers, found), _skipped = stack_claims.judge_servers({"groups": [sized(*sizes)]}, [{**GROUP, "name": group, "block_size": 16}])
-    assert (found["id"], found["ok"]) == (claim, ok) and evidence in found["evidence"] and bool(found["remedy"]) is not ok
+    (_servers, judged), _skipped = stack_claims.judge_servers({"groups": [sized(*sizes)]}, [{**GROUP, "name": group, "block_size": 16}])
+    assert (judged["id"], judged["ok"]) == (claim, ok) and evidence in judged["evidence"] and bool(judged["remedy"]) is not ok
 
 
 def listing(*names):
-    return {**SEEN, "servers": [{**GOOD, "server": f"Pod llm-d/a-{index}", "models": [{"id": name} for name in each]} for index, each in enumerate(names)]}
+    return {**HEALTHY, "servers": [{**GOOD, "server": f"Pod llm-d/a-{index}", "models": [{"id": name} for name in each]} for index, each in enumerate(names)]}
 
 
 @pytest.mark.parametrize(
@@ -186,13 +187,13 @@ def listing(*names):
 )
 @pytest.mark.parametrize(("group", "claim"), [("a/servers", "a/adapters"), ("a/prefill-servers", "a/prefill-adapters")])
 def test_adapters(lists, ok, evidence, group, claim):
-    (_servers, found), _skipped = stack_claims.judge_servers({"groups": [listing(*lists)]}, [{**GROUP, "name": group, "adapters": ["sql", "chat"]}])
-    assert (found["id"], found["ok"]) == (claim, ok) and evidence in found["evidence"] and ("site.yml" in found["remedy"]) is not ok
+    (_servers, judged), _skipped = stack_claims.judge_servers({"groups": [listing(*lists)]}, [{**GROUP, "name": group, "adapters": ["sql", "chat"]}])
+    assert (judged["id"], judged["ok"]) == (claim, ok) and evidence in judged["evidence"] and ("site.yml" in judged["remedy"]) is not ok
 
 
 def test_blocks_that_are_not_exported():
-    found, skipped = stack_claims.judge_servers({"groups": [sized(None, None)]}, [{**GROUP, "block_size": 16}])
-    assert len(found) == 1 and skipped == [{"id": "a/blocks", "why": "the servers do not export their block size"}]
+    claims, skipped = stack_claims.judge_servers({"groups": [sized(None, None)]}, [{**GROUP, "block_size": 16}])
+    assert len(claims) == 1 and skipped == [{"id": "a/blocks", "why": "the servers do not export their block size"}]
 
 
 METRICS = {"name": "metrics", "ok": True, "evidence": "many", "remedy": ""}
@@ -210,20 +211,20 @@ SILENT = {**METRICS, "ok": False, "evidence": "GET /metrics: 404"}
 def test_scraping(pickers, check, ok, evidence):
     plan = {"namespace": "llm-d", "services": [{"name": "a", "scheduler": {"replicas": 2}, "monitors": []}]}
     routing = {"observations": [{"name": "a", "pickers": pickers, "seconds": {"counted": 0.1}}]}
-    (found,), _skipped = stack_claims.judge_scraping(
+    (claim,), _skipped = stack_claims.judge_scraping(
         routing, {"groups": [{"name": "a/servers", "waited": 0.2, "servers": [{**GOOD, "checks": [check]}]}]}, plan, READY
     )
-    assert found["seconds"] == 0.3 and (found["id"], found["ok"]) == ("a/scraped", ok) and evidence in found["evidence"] and bool(found["remedy"]) is not ok
+    assert claim["seconds"] == 0.3 and (claim["id"], claim["ok"]) == ("a/scraped", ok) and evidence in claim["evidence"] and bool(claim["remedy"]) is not ok
     assert stack_claims.judge_scraping({"msg": "no"}, {}, plan, READY) == ([], [])
 
 
 @pytest.mark.parametrize("objects", [NOT_READY, {"msg": "MODULE FAILURE"}, None])
 def test_who_names_the_pods_is_not_said_while_objects_are_missing(objects):
-    """Each that is missing is a claim by itself (judge_resources)."""
+    """Each missing object has a claim of its own (judge_resources)."""
     plan = {"namespace": "llm-d", "services": [{"name": "a", "scheduler": {"replicas": 1}, "monitors": [{"kind": "PodMonitor", "name": "a-epp"}]}]}
     routing = {"observations": [{"name": "a", "pickers": 1, "seconds": {"counted": 0.1}}]}
-    (found,), _skipped = stack_claims.judge_scraping(routing, {"groups": [{"name": "a/servers", "servers": [{**GOOD, "checks": [METRICS]}]}]}, plan, objects)
-    assert found["ok"] and found["evidence"] == "1 endpoint picker and 1 server answer at /metrics"
+    (claim,), _skipped = stack_claims.judge_scraping(routing, {"groups": [{"name": "a/servers", "servers": [{**GOOD, "checks": [METRICS]}]}]}, plan, objects)
+    assert claim["ok"] and claim["evidence"] == "1 endpoint picker and 1 server answer at /metrics"
 
 
 @pytest.mark.parametrize(
@@ -236,10 +237,10 @@ def test_who_names_the_pods_is_not_said_while_objects_are_missing(objects):
     ],
 )
 def test_speed(more, ok, evidence, remedy):
-    found = stack_claims.judge_performance({**RUN, **more})
-    assert found["ok"] is ok and found["id"] == "a/performance" and evidence in found["evidence"] and remedy in found["remedy"]
+    claim = stack_claims.judge_performance({**RUN, **more})
+    assert claim["ok"] is ok and claim["id"] == "a/performance" and evidence in claim["evidence"] and remedy in claim["remedy"]
 
 
 def test_speed_that_was_not_measured():
-    found = stack_claims.judge_performance({"item": {"name": "a"}, "msg": "connection refused"})
-    assert not found["ok"] and found["evidence"] == "connection refused"
+    claim = stack_claims.judge_performance({"item": {"name": "a"}, "msg": "connection refused"})
+    assert not claim["ok"] and claim["evidence"] == "connection refused"

@@ -18,9 +18,9 @@ def report(summary: str = "OK: 23 of 23 claims hold", ok: bool = True, **more: t
 
 
 def test_a_verdict_says_where_the_stack_answers_and_where_the_reports_are() -> None:
-    found = report(endpoint="http://10.0.0.7", versions=VERSIONS)
-    found["reports"]["config_map"] = "llm-d/llm-d-report-verdict"
-    assert lines({"verdict": found}, None) == [
+    verdict = report(endpoint="http://10.0.0.7", versions=VERSIONS)
+    verdict["reports"]["config_map"] = "llm-d/llm-d-report-verdict"
+    assert lines({"verdict": verdict}, None) == [
         "verdict   OK: 23 of 23 claims hold",
         "endpoint  http://10.0.0.7",
         "versions  scheduler-0.7, istio, Kubernetes v1.34.4, llm_d.inference 0.1.0",
@@ -38,28 +38,28 @@ def test_versions_take_a_second_line_where_they_have_to() -> None:
 
 
 def test_a_failure_is_named_whatever_a_report_says() -> None:
-    """It may be another one, such as of a run that has found differences and cannot restore them."""
+    """The failure may be another one, such as that of a run that detects differences and cannot restore the objects."""
     failure = {"task": "llm_d.inference.prerequisites : preflight | Fail", "msg": "the cluster has\n\x1b[31mno CRDs"}
     for reports in ({}, {"drift": report("2 of 9 objects are not as planned", ok=False)}, {"verdict": report()}):
-        said = " ".join(line.strip() for line in lines(reports, failure))
-        assert "failed" in said and "llm_d.inference.prerequisites : preflight | Fail: the cluster has" in said and "\x1b" not in said
+        text = " ".join(line.strip() for line in lines(reports, failure))
+        assert "failed" in text and "llm_d.inference.prerequisites : preflight | Fail: the cluster has" in text and "\x1b" not in text
         assert not any("failed" in line for line in lines(reports, None))
     assert lines({}, None) == []
 
 
 def test_a_place_that_does_not_take_a_report_is_named_and_why() -> None:
-    found = report()
-    found["reports"]["lost"] = {"s3": "Cannot put s3://reports/x: " + "403 " * 200}
-    said = lines({"verdict": found}, None)
-    assert any(line.startswith("reports  not in s3: Cannot put s3://reports/x: 403") for line in said) and max(map(len, said)) <= WIDTH
-    assert 6 < len(said) <= LINES, "it has the lines that the verdict leaves"
+    verdict = report()
+    verdict["reports"]["lost"] = {"s3": "Cannot put s3://reports/x: " + "403 " * 200}
+    rows = lines({"verdict": verdict}, None)
+    assert any(line.startswith("reports  not in s3: Cannot put s3://reports/x: 403") for line in rows) and max(map(len, rows)) <= WIDTH
+    assert 6 < len(rows) <= LINES, "it has the lines that the verdict does not need"
 
 
 def test_no_run_ends_with_more_than_ten_lines_of_eighty_columns() -> None:
     long = "NOT OK: 1 of 900 claims hold, not " + ", ".join(f"a-service-{number}/sticky" for number in range(899))
     everything = {f"report-{number}": report(long, ok=False, endpoint=f"http://10.0.0.{number}", versions=VERSIONS) for number in range(12)}
     for many in (1, 2, 7, 12):
-        found = lines(dict(list(everything.items())[:many]), {"task": "x " * 100, "msg": long})
-        assert 1 <= len(found) <= LINES, (many, found)
-        assert max(map(len, found)) <= WIDTH
+        rows = lines(dict(list(everything.items())[:many]), {"task": "x " * 100, "msg": long})
+        assert 1 <= len(rows) <= LINES, (many, rows)
+        assert max(map(len, rows)) <= WIDTH
     assert lines(everything, None)[0].endswith("…")

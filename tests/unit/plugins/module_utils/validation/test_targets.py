@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a plan is validated."""
+"""The parts of a plan that are validated."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_services_that_share_a_route_are_asked_for_each_by_itself():
 
 
 def test_objects(plan):
-    found = [(entry["kind"], entry["namespace"], entry["name"]) for entry in targets.required_objects(plan)]
-    assert found[:2] == [("Gateway", "llm-d", "llm-d-gateway"), ("Deployment", "envoy-gateway-system", "envoy-gateway")]
-    assert {("Deployment", "llm-d", "llama-8b-decode"), ("Deployment", "llm-d", "llama-8b-epp")} < set(found)
-    assert {("HTTPRoute", "llm-d", "qwen"), ("InferencePool", "llm-d", "qwen")} < set(found)
-    assert len(found) == len(set(found)) == 2 + 2 * 4
+    references = [(entry["kind"], entry["namespace"], entry["name"]) for entry in targets.required_objects(plan)]
+    assert references[:2] == [("Gateway", "llm-d", "llm-d-gateway"), ("Deployment", "envoy-gateway-system", "envoy-gateway")]
+    assert {("Deployment", "llm-d", "llama-8b-decode"), ("Deployment", "llm-d", "llama-8b-epp")} < set(references)
+    assert {("HTTPRoute", "llm-d", "qwen"), ("InferencePool", "llm-d", "qwen")} < set(references)
+    assert len(references) == len(set(references)) == 2 + 2 * 4
 
 
 def test_a_pool_has_to_be_served_by_our_gateway_where_its_controller_says_so(plan):
@@ -93,7 +93,7 @@ def test_each_group_of_servers_is_looked_at(plan):
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "more"),
+    ("scheduler", "signals"),
     [
         ({"preset": "balanced"}, []),
         ({"scorers": {"queue": 1, "lora_affinity": 2}}, ["lora"]),
@@ -106,14 +106,14 @@ def test_each_group_of_servers_is_looked_at(plan):
         ),
     ],
 )
-def test_servers_must_say_what_the_planned_scorers_read(scheduler, more):
+def test_servers_must_say_what_the_planned_scorers_read(scheduler, signals):
     made = make_plan(
         {
             "llm_d_model_services": [{"name": "a", "model": {"uri": "hf://acme/tiny"}, "engine": {"type": "simulator"}, "scheduler": scheduler}],
             "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"},
         }
     )
-    assert [group["signals"] for group in targets.servers(made)] == [["waiting", "running", "kv_cache", *more]]
+    assert [group["signals"] for group in targets.servers(made)] == [["waiting", "running", "kv_cache", *signals]]
 
 
 def test_what_is_secured(plan):

@@ -59,19 +59,19 @@ def test_a_claim_about_a_route_is_one_about_the_gateway():
 
 
 def test_a_verdict(plan):
-    found = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
-    assert found["ok"] is True and found["endpoint"] == "http://10.216.7.20" and found["time"] == "2026-11-21T08:00:00Z"
-    assert [entry["id"] for entry in found["claims"]] == ALL
-    assert found["not_checked"] == [*ROUTING["not_checked"], {"id": "qwen/blocks", "why": "the servers do not export their block size"}]
-    versions = found["versions"]
+    content = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
+    assert content["ok"] is True and content["endpoint"] == "http://10.216.7.20" and content["time"] == "2026-11-21T08:00:00Z"
+    assert [entry["id"] for entry in content["claims"]] == ALL
+    assert content["not_checked"] == [*ROUTING["not_checked"], {"id": "qwen/blocks", "why": "the servers do not export their block size"}]
+    versions = content["versions"]
     assert (versions["collection"], versions["release"], versions["kubernetes"]) == ("0.1.0", "scheduler-0.7", "v1.34.4")
     assert versions["services"]["llama-8b"]["scheduler"].startswith("ghcr.io/llm-d/llm-d-inference-scheduler:")
     assert versions["gateway"]["provider"] == "envoy_gateway" and versions["crds"]["gateway-api"]
-    json.dumps(found, allow_nan=False)
+    json.dumps(content, allow_nan=False)
 
 
 @pytest.mark.parametrize(
-    "looks, wrong",
+    "results, failed",
     [
         ({}, ["objects/ready", "routing/proven"]),
         ({"objects": OBJECTS, "routing": {"failed": False, "msg": "boom", "exception": "..."}}, ["routing/proven"]),
@@ -84,25 +84,25 @@ def test_a_verdict(plan):
         ({"objects": OBJECTS, "routing": {**ROUTING, "claims": [{"id": "x", "ok": False, "evidence": "e", "remedy": "r", "seconds": 0}]}}, ["x"]),
     ],
 )
-def test_what_was_not_seen_is_not_ok(plan, looks, wrong):
-    found = verdict.assemble(plan, {**OTHERS, **looks, "time": "now"}, "0.1.0")
-    assert found["ok"] is False and [entry["id"] for entry in found["claims"] if not entry["ok"]] == wrong
-    assert found["time"]
+def test_what_was_not_seen_is_not_ok(plan, results, failed):
+    content = verdict.assemble(plan, {**OTHERS, **results, "time": "now"}, "0.1.0")
+    assert content["ok"] is False and [entry["id"] for entry in content["claims"] if not entry["ok"]] == failed
+    assert content["time"]
 
 
 def test_a_verdict_of_some_checks(plan):
-    found = verdict.assemble(plan, {**OTHERS, "time": "now"}, "0.1.0", ["security", "schedulers"])
-    assert [entry["id"] for entry in found["claims"]] == ["llama-8b/configured", "qwen/configured", "llama-8b/rights"] and found["ok"]
-    found = verdict.assemble(plan, {"time": "now"}, "0.1.0", ["security"])
-    assert [entry["id"] for entry in found["claims"]] == ["security/proven"] and not found["ok"]
+    content = verdict.assemble(plan, {**OTHERS, "time": "now"}, "0.1.0", ["security", "schedulers"])
+    assert [entry["id"] for entry in content["claims"]] == ["llama-8b/configured", "qwen/configured", "llama-8b/rights"] and content["ok"]
+    content = verdict.assemble(plan, {"time": "now"}, "0.1.0", ["security"])
+    assert [entry["id"] for entry in content["claims"]] == ["security/proven"] and not content["ok"]
 
 
 def test_claims_about_a_load_stand_at_the_end(plan):
-    found = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
-    more = verdict.with_performance(found, [{"item": {"name": "qwen"}, "msg": "connection refused"}])
-    assert [entry["id"] for entry in more["claims"]] == [*ALL, "qwen/performance"] and list(more) == list(found)
-    assert more["claims"][-1]["group"] == "performance" and found["ok"] and not more["ok"]
-    assert verdict.with_performance(found, []) == found
+    content = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
+    extended = verdict.with_performance(content, [{"item": {"name": "qwen"}, "msg": "connection refused"}])
+    assert [entry["id"] for entry in extended["claims"]] == [*ALL, "qwen/performance"] and list(extended) == list(content)
+    assert extended["claims"][-1]["group"] == "performance" and content["ok"] and not extended["ok"]
+    assert verdict.with_performance(content, []) == content
 
 
 def test_no_claims_are_no_proof():
@@ -142,9 +142,9 @@ def test_the_curl_line_can_be_pasted_whatever_the_names():
 
 def test_every_claim_has_a_group_and_a_row_in_the_docs(root):
     files = [path for path in (root / "plugins/module_utils/validation").glob("*.py") if path.stem.endswith("claims") or path.stem in ("verdict", "targets")]
-    written = {end for path in files for end in re.findall(r'f"\{[^{}]+\}/([a-z-]+)"', path.read_text(encoding="utf-8"))}
+    judged = {end for path in files for end in re.findall(r'f"\{[^{}]+\}/([a-z-]+)"', path.read_text(encoding="utf-8"))}
     grouped = {end for ends in verdict.GROUPS.values() for end in ends}
-    assert len(written) > 10 and written | set(routing_claims.JUDGES) <= grouped
+    assert len(judged) > 10 and judged | set(routing_claims.JUDGES) <= grouped
     rows = re.findall(r"^\|(.+?)\|", (root / "docs/claims.md").read_text(encoding="utf-8"), re.MULTILINE)
     documented = set(re.findall(r"`(?:NAME|gateway)/([a-z-]+)`", " ".join(rows)))
     assert documented == grouped | {"prefill-servers"}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a verdict: all of it is there, in its groups, nothing of it is markup, and nothing is fetched."""
+"""The page of a verdict: it shows all claims in their groups, escapes all texts, and fetches nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made(claims=None, skipped=({"id": "sim/obeyed", "why": "not counted"},)):
 
 
 class Reader(html.parser.HTMLParser):
-    """Text, headings and what is referred to."""
+    """The texts, headings and references of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -47,18 +47,18 @@ def test_nothing_of_it_is_obeyed():
 
 
 def test_it_says_what_deployment_it_is_of():
-    of = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "scheduler-0.7"}
-    found = verdict.verdict(CLAIMS, [], [ENDPOINT], {"release": "scheduler-0.7"}, "now", of)
-    assert {key: found[key] for key in of} == of
-    said = "blue in namespace team-a on https://10.0.0.1:6443, scheduler-0.7"
-    assert said in Reader(page(found)).words and " ".join(line.strip() for line in verdict.table(found)[-2:]) == f"deployment: {said}"
+    deployment = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "scheduler-0.7"}
+    content = verdict.verdict(CLAIMS, [], [ENDPOINT], {"release": "scheduler-0.7"}, "now", deployment)
+    assert {key: content[key] for key in deployment} == deployment
+    subject = "blue in namespace team-a on https://10.0.0.1:6443, scheduler-0.7"
+    assert subject in Reader(page(content)).words and " ".join(line.strip() for line in verdict.table(content)[-2:]) == f"deployment: {subject}"
 
 
 def test_every_claim_with_evidence_remedy_and_time():
     read = Reader(made())
-    for said in ("Kubernetes v1.34.4", "went to <b>a</b> & b", "look at the 'prefix' scorer", "0.75 s", "sim/obeyed", "not counted", "scheduler-0.7"):
-        assert said in read.words
-    assert read.words.count("went to <b>a</b> & b") == 2  # first of all, and in its group
+    for shown in ("Kubernetes v1.34.4", "went to <b>a</b> & b", "look at the 'prefix' scorer", "0.75 s", "sim/obeyed", "not counted", "scheduler-0.7"):
+        assert shown in read.words
+    assert read.words.count("went to <b>a</b> & b") == 2  # at the top, and in its group
     assert [each for each in read.headings if each] == [
         "Claims that do not hold",
         "Platform",
@@ -79,10 +79,10 @@ def test_nothing_is_fetched():
     assert not re.search(r"url\(|@import", text)
 
 
-@pytest.mark.parametrize(("claims", "said"), [([], "Nothing was checked."), ([CLAIMS[0]], "All 1 claims hold.")])
-def test_without_failures(claims, said):
+@pytest.mark.parametrize(("claims", "headline"), [([], "Nothing was checked."), ([CLAIMS[0]], "All 1 claims hold.")])
+def test_without_failures(claims, headline):
     text = made(claims, [])
-    assert said in text and "Claims that do not hold" not in text and "Not checked" not in text
+    assert headline in text and "Claims that do not hold" not in text and "Not checked" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer says of a server's prefix cache, and when the claim that caches are warm holds."""
+"""The state of a server's prefix cache according to an answer, and the claim that caches are warm."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ansible_collections.llm_d.inference.plugins.module_utils.validation.warmup_
 WANTED = [{"name": "tiny"}]
 
 
-def row(state, **more):
+def row(state, **fields):
     numbers = {"warm": (100, 96), "warmed": (100, 16), "short": (9, 0), "unknown": (100, None), "failed": (None, None)}[state]
     tokens, cached = numbers
-    return {"prompt": "prompts[0] (400 characters)", "state": state, "tokens": tokens, "cached": cached, "evidence": f"seen {state}", "remedy": "", **more}
+    return {"prompt": "prompts[0] (400 characters)", "state": state, "tokens": tokens, "cached": cached, "evidence": f"it is {state}", "remedy": "", **fields}
 
 
-def service(*servers, wrong=""):
-    found = [{"server": f"Pod llm-d/{index}", "prompts": list(prompts)} for index, prompts in enumerate(servers)]
-    return {"name": "tiny", "wrong": wrong, "remedy": "mend it" if wrong else "", "servers": found}
+def service(*servers, problem=""):
+    rows = [{"server": f"Pod llm-d/{index}", "prompts": list(prompts)} for index, prompts in enumerate(servers)]
+    return {"name": "tiny", "wrong": problem, "remedy": "mend it" if problem else "", "servers": rows}
 
 
-def judged(*servers, wrong=""):
-    return judge({"services": [service(*servers, wrong=wrong)], "seconds": 0.4}, WANTED)
+def judged(*servers, problem=""):
+    return judge({"services": [service(*servers, problem=problem)], "seconds": 0.4}, WANTED)
 
 
 @pytest.mark.parametrize("tokens, block, count", [(0, 16, 0), (16, 16, 0), (17, 16, 16), (32, 16, 16), (33, 16, 32), (129, 64, 128), (128, 64, 64)])
@@ -56,8 +56,8 @@ def test_states(tokens, cached, state):
 
 
 def test_prompts_have_names_that_do_not_show_them():
-    found = warmup_states.names(["abc", "abc"], {"z": "last", "a": "first"})
-    assert list(found.items()) == [
+    names = warmup_states.names(["abc", "abc"], {"z": "last", "a": "first"})
+    assert list(names.items()) == [
         ("prompts[0] (3 characters)", "abc"),
         ("prompts[1] (3 characters)", "abc"),
         ("config_map a (5 characters)", "first"),
@@ -66,9 +66,9 @@ def test_prompts_have_names_that_do_not_show_them():
 
 
 def test_the_claim_holds_with_all_prompts_from_the_cache_of_every_server():
-    (found,), skipped = judged([row("warm"), row("warm")], [row("warm"), row("warm")])
-    assert found == {"id": "tiny/warm", "ok": True, "evidence": "2 servers took 2 prompts from the cache: 384 of 400 tokens", "remedy": "", "seconds": 0.4}
-    assert skipped == [] and verdict.group_of(found["id"]) == "caches"
+    (claim,), skipped = judged([row("warm"), row("warm")], [row("warm"), row("warm")])
+    assert claim == {"id": "tiny/warm", "ok": True, "evidence": "2 servers took 2 prompts from the cache: 384 of 400 tokens", "remedy": "", "seconds": 0.4}
+    assert skipped == [] and verdict.group_of(claim["id"]) == "caches"
 
 
 @pytest.mark.parametrize(
@@ -76,31 +76,31 @@ def test_the_claim_holds_with_all_prompts_from_the_cache_of_every_server():
     [(row("warmed"), "site.yml"), (row("failed", remedy="look at the server's log"), "look at the server's log"), (row("short", remedy="longer"), "longer")],
 )
 def test_the_claim_fails_with_one_prompt_at_one_server(bad, remedy):
-    (found,), skipped = judged([row("warm"), row("warm")], [row("warm"), bad], [row("unknown"), row("unknown")])
-    assert found["ok"] is False and found["evidence"] == f"Pod llm-d/1: seen {bad['state']}" and remedy in found["remedy"] and skipped == []
-    (found,), _skipped = judged([bad, bad])
-    assert found["evidence"].endswith("and 1 more")
+    (claim,), skipped = judged([row("warm"), row("warm")], [row("warm"), bad], [row("unknown"), row("unknown")])
+    assert claim["ok"] is False and claim["evidence"] == f"Pod llm-d/1: it is {bad['state']}" and remedy in claim["remedy"] and skipped == []
+    (claim,), _skipped = judged([bad, bad])
+    assert claim["evidence"].endswith("and 1 more")
 
 
 def test_what_is_wrong_with_the_service_comes_first():
-    (found,), _skipped = judged([row("warm")], wrong="1 of 2 servers exist")
-    assert found["ok"] is False and found["evidence"] == "1 of 2 servers exist" and found["remedy"] == "mend it"
+    (claim,), _skipped = judged([row("warm")], problem="1 of 2 servers exist")
+    assert claim["ok"] is False and claim["evidence"] == "1 of 2 servers exist" and claim["remedy"] == "mend it"
 
 
 def test_servers_that_do_not_tell_are_not_claimed():
-    found, skipped = judged([row("warm")], [row("unknown")])
-    assert found == [] and skipped[0]["id"] == "tiny/warm" and "--enable-prompt-tokens-details" in skipped[0]["why"]
+    claims, skipped = judged([row("warm")], [row("unknown")])
+    assert claims == [] and skipped[0]["id"] == "tiny/warm" and "--enable-prompt-tokens-details" in skipped[0]["why"]
 
 
 @pytest.mark.parametrize("result", [None, {}, {"failed": True, "msg": "no library"}, {"services": []}, {"skipped": True}])
 def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
-    (found,), _skipped = judge(result, WANTED)
-    assert found["id"] == "tiny/warm" and found["ok"] is False and found["remedy"]
+    (claim,), _skipped = judge(result, WANTED)
+    assert claim["id"] == "tiny/warm" and claim["ok"] is False and claim["remedy"]
     assert judge(result, []) == ([], [])
 
 
 @pytest.mark.parametrize(
-    "states, wrong, warm, warnings",
+    "states, problem, warm, warnings",
     [
         (["warm", "warmed"], "", True, 0),
         (["warm", "short"], "", False, 1),
@@ -110,6 +110,6 @@ def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
         ([], "", False, 0),
     ],
 )
-def test_warm_and_what_is_warned_of(states, wrong, warm, warnings):
-    found = service([row(state) for state in states], wrong=wrong)
-    assert warmup_states.is_warm(found) is warm and len(warmup_states.warnings(found)) == warnings
+def test_warm_and_what_is_warned_of(states, problem, warm, warnings):
+    target = service([row(state) for state in states], problem=problem)
+    assert warmup_states.is_warm(target) is warm and len(warmup_states.warnings(target)) == warnings

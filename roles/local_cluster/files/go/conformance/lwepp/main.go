@@ -1,8 +1,8 @@
-// The endpoint picker of the conformance suite, as a proxy in full-duplex mode can understand it.
+// The endpoint picker of the conformance suite, fixed for proxies in full-duplex mode.
 //
-// That of 1.6.0 answers each piece of a body with an empty message, before it answers the headers. Envoy ends such a request with status 500
-// (spurious_message), so no gateway with Envoy passes the suite: https://github.com/kubernetes-sigs/gateway-api-inference-extension/issues/3035. Its 1.6.1
-// answers otherwise, which cannot be built here. This is 1.6.0 with its answers put right: bodies come back as they were, after the answer to the headers.
+// The picker of 1.6.0 answers each piece of a body with an empty message, before it answers the headers. Envoy ends such a request with status 500
+// (spurious_message), so no gateway with Envoy passes the suite: https://github.com/kubernetes-sigs/gateway-api-inference-extension/issues/3035.
+// Version 1.6.1 fixes this, but cannot be built here. This program is 1.6.0 with fixed answers: first the answer to the headers, then the unchanged body.
 package main
 
 import (
@@ -35,43 +35,43 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/lwepp/server"
 )
 
-// picker is upstream's, on streams that put its answers right.
+// picker runs the upstream picker on streams that fix its answers.
 type picker struct{ upstream *handlers.StreamingServer }
 
 func (p *picker) Process(proxy extproc.ExternalProcessor_ProcessServer) error {
 	return p.upstream.Process(&stream{ExternalProcessor_ProcessServer: proxy})
 }
 
-// stream is the exchange about one request. Upstream answers each message before it receives the next.
+// stream is the exchange for one request. Upstream answers each message before it receives the next.
 type stream struct {
 	extproc.ExternalProcessor_ProcessServer
-	asked    *extproc.ProcessingRequest
-	answered bool                          // whether the request's headers are
-	waiting  []*extproc.ProcessingResponse // for that
+	received        *extproc.ProcessingRequest    // the latest message
+	headersAnswered bool                          // whether the headers of the request are answered
+	pending         []*extproc.ProcessingResponse // sent after the answer to the headers
 }
 
 func (s *stream) Recv() (*extproc.ProcessingRequest, error) {
 	var err error
-	s.asked, err = s.ExternalProcessor_ProcessServer.Recv()
-	return s.asked, err
+	s.received, err = s.ExternalProcessor_ProcessServer.Recv()
+	return s.received, err
 }
 
 func (s *stream) Send(answer *extproc.ProcessingResponse) error {
 	switch answer.Response.(type) {
 	case *extproc.ProcessingResponse_RequestHeaders:
-		s.answered = true
-		return s.send(append([]*extproc.ProcessingResponse{answer}, s.waiting...))
+		s.headersAnswered = true
+		return s.send(append([]*extproc.ProcessingResponse{answer}, s.pending...))
 	case *extproc.ProcessingResponse_RequestBody:
-		pieces := asItWas(s.asked.GetRequestBody(), func(body *extproc.BodyResponse) *extproc.ProcessingResponse {
+		pieces := unchanged(s.received.GetRequestBody(), func(body *extproc.BodyResponse) *extproc.ProcessingResponse {
 			return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestBody{RequestBody: body}}
 		})
-		if !s.answered {
-			s.waiting = append(s.waiting, pieces...)
+		if !s.headersAnswered {
+			s.pending = append(s.pending, pieces...)
 			return nil
 		}
 		return s.send(pieces)
 	case *extproc.ProcessingResponse_ResponseBody:
-		return s.send(asItWas(s.asked.GetResponseBody(), func(body *extproc.BodyResponse) *extproc.ProcessingResponse {
+		return s.send(unchanged(s.received.GetResponseBody(), func(body *extproc.BodyResponse) *extproc.ProcessingResponse {
 			return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ResponseBody{ResponseBody: body}}
 		}))
 	}
@@ -87,8 +87,8 @@ func (s *stream) send(answers []*extproc.ProcessingResponse) error {
 	return nil
 }
 
-// asItWas are the answers that leave a piece of a body unchanged.
-func asItWas(piece *extproc.HttpBody, answer func(*extproc.BodyResponse) *extproc.ProcessingResponse) []*extproc.ProcessingResponse {
+// unchanged returns the answers that leave a piece of a body unchanged.
+func unchanged(piece *extproc.HttpBody, answer func(*extproc.BodyResponse) *extproc.ProcessingResponse) []*extproc.ProcessingResponse {
 	var answers []*extproc.ProcessingResponse
 	for _, part := range envoy.BuildChunkedBodyResponses(piece.GetBody(), piece.GetEndOfStream()) {
 		answers = append(answers, answer(&extproc.BodyResponse{Response: part}))
@@ -96,39 +96,39 @@ func asItWas(piece *extproc.HttpBody, answer func(*extproc.BodyResponse) *extpro
 	return answers
 }
 
-// certificate is one for itself, which proxies do not verify.
+// certificate returns a self-signed certificate. Proxies do not verify it.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	now := time.Now()
-	facts := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0), DNSNames: []string{"lwepp"}}
-	written, err := x509.CreateCertificate(rand.Reader, facts, facts, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{written}, PrivateKey: key}, err
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0), DNSNames: []string{"lwepp"}}
+	encoded, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: key}, err
 }
 
-// serve answers proxies until the context ends.
+// serve answers proxies until the context is cancelled.
 func serve(ctx context.Context, options *server.Options, store datastore.Datastore) error {
-	var with []grpc.ServerOption
+	var serverOptions []grpc.ServerOption
 	if options.SecureServing {
-		own, err := certificate()
+		selfSigned, err := certificate()
 		if err != nil {
 			return err
 		}
-		with = append(with, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{"h2"}})))
+		serverOptions = append(serverOptions, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{selfSigned}, NextProtos: []string{"h2"}})))
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", options.GRPCPort))
 	if err != nil {
 		return err
 	}
-	proxies := grpc.NewServer(with...)
-	extproc.RegisterExternalProcessorServer(proxies, &picker{upstream: handlers.NewStreamingServer(store)})
+	grpcServer := grpc.NewServer(serverOptions...)
+	extproc.RegisterExternalProcessorServer(grpcServer, &picker{upstream: handlers.NewStreamingServer(store)})
 	go func() {
 		<-ctx.Done()
-		proxies.GracefulStop()
+		grpcServer.GracefulStop()
 	}()
-	return proxies.Serve(listener)
+	return grpcServer.Serve(listener)
 }
 
 func run() error {
@@ -142,7 +142,7 @@ func run() error {
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 	ctx := ctrl.SetupSignalHandler()
-	api, err := ctrl.GetConfig()
+	clusterConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func run() error {
 		NamespacedName: types.NamespacedName{Namespace: options.PoolNamespace, Name: options.PoolName},
 		GroupKind:      schema.GroupKind{Group: options.PoolGroup, Kind: "InferencePool"},
 	}
-	scraped := metrics.Options{BindAddress: fmt.Sprintf(":%d", options.MetricsPort)}
-	manager, err := server.NewDefaultManager(server.NewControllerConfig(true), pool, api, scraped)
+	metricsOptions := metrics.Options{BindAddress: fmt.Sprintf(":%d", options.MetricsPort)}
+	manager, err := server.NewDefaultManager(server.NewControllerConfig(true), pool, clusterConfig, metricsOptions)
 	if err != nil {
 		return err
 	}

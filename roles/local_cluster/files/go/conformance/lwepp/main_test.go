@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/lwepp/handlers"
 )
 
-// onePod is a pool with one server.
+// onePod is a pool with one model server.
 type onePod struct{}
 
 func (onePod) PoolGet() (*datastore.EndpointPool, error) { return nil, nil }
@@ -23,7 +23,7 @@ func (onePod) PodList(func(*datastore.Endpoint) bool) []*datastore.Endpoint {
 	return []*datastore.Endpoint{{Address: "10.0.0.1", Port: "3000"}}
 }
 
-// proxy sends what it has to, and writes down what it is answered.
+// proxy sends the messages of `sent` and records the answers.
 type proxy struct {
 	grpc.ServerStream
 	sent    []*extproc.ProcessingRequest
@@ -46,17 +46,17 @@ func (p *proxy) Send(answer *extproc.ProcessingResponse) error {
 	case *extproc.ProcessingResponse_RequestHeaders:
 		p.answers = append(p.answers, "request headers")
 	case *extproc.ProcessingResponse_RequestBody:
-		p.answers = append(p.answers, "request "+written(kind.RequestBody))
+		p.answers = append(p.answers, "request "+text(kind.RequestBody))
 	case *extproc.ProcessingResponse_ResponseHeaders:
 		p.answers = append(p.answers, "response headers")
 	case *extproc.ProcessingResponse_ResponseBody:
-		p.answers = append(p.answers, "response "+written(kind.ResponseBody))
+		p.answers = append(p.answers, "response "+text(kind.ResponseBody))
 	}
 	return nil
 }
 
-// written is a piece of a body as full-duplex mode takes it; "nothing" is what Envoy refuses.
-func written(body *extproc.BodyResponse) string {
+// text describes a piece of a body in full-duplex mode. Envoy refuses "nothing".
+func text(body *extproc.BodyResponse) string {
 	piece := body.GetResponse().GetBodyMutation().GetStreamedResponse()
 	if piece == nil {
 		return "nothing"
@@ -65,17 +65,17 @@ func written(body *extproc.BodyResponse) string {
 }
 
 func headers(end bool) *extproc.ProcessingRequest {
-	found := &extproc.HttpHeaders{Headers: &core.HeaderMap{}, EndOfStream: end}
-	return &extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{RequestHeaders: found}}
+	message := &extproc.HttpHeaders{Headers: &core.HeaderMap{}, EndOfStream: end}
+	return &extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestHeaders{RequestHeaders: message}}
 }
 
-func request(text string, end bool) *extproc.ProcessingRequest {
-	body := &extproc.HttpBody{Body: []byte(text), EndOfStream: end}
+func request(content string, end bool) *extproc.ProcessingRequest {
+	body := &extproc.HttpBody{Body: []byte(content), EndOfStream: end}
 	return &extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_RequestBody{RequestBody: body}}
 }
 
-func response(text string, end bool) *extproc.ProcessingRequest {
-	body := &extproc.HttpBody{Body: []byte(text), EndOfStream: end}
+func response(content string, end bool) *extproc.ProcessingRequest {
+	body := &extproc.HttpBody{Body: []byte(content), EndOfStream: end}
 	return &extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_ResponseBody{ResponseBody: body}}
 }
 
@@ -90,10 +90,12 @@ func expect(t *testing.T, sent []*extproc.ProcessingRequest, answers ...string) 
 	}
 }
 
-func TestBodiesComeBackAfterTheAnswerToTheHeaders(t *testing.T) {
-	answered := &extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_ResponseHeaders{ResponseHeaders: &extproc.HttpHeaders{}}}
+func TestBodiesAreReturnedAfterTheAnswerToTheHeaders(t *testing.T) {
+	responseHeaders := &extproc.ProcessingRequest{Request: &extproc.ProcessingRequest_ResponseHeaders{ResponseHeaders: &extproc.HttpHeaders{}}}
 	expect(t,
-		[]*extproc.ProcessingRequest{headers(false), request("a", false), request("b", false), request("", true), answered, response("c", false), response("d", true)},
+		[]*extproc.ProcessingRequest{
+			headers(false), request("a", false), request("b", false), request("", true), responseHeaders, response("c", false), response("d", true),
+		},
 		"request headers", "request a false", "request b false", "request  true", "response headers", "response c false", "response d true",
 	)
 }

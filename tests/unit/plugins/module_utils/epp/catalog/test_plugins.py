@@ -17,7 +17,7 @@ APPROX, INFLIGHT, PREDICTOR = "approx-prefix-cache-producer", "inflight-load-pro
 EMBEDDINGS, TOPOLOGY, POOLS = "mm-embeddings-cache-producer", "topology-extractor", "multicluster-metrics-extractor"
 MAKERS = {APPROX, INFLIGHT, PREDICTOR, EMBEDDINGS, TOPOLOGY, POOLS}
 
-# What an alias declares besides its own plugin, by lines: the makers of the data in Consumes() (the detector of 1.5 reads without one) of the plugin, read
+# What an alias declares beyond its own plugin, by lines: the makers of the data in Consumes() (the detector of 1.5 reads without one) of the plugin, read
 # in llm-d-router v0.7.1, v0.8.0, v0.9.0 and v0.10.0, and in gateway-api-inference-extension v1.4.0 and v1.5.0. Metrics and tokens are not listed.
 # The prefix scorer finds its producer by itself; precise_prefix brings one of its own.
 NOTHING: dict[str, set[str]] = {line: set() for line in LINES}
@@ -100,10 +100,10 @@ def test_a_scorer_declares_the_makers_of_what_it_reads(line: str, alias: str) ->
 def test_a_filter_declares_the_makers_of_what_it_reads(line: str, alias: str, disaggregated: bool) -> None:
     """With separate prefill and decode servers too."""
     parameters = ATTRIBUTE["filter"] if alias == "endpoint_attribute" else REQUIRED.get(alias, {})
-    asked = {"scorers": {"queue": 1}, "filters": [{alias: parameters}]}
+    scheduler = {"scorers": {"queue": 1}, "filters": [{alias: parameters}]}
     if disaggregated and line in catalog.lines_of("disagg-profile-handler") and alias not in ("decode", "prefill"):
-        asked |= {"disaggregation": {"decider": "always"}}
-    assert types(build(asked, line, CONTEXT)) & MAKERS == FILTERS[alias][line]
+        scheduler |= {"disaggregation": {"decider": "always"}}
+    assert types(build(scheduler, line, CONTEXT)) & MAKERS == FILTERS[alias][line]
 
 
 def gates(line: str) -> list[str]:
@@ -136,8 +136,8 @@ def test_sticky_and_token_load_need_no_predictor(line: str) -> None:
 @pytest.mark.parametrize("line", ROUTER)
 def test_an_index_with_parameters_stays_the_only_one(line: str) -> None:
     """A reader finds the producer by its default name, so that a second one, without the parameters, would be the one that is read."""
-    asked = {"scorers": {"prefix": {"lru_capacity_per_server": 9}, "latency": 1, "no_hit_lru": 1}, "filters": ["prefix_affinity"]}
-    for scheduler in (asked, {**asked, "disaggregation": {"decider": "always"}}):
+    options = {"scorers": {"prefix": {"lru_capacity_per_server": 9}, "latency": 1, "no_hit_lru": 1}, "filters": ["prefix_affinity"]}
+    for scheduler in (options, {**options, "disaggregation": {"decider": "always"}}):
         built = build(scheduler, line, CONTEXT)
         assert [entry for entry in built.document["plugins"] if entry["type"] == APPROX] == [{"type": APPROX, "parameters": {"lruCapacityPerServer": 9}}]
 
@@ -172,7 +172,7 @@ def document(line: str, *plugins: dict[str, t.Any] | str) -> dict[str, t.Any]:
     ],
 )
 def test_a_document_of_the_user_s_own(line: str, plugins: list[dict[str, t.Any] | str], says: str) -> None:
-    """What the line does not create by itself has to be declared, under the name that is looked for."""
+    """A maker that the line does not create by itself has to be declared, under the name that the line looks up."""
     problems = [f"{problem.path}: {problem.reason} {problem.fix}" for problem in check.check(document(line, *plugins), line)]
     assert [problem.startswith("plugins[0]:") and says in problem for problem in problems] == [True] * bool(says), problems
 
@@ -181,13 +181,13 @@ def test_every_alias_of_every_line_is_in_the_list() -> None:
     assert set(SCORERS) == set(catalog.SCORER_ALIASES) and set(FILTERS) == set(catalog.FILTER_ALIASES)
     # Pickers, policies and deciders read nothing that another plugin makes; handlers read prefix matches, and the router creates their producer.
     others = {**catalog.PICKER_ALIASES, **catalog.FAIRNESS_ALIASES, **catalog.ORDERING_ALIASES, **catalog.DECIDER_ALIASES, **catalog.HANDLER_ALIASES}
-    found = {(kind, line): catalog.find_plugin(kind, line) for kind in others.values() for line in LINES}
-    reads = {key: catalog.reads(plugin, key[1], {}, optional=False) for key, plugin in found.items() if plugin is not None}
+    plugins = {(kind, line): catalog.find_plugin(kind, line) for kind in others.values() for line in LINES}
+    reads = {key: catalog.reads(plugin, key[1], {}, optional=False) for key, plugin in plugins.items() if plugin is not None}
     assert {data for of_one in reads.values() for data in of_one} <= {"tokens"}
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_what_is_read_is_made_by_something_of_the_line(line: str) -> None:
-    found = {kind: catalog.find_plugin(kind, line) for kind in catalog.types_of(line)}
-    made = {data for plugin in found.values() if plugin is not None for data in plugin.makes} | {"metrics"}
-    assert {(kind, data) for kind, plugin in found.items() if plugin is not None for data in catalog.reads(plugin, line, {}) if data not in made} == set()
+    plugins = {kind: catalog.find_plugin(kind, line) for kind in catalog.types_of(line)}
+    made = {data for plugin in plugins.values() if plugin is not None for data in plugin.makes} | {"metrics"}
+    assert {(kind, data) for kind, plugin in plugins.items() if plugin is not None for data in catalog.reads(plugin, line, {}) if data not in made} == set()

@@ -1,4 +1,4 @@
-"""What a scheduler block becomes for each release line: presets, aliases, overrides, requirements, golden documents."""
+"""The configuration of a scheduler block in each release line: presets, aliases, overrides, requirements, golden documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(scheduler: dict[str, t.Any], line: str = "scheduler-0.7", **context: t.
 
 
 def refused(scheduler: dict[str, t.Any], line: str = "scheduler-0.7", **context: t.Any) -> dict[str, str]:
-    """Path to reason and fix of everything refused; nothing may be deployable then."""
+    """{path: reason and fix} of every problem; with a problem there is no document."""
     built = build(scheduler, line, {**CONTEXT, **context})
     assert (built.document, built.text) == ({}, "") or not built.problems
     return {problem.path: f"{problem.reason} {problem.fix}" for problem in built.problems}
@@ -59,7 +59,7 @@ def test_every_release_line_has_facts() -> None:
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_golden_document(line: str, preset: str) -> None:
-    """LLM_D_REGENERATE_GOLDEN=1 writes them anew, so that a reviewer sees what a change does."""
+    """LLM_D_REGENERATE_GOLDEN=1 writes them again, so that a reviewer sees the effect of a change."""
     file = GOLDEN / line / f"{preset}.yml"
     if line not in PRESETS[preset]["lines"]:
         assert not file.exists()
@@ -122,7 +122,7 @@ def test_a_line_without_a_preset_says_what_to_use(preset: str) -> None:
     ],
 )
 def test_aliases_and_older_spellings(word: str, expected: str) -> None:
-    """predicted-latency-scorer needs a gate, and a cold-request scorer something that tells cold from warm."""
+    """predicted-latency-scorer needs a gate, and a cold-request scorer needs a prefix scorer."""
     others = {} if expected == "prefix-cache-scorer" else {"prefix": 1}
     scheduler = {"scorers": {word: 3, **others}, "feature_gates": ["prepareDataPlugins"]}
     assert weights(made(scheduler))[expected] == 3
@@ -166,7 +166,7 @@ def test_other_spellings_of_a_preset(word: str) -> None:
     assert made({"preset": word}).text == made({"preset": "prefix_aware"}).text
 
 
-def test_what_runs_the_endpoint_picker_is_not_ours() -> None:
+def test_options_of_the_deployment_do_not_change_the_configuration() -> None:
     assert made({"preset": "queue", "replicas": 2, "verbosity": 4, "resources": {}, "picker": None}).text == made({"preset": "queue"}).text
 
 
@@ -266,7 +266,7 @@ def test_precise_and_approximate_prefixes_in_one_profile() -> None:
 
 
 def test_kv_events_reach_the_endpoint_picker_from_vllm() -> None:
-    """The topic bears address and port, else every server scores 0 in silence."""
+    """The topic has address and port; otherwise every server scores 0 without a message."""
     needs = made({"preset": "precise_prefix"}).requires
     (publisher,) = [argument for argument in needs["vllm"]["args"] if argument.startswith("--kv-events-config=")]
     assert '"topic":"kv@$(POD_IP):8000@meta-llama/Llama-3.1-8B-Instruct"' in publisher and '"endpoint":"tcp://*:5557"' in publisher
@@ -275,7 +275,7 @@ def test_kv_events_reach_the_endpoint_picker_from_vllm() -> None:
 
 
 def test_kv_events_reach_the_endpoint_picker_from_the_simulator() -> None:
-    """The simulator dials, so the endpoint picker binds, and its address must be known before it is ready."""
+    """The simulator connects to the endpoint picker, whose address must be known before it is ready."""
     built = made({"preset": "precise_prefix"}, engine="simulator", epp_service="llama-8b-epp")
     events = plugin(built, "precise-prefix-cache-scorer")["parameters"]["kvEventsConfig"]
     assert events == {"topicFilter": "kv@", "zmqEndpoint": "tcp://0.0.0.0:5557", "discoverPods": False}
@@ -290,13 +290,13 @@ def test_the_block_size_is_asked_of_the_server_only_when_nobody_set_it() -> None
 
 
 def test_saturation_in_each_form() -> None:
-    asked = {"preset": "queue", "saturation": {"queue_depth": 9, "kv_cache_utilization": 0.7, "staleness": "1s"}}
+    block = {"preset": "queue", "saturation": {"queue_depth": 9, "kv_cache_utilization": 0.7, "staleness": "1s"}}
     values = {"queueDepthThreshold": 9, "kvCacheUtilThreshold": 0.7, "metricsStalenessThreshold": "1s"}
-    assert made(asked).document["saturationDetector"] == values
-    assert made(asked, "gie-1.5").document["saturationDetector"] == {"pluginRef": "utilization-detector"}
+    assert made(block).document["saturationDetector"] == values
+    assert made(block, "gie-1.5").document["saturationDetector"] == {"pluginRef": "utilization-detector"}
     for line in ("router-0.9", "router-0.10"):
-        assert made(asked, line).document["flowControl"] == {"saturationDetector": {"pluginRef": "utilization-detector"}}
-    assert all(plugin(made(asked, line), "utilization-detector")["parameters"] == values for line in LINES if line != "scheduler-0.7")
+        assert made(block, line).document["flowControl"] == {"saturationDetector": {"pluginRef": "utilization-detector"}}
+    assert all(plugin(made(block, line), "utilization-detector")["parameters"] == values for line in LINES if line != "scheduler-0.7")
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -324,7 +324,7 @@ def test_experimental_plugins_bring_their_flag() -> None:
 
 def test_the_note_on_sessions_says_what_clients_have_to_send() -> None:
     notes = {line: made({"scorers": {"session_affinity": 1}}, line).notes for line in ("scheduler-0.7", "router-0.9")}
-    ((own,), (back,)) = ([note for note in found if note.startswith("session_affinity: ")] for found in notes.values())
+    ((own,), (back,)) = ([note for note in texts if note.startswith("session_affinity: ")] for texts in notes.values())
     assert "base64 of NAMESPACE/POD-rank-0" in own and "prefix scorers" in own and "send back" not in own
     assert "send back the session header" in back
 
@@ -375,14 +375,14 @@ def test_an_unknown_release_is_refused() -> None:
     assert problem.path == "release" and "scheduler-0." in problem.fix
 
 
-def test_a_mistake_in_what_a_document_is_run_with_is_none_in_the_document() -> None:
+def test_a_mistake_in_a_flag_is_not_a_mistake_in_the_document() -> None:
     own = made({"preset": "queue"}, "router-0.9").document
     assert list(refused({"document": own}, "router-0.9", epp_args=["--drain-timeout=30s"])) == ["epp_args[0]"]
 
 
 def test_a_mistake_in_a_band_is_told_at_the_band() -> None:
-    asked = {"preset": "queue", "flow_control": {"bands": [{"priority": 1}, {"priority": 1, "max_bytes": "x"}]}}
-    assert list(refused(asked)) == ["flow_control.bands[1].max_bytes", "flow_control.bands[1].priority"]
+    block = {"preset": "queue", "flow_control": {"bands": [{"priority": 1}, {"priority": 1, "max_bytes": "x"}]}}
+    assert list(refused(block)) == ["flow_control.bands[1].max_bytes", "flow_control.bands[1].priority"]
 
 
 def test_precise_prefix_must_know_the_model() -> None:
@@ -439,8 +439,8 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, t.Any], str]:
     usable = [alias for alias, kind in catalogue.SCORER_ALIASES.items() if line in catalogue.lines_of(kind) and alias not in forbidden]
     scorers: dict[str, t.Any] = {}
     for alias in draw(st.lists(st.sampled_from(usable), unique=True, max_size=3)):
-        found = catalogue.find_plugin(catalogue.SCORER_ALIASES[alias], line)
-        params = [param for param in (found.params if found else ()) if line in param.lines and param.kind in SIMPLE and not param.obsolete]
+        description = catalogue.find_plugin(catalogue.SCORER_ALIASES[alias], line)
+        params = [param for param in (description.params if description else ()) if line in param.lines and param.kind in SIMPLE and not param.obsolete]
         chosen = draw(st.lists(st.sampled_from(params), unique=True)) if params else []
         scorers[alias] = {"weight": draw(st.sampled_from([1, 2, 0.5, 10])), **{param.name: draw(parameter(param)) for param in chosen}}
     block: dict[str, t.Any] = {"preset": preset, "scorers": scorers, "picker": draw(st.sampled_from([None, "max_score", "weighted_random"]))}
@@ -455,8 +455,8 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, t.Any], str]:
 
 @examples(200)
 @given(blocks())
-def test_whatever_is_built_passes_the_rules_and_round_trips(asked: tuple[dict[str, t.Any], str]) -> None:
-    block, line = asked
+def test_whatever_is_built_passes_the_rules_and_round_trips(case: tuple[dict[str, t.Any], str]) -> None:
+    block, line = case
     built = made(block, line)
     assert check.check(built.document, line) == []
     assert yaml.safe_load(built.text) == built.document
@@ -466,7 +466,7 @@ def test_whatever_is_built_passes_the_rules_and_round_trips(asked: tuple[dict[st
 
 @pytest.mark.parametrize("line", LINES)
 def test_every_scorer_filter_and_picker_can_be_asked_for(line: str) -> None:
-    """Every catalogue type of these roles has an alias, so that nobody needs raw plugins to use it."""
+    """Every catalogue type of these roles has an alias, so that it can be used without raw plugins."""
     own = {"scorer": catalogue.SCORER_ALIASES, "filter": catalogue.FILTER_ALIASES, "picker": catalogue.PICKER_ALIASES, "handler": catalogue.HANDLER_ALIASES}
     for role, aliases in own.items():
         reachable = set(aliases.values()) | {name for lines, name in catalogue.OLDER_TYPES.values() if line in lines}

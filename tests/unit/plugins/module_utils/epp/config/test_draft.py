@@ -1,4 +1,4 @@
-"""Settings merged at any depth: what is written wins, what is beside it stays, and neither side is changed. Where parts of a document come from."""
+"""Settings merged at any depth: written values win, other values are kept, and the inputs do not change. The origins of the parts of a document."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_a_path_makes_what_is_missing_and_keeps_what_is_there() -> None:
         ("", ""),
     ],
 )
-def test_a_path_is_told_where_it_comes_from(path: str, origin: str) -> None:
+def test_the_origin_of_a_path(path: str, origin: str) -> None:
     places = {"plugins[1]": "scorers.a", "plugins[1].parameters": "scorers.a", "plugins[1].parameters.deep.inner": "scorers.a.word"}
     assert origin_of(path, places) == origin and origin_of(path, {"": "up."}) == f"up.{path}"

@@ -1,4 +1,4 @@
-"""The metric of KV caches, in the words of every release line, in what the endpoint picker mounts, and refused where it is none."""
+"""The option kv_cache_metric: its spelling in each release line, the configuration that is mounted, and the values that are refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def file_of(block: Facts, **more: t.Any) -> Facts:
 
 
 def read(document: Facts) -> Facts:
-    """What the metrics source of a document hands to its extractor: the one engine that is described there."""
+    """The only engine of the extractor that a document names under the metrics source, with the type of the extractor."""
     plugins = {plugin.get("name", plugin["type"]): plugin for plugin in document["plugins"]}
     (source,) = [each for each in (document.get("dataLayer") or document["data"])["sources"] if plugins[each["pluginRef"]]["type"] == "metrics-data-source"]
     (extractor,) = [plugins[each["pluginRef"]] for each in source["extractors"]]
@@ -56,11 +56,11 @@ def test_every_line_is_told_in_its_own_words(line: str, preset: str) -> None:
 
 def test_the_endpoint_picker_mounts_it() -> None:
     block = {"preset": "balanced", "kv_cache_metric": f"{OLD}{{engine=0}}"}
-    found = {(item["kind"], item["metadata"]["name"]): item for item in render(TEMPLATE, plan(file_of(block)))}
-    assert read(yaml.safe_load(found[("ConfigMap", "a-epp")]["data"]["config.yaml"]))["kvUsageSpec"] == f"{OLD}{{engine=0}}"
-    pod = found[("Deployment", "a-epp")]["spec"]["template"]["spec"]
+    objects = {(item["kind"], item["metadata"]["name"]): item for item in render(TEMPLATE, plan(file_of(block)))}
+    assert read(yaml.safe_load(objects[("ConfigMap", "a-epp")]["data"]["config.yaml"]))["kvUsageSpec"] == f"{OLD}{{engine=0}}"
+    pod = objects[("Deployment", "a-epp")]["spec"]["template"]["spec"]
     assert {"name": "config", "configMap": {"name": "a-epp"}} in pod["volumes"]
-    assert not [argument for argument in pod["containers"][0]["args"] if "kv-cache-usage" in argument], "the flag of former days stops it"
+    assert not [argument for argument in pod["containers"][0]["args"] if "kv-cache-usage" in argument], "the former flag stops the endpoint picker"
 
 
 def test_another_preset_for_this_run_keeps_the_name() -> None:
@@ -71,19 +71,21 @@ def test_another_preset_for_this_run_keeps_the_name() -> None:
 
 @pytest.mark.parametrize("metric", ["gpu cache", "", "vllm:x{}", "vllm:x{a}", "{a=b}", "vllm:x{a=b}c"])
 def test_what_is_no_metric_is_refused(metric: str) -> None:
-    found = problems(file_of({"preset": "balanced", "kv_cache_metric": metric}))
+    mistakes = problems(file_of({"preset": "balanced", "kv_cache_metric": metric}))
     if not metric:
-        assert not found, "nothing said"
+        assert not mistakes, "an empty text is not set"
         return
-    assert [problem.path for problem in found] == [PLACE] and "Write a name such as vllm:gpu_cache_usage_perc" in str(found[0])
+    assert [problem.path for problem in mistakes] == [PLACE] and "Write a name such as vllm:gpu_cache_usage_perc" in str(mistakes[0])
 
 
 def test_a_configuration_of_ones_own_says_it_itself() -> None:
     plugins = [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}]
-    found = problems(file_of({"plugins": plugins, "kv_cache_metric": OLD}))
-    assert "kv_cache_metric exclude each other. Write kv_cache_metric inside plugins" in str(found[0])
+    mistakes = problems(file_of({"plugins": plugins, "kv_cache_metric": OLD}))
+    assert "kv_cache_metric exclude each other. Write kv_cache_metric inside plugins" in str(mistakes[0])
 
 
 def test_the_flag_of_former_days_is_refused_with_the_option() -> None:
-    found = problems(file_of({"args": [f"--kv-cache-usage-percentage-metric={OLD}"]}))
-    assert [problem.path for problem in found] == ["llm_d_model_services[0].scheduler.args[0]"] and "Write kv_cache_metric, or kvUsageSpec" in str(found[0])
+    mistakes = problems(file_of({"args": [f"--kv-cache-usage-percentage-metric={OLD}"]}))
+    assert [problem.path for problem in mistakes] == ["llm_d_model_services[0].scheduler.args[0]"] and "Write kv_cache_metric, or kvUsageSpec" in str(
+        mistakes[0]
+    )

@@ -47,7 +47,7 @@ def test_it_is_the_optimized_baseline_of_upstream(line: str) -> None:
     }
     assert built.requires["sidecars"] == [] and built.requires["epp"]["args"] == []
     assert expected_behavior(built.document, line)["promises"] == ["spread", "sticky"]
-    assert parameters(made({"preset": "sticky"}, line))[INDEX] == {}, "a length that nobody knows is not told"
+    assert parameters(made({"preset": "sticky"}, line))[INDEX] == {}, "an unknown length is not set"
 
 
 @pytest.mark.parametrize("line", sorted(ALL - ROUTER))
@@ -90,8 +90,8 @@ def test_encode_servers_keep_no_prefix_either_and_other_filters_are_everywhere()
         [FILTER, "utilization-detector"],
         ["utilization-detector"],
     ]
-    asked = made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], "disaggregation": True})
-    assert all(FILTER in [name for name, _weight in profile(asked, index)] for index in (0, 1)), "a filter of the user's own"
+    own = made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], "disaggregation": True})
+    assert all(FILTER in [name for name, _weight in profile(own, index)] for index in (0, 1)), "a filter of the user's own"
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_the_speed_reaches_the_filter_without_the_preset_and_where_there_is_one(
 
 
 @pytest.mark.parametrize(
-    ("speed", "said"), [(0, "less than 1"), (-1, "less than 1"), ("fast", "not a whole number"), (1.5, "not a whole number"), (True, "not a")]
+    ("speed", "words"), [(0, "less than 1"), (-1, "less than 1"), ("fast", "not a whole number"), (1.5, "not a whole number"), (True, "not a")]
 )
-def test_a_speed_that_is_none_is_refused(speed: t.Any, said: str) -> None:
+def test_a_speed_that_is_none_is_refused(speed: t.Any, words: str) -> None:
     (problem,) = build({"preset": "sticky", "peak_prefill_throughput": speed}, "router-0.10").problems
-    assert problem.path == "peak_prefill_throughput" and said in problem.reason
+    assert problem.path == "peak_prefill_throughput" and words in problem.reason
 
 
 def test_a_text_that_is_a_speed_is_one() -> None:
@@ -137,21 +137,21 @@ def test_a_text_that_is_a_speed_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "told"),
+    ("scheduler", "expected"),
     [
         ({"preset": "sticky"}, [UNMEASURED]),
         ({"preset": "sticky", **SPEED}, []),
         ({"preset": "sticky", **SPEED, "scorers": {"prefix": 3}}, [PULLED]),
         ({"preset": "sticky", **SPEED, "scorers": {"precise_prefix": 3}}, [PULLED]),
         ({"preset": "sticky", **SPEED, "scorers": {"queue": 1}}, []),
-        ({"preset": "sticky", "filters": [{"prefix_affinity": {"max_ttft_penalty_ms": 0}}]}, []),  # it always sticks, and estimates nothing
+        ({"preset": "sticky", "filters": [{"prefix_affinity": {"max_ttft_penalty_ms": 0}}]}, []),  # it always sticks, without an estimate
         ({"preset": "prefix_aware", **SPEED}, []),
         ({"plugins": [{"type": FILTER}, {"type": "token-load-scorer"}, {"type": INFLIGHT}]}, [UNMEASURED]),
     ],
 )
-def test_what_upstream_advises_against_is_told(scheduler: Facts, told: list[str]) -> None:
+def test_what_upstream_advises_against_is_told(scheduler: Facts, expected: list[str]) -> None:
     notes = made(scheduler).notes
-    assert [note for note in (UNMEASURED, PULLED) if any(note in each for each in notes)] == told, notes
+    assert [note for note in (UNMEASURED, PULLED) if any(note in each for each in notes)] == expected, notes
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_what_upstream_advises_against_is_told(scheduler: Facts, told: list[str]
     [
         ({}, True),
         ({"affinity_threshold": 0.5}, True),
-        ({"affinity_threshold": 0.95}, False),  # more than what requests of one prefix have in common
+        ({"affinity_threshold": 0.95}, False),  # more than requests with one prefix have in common
         ({"affinity_threshold": 0}, False),
         ({"exploration_probability": 0.01}, False),
     ],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a configuration requires of the endpoint picker's Deployment, and what that lacks."""
+"""Requirements on the endpoint picker's Deployment, and those that a Deployment does not meet."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def worked(servers: list[dict[str, t.Any]], line: str = "router-0.10", **paramet
         ([{**WARM, "tokens_in_flight": 300_000}, {"name": "cold"}], {"max_ttft_penalty_ms": 0}, ["warm"]),  # 0: it always sticks
         ([{**WARM, "tokens_in_flight": 18_000}, {"name": "cold"}], {"peak_prefill_throughput": 1000}, ["warm"]),  # exactly the 18 s
         ([{**WARM, "tokens_in_flight": 18_001}, {"name": "cold"}], {"peak_prefill_throughput": 1000}, ["cold"]),
-        # of two that have it the one with fewer tokens in flight, and the gate looks at that one
+        # of two servers with the prefix the one with fewer tokens in flight, which the gate checks
         ([{**WARM, "tokens_in_flight": 300_000}, {**WARM, "name": "other", "tokens_in_flight": 10}, {"name": "cold"}], {}, ["other"]),
         ([{**WARM, "matched_blocks": 5}, {"name": "cold"}], {"affinity_threshold": 0.5}, ["warm"]),
         ([{**WARM, "tokens_in_flight": 10_000}, {"name": "cold"}], {"affinity_threshold": 0}, ["cold"]),
@@ -44,7 +44,7 @@ def test_a_prefix_stays_until_its_servers_are_saturated(servers: list[dict[str, 
     assert worked(servers, **parameters).winners == winners
 
 
-def test_what_it_did_is_told() -> None:
+def test_the_text_explains_what_the_filter_did() -> None:
     made = worked([WARM, {"name": "cold"}])
     assert made.decisions[0].removed == {"cold": "prefix-cache-affinity-filter"}
     assert "prefix-cache-affinity-filter removes cold." in made.text
@@ -53,7 +53,7 @@ def test_what_it_did_is_told() -> None:
     assert any("With probability 0.25" in note for note in worked([WARM, {"name": "cold"}], exploration_probability=0.25).notes)
 
 
-def test_a_predictor_is_asked_by_nobody_here() -> None:
+def test_a_latency_predictor_is_not_modeled() -> None:
     for line, parameters in (("gie-1.5", {}), ("router-0.10", {"ttft_source": "latencyPredictor"})):
         made = worked([{**WARM, "tokens_in_flight": 300_000}, {"name": "cold"}], line, **parameters)
         assert made.winners == ["warm"] and any("asks a latency predictor" in note for note in made.notes)

@@ -1,4 +1,4 @@
-"""Every check of the validator on raw documents: what is refused, where, and what is said instead; and what must not be refused."""
+"""Every rule on raw documents: what is refused, at which path and with which advice; and what has to be accepted."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import parse_config
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
-from epp_cases import WRONG
-from epp_documents import GIE15, QUEUE, R09, R10, R11, RIGHT, S07, Document, document, pd, precise
+from epp_cases import INVALID
+from epp_documents import GIE15, QUEUE, R09, R10, R11, S07, VALID, Document, document, pd, precise
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
 
 
-def found(made: t.Any, line: str = S07, **context: t.Any) -> dict[str, str]:
+def problems_of(made: t.Any, line: str = S07, **context: t.Any) -> dict[str, str]:
     return {problem.path: f"{problem.reason} {problem.fix}" for problem in check.check(made, line, context)}
 
 
-@pytest.mark.parametrize(("line", "made"), RIGHT.values(), ids=RIGHT.keys())
+@pytest.mark.parametrize(("line", "made"), VALID.values(), ids=VALID.keys())
 def test_nothing_right_is_refused(line: str, made: Document) -> None:
-    assert found(made, line) == {}
+    assert problems_of(made, line) == {}
 
 
-@pytest.mark.parametrize(("line", "made", "path", "words"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize(("line", "made", "path", "words"), INVALID.values(), ids=INVALID.keys())
 def test_refused(line: str, made: Document, path: str, words: str) -> None:
-    problems = found(made, line)
+    problems = problems_of(made, line)
     assert path in problems, problems
     assert words in problems[path]
 
@@ -50,7 +50,7 @@ def test_refused(line: str, made: Document, path: str, words: str) -> None:
     ],
 )
 def test_what_the_model_server_must_agree_on(context: dict[str, t.Any], path: str, words: str) -> None:
-    problems = found(document(S07, precise(), "max-score-picker"), S07, **context)
+    problems = problems_of(document(S07, precise(), "max-score-picker"), S07, **context)
     assert words in problems[path]
 
 
@@ -60,7 +60,7 @@ def test_a_model_server_that_agrees() -> None:
         "server_env": {"PYTHONHASHSEED": "42"},
         "server_args": ["--block-size=64", '--kv-events-config={"topic":"kv@$(POD_IP):8000@m"}'],
     }
-    assert found(document(S07, precise(), "max-score-picker"), S07, **context) == {}
+    assert problems_of(document(S07, precise(), "max-score-picker"), S07, **context) == {}
 
 
 @pytest.mark.parametrize("line", sorted(ROUTER))
@@ -75,7 +75,7 @@ def test_the_router_computes_block_keys_itself(line: str) -> None:
     ]
     args = ["--block-size=16", '--kv-events-config={"topic":"kv@$(POD_IP):8000@m"}']
     for seed in ("", "7", "random"):
-        assert found(document(line, *plugins), line, engine="vllm", server_args=args, server_env={"PYTHONHASHSEED": seed}) == {}, seed
+        assert problems_of(document(line, *plugins), line, engine="vllm", server_args=args, server_env={"PYTHONHASHSEED": seed}) == {}, seed
 
 
 @pytest.mark.parametrize("line", [S07])
@@ -84,7 +84,7 @@ def test_the_router_computes_block_keys_itself(line: str) -> None:
 )
 def test_a_seed_of_chance_is_refused_where_it_has_to_match(line: str, seed: str, given: str | None, path: str) -> None:
     made = document(line, precise(tokenProcessorConfig__hashSeed=seed), "max-score-picker")
-    assert "a seed of its own" in found(made, line, server_env={"PYTHONHASHSEED": seed}, hash_seed=given)[path]
+    assert "a seed of its own" in problems_of(made, line, server_env={"PYTHONHASHSEED": seed}, hash_seed=given)[path]
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -93,7 +93,7 @@ def test_servers_that_tie_are_a_note(line: str) -> None:
     implicit = {key: value for key, value in document(line, "max-score-picker").items() if key != "schedulingProfiles"}
     cases = [(document(line, "weighted-random-picker"), "no scorer"), (document(line, "max-score-picker", "header-based-testing-filter"), "no scorer")]
     for made, words in [*cases, (zero, "only weights of 0"), (implicit, "no scorer"), ({**implicit, "plugins": []}, "no scorer")]:
-        assert found(made, line) == {}, made
+        assert problems_of(made, line) == {}, made
         assert [note for note in check.notes(made, line) if words in note and "picked at random" in note], made
     for made in (document(line, *QUEUE), document(line, "random-picker")):
         assert not [note for note in check.notes(made, line) if "at random" in note]
@@ -104,7 +104,7 @@ def test_what_has_no_effect_and_does_no_harm_is_a_note(line: str) -> None:
     """llm-d's guides of predicted latency declare scorers that no profile names, and name a producer in a profile."""
     unused = document(line, *QUEUE, "kv-cache-utilization-scorer", "random-picker", profile=["queue-scorer", "max-score-picker"])
     inside = document(line, *QUEUE, "single-profile-handler", profile=["queue-scorer", "max-score-picker", "single-profile-handler"])
-    assert found(unused, line) == {} == found(inside, line)
+    assert problems_of(unused, line) == {} == problems_of(inside, line)
     assert [note for note in check.notes(unused, line) if "is a scorer that no profile names" in note and "Name it in a profile" in note]
     assert [note for note in check.notes(unused, line) if note.startswith("random-picker is a picker that no profile names")]
     assert "in profile default it has no effect" in "".join(check.notes(inside, line))
@@ -119,7 +119,7 @@ def test_what_follows_from_a_removed_handler_is_not_reported() -> None:
         decider={"type": "always-disagg-pd-decider"},
     )
     older["plugins"].insert(0, {"type": "prefill-header-handler"})
-    assert {path: "gone since router 0.11" in why for path, why in found(older, R11).items()} == {"plugins[0].type": True, "plugins[7].type": True}
+    assert {path: "gone since router 0.11" in why for path, why in problems_of(older, R11).items()} == {"plugins[0].type": True, "plugins[7].type": True}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_follows_from_a_removed_handler_is_not_reported() -> None:
     ],
 )
 def test_what_is_newer_than_a_line_is_not_called_renamed_in_it(line: str, kind: str, fix: str) -> None:
-    assert found(document(line, kind, *QUEUE), line)["plugins[0].type"].endswith(fix)
+    assert problems_of(document(line, kind, *QUEUE), line)["plugins[0].type"].endswith(fix)
 
 
 def test_a_document_of_flow_control_alone_is_right() -> None:
@@ -141,7 +141,7 @@ def test_a_document_of_flow_control_alone_is_right() -> None:
         "saturationDetector": {"pluginRef": "utilization-detector"},
     }
     del made["schedulingProfiles"]
-    assert found(made, GIE15) == {} and "picked at random" in "".join(check.notes(made, GIE15))
+    assert problems_of(made, GIE15) == {} and "picked at random" in "".join(check.notes(made, GIE15))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_document_of_flow_control_alone_is_right() -> None:
     ],
 )
 def test_flags_of_the_endpoint_picker(arguments: list[str], path: str, words: str) -> None:
-    assert words in found(document(S07, *QUEUE), S07, epp_args=arguments)[path]
+    assert words in problems_of(document(S07, *QUEUE), S07, epp_args=arguments)[path]
 
 
 @pytest.mark.parametrize(
@@ -168,19 +168,19 @@ def test_flags_of_the_endpoint_picker(arguments: list[str], path: str, words: st
     ],
 )
 def test_flags_that_a_line_does_not_have(line: str, argument: str, words: str) -> None:
-    assert "the endpoint picker exits" in (said := found(document(line, *QUEUE), line, epp_args=[argument])["epp_args[0]"]) and words in said
+    assert "the endpoint picker exits" in (reason := problems_of(document(line, *QUEUE), line, epp_args=[argument])["epp_args[0]"]) and words in reason
 
 
 def test_flags_that_are_right() -> None:
-    assert found(document(R09, *QUEUE), R09, epp_args=["--model-server-metrics-scheme=https", "--enable-grpc-stream-metrics"]) == {}
-    assert found(document(R10, *QUEUE), R10, epp_args=["--drain-timeout=30s", "--a-flag-of-tomorrow"]) == {}
-    assert found(document(S07, *QUEUE), S07, epp_args=["--tracing=false", "--enable-pprof", "--v=2", "--pool-name", "false"]) == {}
+    assert problems_of(document(R09, *QUEUE), R09, epp_args=["--model-server-metrics-scheme=https", "--enable-grpc-stream-metrics"]) == {}
+    assert problems_of(document(R10, *QUEUE), R10, epp_args=["--drain-timeout=30s", "--a-flag-of-tomorrow"]) == {}
+    assert problems_of(document(S07, *QUEUE), S07, epp_args=["--tracing=false", "--enable-pprof", "--v=2", "--pool-name", "false"]) == {}
 
 
 def test_experimental_plugins_need_their_flag() -> None:
     made = document(R10, *QUEUE, "session-affinity-scorer")
-    assert "--allow-experimental-plugins" in found(made, R10, epp_args=["--v=2"])["epp_args"]
-    assert found(made, R10, epp_args=["--allow-experimental-plugins"]) == {} == found(made, R10)
+    assert "--allow-experimental-plugins" in problems_of(made, R10, epp_args=["--v=2"])["epp_args"]
+    assert problems_of(made, R10, epp_args=["--allow-experimental-plugins"]) == {} == problems_of(made, R10)
     assert any("experimental" in note for note in check.notes(made, R10))
 
 
@@ -188,9 +188,9 @@ def test_integer_weights_where_a_line_reads_integers(monkeypatch: pytest.MonkeyP
     """No line of the table does any more (GIE before 1.4 did); the fact decides, not the name."""
     monkeypatch.setitem(release_lines.LINE_FACTS, S07, dataclasses.replace(LINE_FACTS[S07], integer_weights=True))
     made = document(S07, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": 1.5}, "max-score-picker"])
-    assert "whole numbers" in found(made)["schedulingProfiles[0].plugins[0].weight"]
+    assert "whole numbers" in problems_of(made)["schedulingProfiles[0].plugins[0].weight"]
     made["schedulingProfiles"][0]["plugins"][0]["weight"] = 2
-    assert found(made) == {}
+    assert problems_of(made) == {}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_integer_weights_where_a_line_reads_integers(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_notes(line: str, made: Document, words: str) -> None:
-    assert found(made, line) == {}
+    assert problems_of(made, line) == {}
     assert any(words in note for note in check.notes(made, line))
 
 
@@ -222,7 +222,7 @@ def test_all_problems_come_at_once() -> None:
     made = document(
         S07, {"type": "queue-scorr"}, {"type": "load-aware-scorer", "parameters": {"threshold": "x"}}, "max-score-picker", "random-picker", gates=["nope"]
     )
-    assert set(found({**made, "dataLayer": {}})) >= {
+    assert set(problems_of({**made, "dataLayer": {}})) >= {
         "plugins[0].type",
         "plugins[1].parameters.threshold",
         "schedulingProfiles[0].plugins[2]",
@@ -238,7 +238,7 @@ def test_checking_changes_nothing() -> None:
     assert made == before
 
 
-# Whatever a document looks like, it is judged and never breaks the judge.
+# Any document is checked, and none makes the rules raise.
 junk = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.sampled_from(["", "x", "queue-scorer", "default"]),
     lambda inner: (
@@ -295,12 +295,12 @@ def walk(params: t.Iterable[Param]) -> t.Iterator[Param]:
 
 def test_the_catalogue_is_consistent() -> None:
     """Each type once a line, each parameter once in a place and line, defaults within their own range, references to real roles."""
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     roles = {role for plugin in catalogue.PLUGINS for role in plugin.roles}
     for plugin in catalogue.PLUGINS:
         for line in plugin.lines:
-            assert (plugin.type, line) not in seen, (plugin.type, line)
-            seen.add((plugin.type, line))
+            assert (plugin.type, line) not in pairs, (plugin.type, line)
+            pairs.add((plugin.type, line))
             names = [param.name for param in plugin.params if line in param.lines]
             assert len(names) == len(set(names)), (plugin.type, line, names)
         assert plugin.alpha <= plugin.lines and not (plugin.blind and plugin.params)
@@ -317,15 +317,15 @@ def test_the_catalogue_is_consistent() -> None:
 
 
 def test_moves_lead_somewhere() -> None:
-    """What is said to replace a type exists in that line, and what is said to be gone is gone."""
+    """The replacement of a type exists in the line, and the replaced type does not."""
     for lines, move in catalogue.TYPE_MOVES:
         for line in lines:
             assert catalogue.find_plugin(move.old, line) is None, (move.old, line)
             assert catalogue.find_plugin(move.new, line) or move.how, (move.new, line)
     for kind, lines, move in catalogue.PARAM_MOVES:
         for line in lines & set(catalogue.lines_of(kind)):
-            found_plugin = catalogue.find_plugin(kind, line)
-            assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.obsolete], (
+            plugin = catalogue.find_plugin(kind, line)
+            assert plugin is not None and move.old not in [param.name for param in plugin.params if line in param.lines and not param.obsolete], (
                 kind,
                 move.old,
                 line,
@@ -359,6 +359,6 @@ def value(param: Param, line: str) -> t.Any:
     return [inner] if param.kind == "objects" else inner
 
 
-def test_the_view_survives_what_is_missing() -> None:
-    seen = parse_config({}, S07)
-    assert seen.plugins == () and [profile.implicit for profile in seen.profiles] == [True] and seen.named(None) is None
+def test_an_empty_document_can_be_parsed() -> None:
+    config = parse_config({}, S07)
+    assert config.plugins == () and [profile.implicit for profile in config.profiles] == [True] and config.named(None) is None

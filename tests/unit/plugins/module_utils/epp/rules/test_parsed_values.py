@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values that plugins parse. tests/contract/test_epp_accepts.py asks the endpoint pickers of two lines; here are the others."""
+"""Values that plugins parse. tests/contract/test_epp_accepts.py compares with the endpoint pickers of two lines; this file has the other lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hostile_text import superlinear
 Facts = dict[str, t.Any]
 
 
-def told(line: str, entry: Facts) -> dict[str, str]:
+def reasons(line: str, entry: Facts) -> dict[str, str]:
     made = document(line, *QUEUE, entry)
     return {problem.path.partition(".parameters.")[2]: problem.reason for problem in check.check(made, line, {}) if ".parameters." in problem.path}
 
@@ -28,8 +28,8 @@ def test_a_selector_of_the_router(line: str) -> None:
         {"key": "a b", "operator": "Exists", "values": ["c"]},
         {"key": "a", "operator": "NotIn", "values": ["b", "c d"]},
     ]
-    found = told(line, {"type": "label-selector-filter", "parameters": {"matchLabels": {"a": "b c"}, "matchExpressions": expressions}})
-    assert set(found) == {
+    refused = reasons(line, {"type": "label-selector-filter", "parameters": {"matchLabels": {"a": "b c"}, "matchExpressions": expressions}})
+    assert set(refused) == {
         "matchLabels.a",
         "matchExpressions[0].values",
         "matchExpressions[1].key",
@@ -43,12 +43,12 @@ def test_a_selector_of_the_router(line: str) -> None:
 )
 def test_each_line_knows_its_engines(line: str, engine: str, known: bool) -> None:
     kind = "model-server-protocol-metrics" if line == S07 else "core-metrics-extractor"
-    assert ("defaultEngine" in told(line, {"type": kind, "parameters": {"defaultEngine": engine}})) is not known
+    assert ("defaultEngine" in reasons(line, {"type": kind, "parameters": {"defaultEngine": engine}})) is not known
 
 
 def test_metrics_of_the_users_own() -> None:
     engine = {"name": "own", "kvUsageSpec": "x{", "customMetrics": [{"attributeKey": "a", "metricSpec": "b{c=d}"}, {"attributeKey": "e", "metricSpec": "f g"}]}
-    assert set(told(R10, {"type": "core-metrics-extractor", "parameters": {"engineConfigs": [engine]}})) == {
+    assert set(reasons(R10, {"type": "core-metrics-extractor", "parameters": {"engineConfigs": [engine]}})) == {
         "engineConfigs[0].kvUsageSpec",
         "engineConfigs[0].customMetrics[1].metricSpec",
     }
@@ -83,25 +83,27 @@ def test_what_each_line_reads_as_a_metric(spec: str, line: str, right: bool) -> 
 
 def test_metrics_of_the_users_own_have_names_of_their_own() -> None:
     engine = {"name": "own", "customMetrics": [{"attributeKey": "a", "metricSpec": "b"}, {"attributeKey": "a", "metricSpec": "c"}]}
-    assert set(told(R09, {"type": "core-metrics-extractor", "parameters": {"engineConfigs": [engine]}})) == {"engineConfigs[0].customMetrics[1].attributeKey"}
+    assert set(reasons(R09, {"type": "core-metrics-extractor", "parameters": {"engineConfigs": [engine]}})) == {
+        "engineConfigs[0].customMetrics[1].attributeKey"
+    }
 
 
 def test_metrics_of_other_clusters() -> None:
     entry = {"type": "multicluster-metrics-extractor", "parameters": {"queueSizeMetric": "x{", "kvCacheUtilizationMetric": "a b"}}
-    assert set(told(R10, entry)) == {"queueSizeMetric", "kvCacheUtilizationMetric"}
-    assert told(R10, {**entry, "parameters": {"queueSizeMetric": "x{y=z}", "kvCacheUtilizationMetric": ""}}) == {}
+    assert set(reasons(R10, entry)) == {"queueSizeMetric", "kvCacheUtilizationMetric"}
+    assert reasons(R10, {**entry, "parameters": {"queueSizeMetric": "x{y=z}", "kvCacheUtilizationMetric": ""}}) == {}
 
 
 @pytest.mark.parametrize(
-    ("conditions", "wrong"),
+    ("conditions", "paths"),
     [
         ([], {"conditions"}),
         ([{"metric": "kv-cache-utilization", "maxValue": 80}], {"conditions[0].maxValue"}),
         ([{"metric": "kv-cache-utilization", "maxValue": 1}, {"metric": "waiting-queue", "maxValue": 80}], set()),
     ],
 )
-def test_a_filter_by_utilization(conditions: list[Facts], wrong: set[str]) -> None:
-    assert set(told(R10, {"type": "utilization-filter", "parameters": {"conditions": conditions}})) == wrong
+def test_a_filter_by_utilization(conditions: list[Facts], paths: set[str]) -> None:
+    assert set(reasons(R10, {"type": "utilization-filter", "parameters": {"conditions": conditions}})) == paths
 
 
 SCREENER: Facts = {
@@ -115,7 +117,7 @@ SCREENER: Facts = {
 
 
 @pytest.mark.parametrize(
-    ("more", "wrong"),
+    ("changes", "paths"),
     [
         ({}, set()),
         ({"revisionGating": {"mode": "disabled"}, "headerSelectors": []}, set()),
@@ -140,16 +142,16 @@ SCREENER: Facts = {
         ),
     ],
 )
-def test_a_screener_of_rollouts(more: Facts, wrong: set[str]) -> None:
-    assert set(told(R10, {"type": "disaggregatedset-rollout-screener", "parameters": {**SCREENER, **more}})) == wrong
+def test_a_screener_of_rollouts(changes: Facts, paths: set[str]) -> None:
+    assert set(reasons(R10, {"type": "disaggregatedset-rollout-screener", "parameters": {**SCREENER, **changes}})) == paths
 
 
 def test_a_screener_of_rollouts_needs_parameters() -> None:
-    assert set(told(R10, {"type": "disaggregatedset-rollout-screener"})) == {"scope", "revisionGating"}
+    assert set(reasons(R10, {"type": "disaggregatedset-rollout-screener"})) == {"scope", "revisionGating"}
 
 
 def test_parameters_of_any_type_raise_nothing() -> None:
-    for wrong in (None, 7, "x", [], {}, [7], [{"name": 7}], [{"key": 7, "values": 7, "operator": []}]):
+    for value in (None, 7, "x", [], {}, [7], [{"name": 7}], [{"key": 7, "values": 7, "operator": []}]):
         for kind in (
             "label-selector-filter",
             "core-metrics-extractor",
@@ -164,11 +166,11 @@ def test_parameters_of_any_type_raise_nothing() -> None:
                     {
                         "type": kind,
                         "parameters": {
-                            "matchLabels": wrong,
-                            "matchExpressions": wrong,
-                            "engineConfigs": wrong,
-                            "defaultEngine": wrong,
-                            **dict.fromkeys(("conditions", "queueSizeMetric", "scope", "headerSelectors", "revisionGating"), wrong),
+                            "matchLabels": value,
+                            "matchExpressions": value,
+                            "engineConfigs": value,
+                            "defaultEngine": value,
+                            **dict.fromkeys(("conditions", "queueSizeMetric", "scope", "headerSelectors", "revisionGating"), value),
                         },
                     },
                 ),
@@ -179,7 +181,7 @@ def test_parameters_of_any_type_raise_nothing() -> None:
 
 def test_what_the_router_takes_and_never_reads_is_taken() -> None:
     entry = {"type": "no-hit-lru-scorer", "parameters": {"prefixPluginName": "prefix-cache-scorer", "prefixPluginType": "prefix-cache-scorer"}}
-    assert told(R10, entry) == {}
+    assert reasons(R10, entry) == {}
 
 
 @pytest.mark.timing

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Is the way of a request ready? Recorded objects of the Gateway API, each spoilt in one way that has misled somebody."""
+"""Readiness of recorded objects of the Gateway API, each broken in one way that has led to a wrong verdict before."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Is it ready? Recorded objects, each spoilt in one way that has misled somebody."""
+"""Readiness of recorded objects, each broken in one way that has led to a wrong verdict before."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_what_a_healthy_cluster_shows_is_ready(name, reason):
 @pytest.mark.parametrize(
     "path, value, reason",
     [
-        ("metadata.generation", 2, "not yet seen by its controller"),
-        ("status", {}, "not yet seen by its controller"),
+        ("metadata.generation", 2, "not yet observed by its controller"),
+        ("status", {}, "not yet observed by its controller"),
         ("status.updatedReplicas", 3, "3/4 ready"),
         ("status.availableReplicas", 1, "1/4 ready"),
         ("status.replicas", 5, "4/4 ready, 1 old still there"),
@@ -87,9 +87,9 @@ def test_groups_that_are_all_ready_are_ready():
 @pytest.mark.parametrize(
     "path, value, reason",
     [
-        ("metadata.generation", 5, "not yet seen by its controller"),
-        ("status", {}, "not yet seen by its controller"),
-        ("status.observedGeneration", None, "not yet seen by its controller"),  # older than 0.9, which never says
+        ("metadata.generation", 5, "not yet observed by its controller"),
+        ("status", {}, "not yet observed by its controller"),
+        ("status.observedGeneration", None, "not yet observed by its controller"),  # older than 0.9, which never says
         ("status.updatedReplicas", 1, "1/3 ready"),
         ("status.readyReplicas", 2, "2/3 ready"),
         ("status.replicas", 4, "3/3 ready, 1 old still there"),
@@ -274,8 +274,8 @@ def test_what_is_being_deleted_is_never_ready():
 )
 def test_a_finalizer_is_named_with_whose_it_is(finalizer, who, remedy):
     item = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "deletionTimestamp": "2026-11-21T09:00:00Z", "finalizers": [finalizer]}}
-    found = judge(item)
-    assert f"held by {finalizer} of " in found.reason and who in found.reason and remedy in found.remedy
+    verdict = judge(item)
+    assert f"held by {finalizer} of " in verdict.reason and who in verdict.reason and remedy in verdict.remedy
 
 
 def test_a_node_that_joins_is_ready_when_its_taint_is_gone():

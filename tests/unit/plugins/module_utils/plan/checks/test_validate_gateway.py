@@ -1,4 +1,4 @@
-"""A mistake in llm_d_gateway is refused where it stands, with what to write instead; what is right is planned."""
+"""A mistake in llm_d_gateway is reported at its path, with the value to write instead; valid options are planned."""
 
 from __future__ import annotations
 
@@ -32,10 +32,16 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
     ("istio's class on openshift", {"provider": "openshift", "class_name": "istio"}, OPENSHIFT, "llm_d_gateway.class_name", "openshift-default"),
     ("nobody's gateway", {"provider": "none"}, {}, "llm_d_gateway.name", "Write the name of your Gateway"),
-    ("envoy and a pool", {"connection": "pool"}, {}, "llm_d_gateway.connection", "it does 'ext_proc'"),
-    ("agentgateway by hand", {"provider": "agentgateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
+    ("envoy and a pool", {"connection": "pool"}, {}, "llm_d_gateway.connection", "which uses 'ext_proc'"),
+    ("agentgateway by hand", {"provider": "agentgateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "which uses 'pool'"),
     ("a stranger by hand", {"provider": "none", "name": "x", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "'connection: pool'"),
-    ("agentgateway without tls", {"provider": "agentgateway", "picker_tls": False}, {}, "llm_d_gateway.picker_tls", "always asks over TLS"),
+    (
+        "agentgateway without tls",
+        {"provider": "agentgateway", "picker_tls": False},
+        {},
+        "llm_d_gateway.picker_tls",
+        "always calls the endpoint picker over TLS",
+    ),
     ("an old pool for istio", {"provider": "istio", "pool_version": "v1alpha2"}, {}, "llm_d_gateway.pool_version", "v1 is what it reads"),
     (
         "an old pool of a new line",
@@ -168,7 +174,7 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_images.ai_gateway",
         "tag",
     ),
-    ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
+    ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "which uses 'pool'"),
     (
         "a digest for agentgateway",
         {"provider": "agentgateway"},
@@ -186,11 +192,11 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("gateway", "more", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_a_mistake_names_its_place_and_what_to_write(gateway: Facts, more: Facts, path: str, words: str) -> None:
-    found = problems({"llm_d_charts": CHARTS, "llm_d_gateway": gateway, **more})
-    assert [problem.path for problem in found] == [path], [str(problem) for problem in found]
-    assert words in str(found[0])
+@pytest.mark.parametrize(("gateway", "variables", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_a_mistake_names_its_place_and_what_to_write(gateway: Facts, variables: Facts, path: str, words: str) -> None:
+    mistakes = problems({"llm_d_charts": CHARTS, "llm_d_gateway": gateway, **variables})
+    assert [problem.path for problem in mistakes] == [path], [str(problem) for problem in mistakes]
+    assert words in str(mistakes[0])
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
@@ -241,8 +247,8 @@ def test_istio_is_told_of_pools_and_where_it_runs() -> None:
     assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
 
 
-def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_elses() -> None:
-    """kgateway's agentgateway and agentgateway itself bear one name: the new one serves every Gateway of the class."""
+def test_a_class_that_one_controller_takes_over_from_another_stays_ours() -> None:
+    """kgateway's agentgateway and agentgateway itself have one name: the new one serves every Gateway of the class."""
     user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
     planned = plan(user)
     assert planned["record"]["releases"] == [["agentgateway-system", "agentgateway"]]
@@ -296,7 +302,7 @@ def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_ne
     assert named["ai-gateway"] == named["envoy-gateway"] and set(named) >= {"istio-base", "istiod", "agentgateway", "kgateway", "lws"}
 
 
-def test_without_charts_of_ones_own_upstreams_are_installed() -> None:
+def test_charts_of_upstream_are_installed_by_default() -> None:
     user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": "/b"}}
     assert problems(user) == []
     assert [(chart["ref"], chart["repo"], chart["version"]) for chart in plan(user)["gateway"]["charts"]] == [

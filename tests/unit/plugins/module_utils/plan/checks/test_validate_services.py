@@ -47,5 +47,5 @@ def test_an_encode_stage_is_refused_also_without_options() -> None:
     ("router-0.10", {"plugins": [{"type": {"a": 1}, "name": ["b"]}], "flow_control": {"enabled": True}}),
 ])  # fmt: skip
 def test_a_value_of_another_type_is_a_mistake_and_no_traceback(release: str, scheduler: dict[str, t.Any]) -> None:
-    found = problems(user({**LLAMA, "scheduler": scheduler}, llm_d_release=release))
-    assert found and all(problem.path.startswith(SCHEDULER) for problem in found)
+    mistakes = problems(user({**LLAMA, "scheduler": scheduler}, llm_d_release=release))
+    assert mistakes and all(problem.path.startswith(SCHEDULER) for problem in mistakes)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects of others that a file names: each with its namespace, and its place in the file."""
+"""Existing objects that a file names: each with its namespace and its path in the file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Facts = dict[str, t.Any]
 S0 = "llm_d_model_services[0]"
 
 
-def named(service: Facts, **more: t.Any) -> dict[tuple[str, str], str]:
-    """{(object, key): path within the service} of all that the file names."""
+def named(service: Facts, **variables: t.Any) -> dict[tuple[str, str], str]:
+    """{(object, key): path within the service} of all objects that the file names."""
     element = {"name": "a", "model": {"uri": "hf://o/m"}, **service}
-    planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [element], **more})
+    planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [element], **variables})
     return {(each["object"], each["key"]): each["path"].removeprefix(f"{S0}.") for each in planned["preflight"]["named"]}
 
 
@@ -33,7 +33,7 @@ def test_variables_are_read_beside_their_pod() -> None:
     }
 
 
-def test_what_is_added_to_pods_is_looked_for() -> None:
+def test_objects_in_additions_to_pods_are_named() -> None:
     volumes = [
         {"name": "a", "secret": {"secretName": "in-volume"}},
         {"name": "b", "projected": {"sources": [{"configMap": {"name": "projected"}}, {"secret": {"name": "maybe", "optional": True}}]}},
@@ -43,7 +43,7 @@ def test_what_is_added_to_pods_is_looked_for() -> None:
     ]
     env = [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "of-container", "key": "x"}}}, {"name": "Y", "value": "1"}]
     side = {"name": "side", "image": "a/b:1", "envFrom": [{"configMapRef": {"name": "of-sidecar"}}]}
-    found = named(
+    paths = named(
         {
             "scheduler": {"preset": "disaggregated", "pod": {"priorityClassName": "system-cluster-critical"}},
             "pod": {"volumes": volumes, "runtimeClassName": "nvidia", "containers": [side]},
@@ -51,7 +51,7 @@ def test_what_is_added_to_pods_is_looked_for() -> None:
             "prefill": {"pod": {"priorityClassName": "low", "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "other"}}]}},
         }
     )
-    assert found == {
+    assert paths == {
         ("Secret llm-d/in-volume", ""): "pod.volumes[0].secret.secretName",
         ("ConfigMap llm-d/projected", ""): "pod.volumes[1].projected.sources[0].configMap.name",
         ("CSIDriver d.example.com", ""): "pod.volumes[2].csi.driver",
@@ -66,7 +66,7 @@ def test_what_is_added_to_pods_is_looked_for() -> None:
     }
 
 
-def test_prompts_of_warm_ups_are_looked_for_and_what_is_ours_is_not() -> None:
+def test_prompts_of_warm_ups_are_named_and_our_own_secrets_are_not() -> None:
     assert named({"warmup": {"config_map": "prompts"}}) == {("ConfigMap llm-d/prompts", ""): "warmup.config_map"}
     keyed = {"llm_d_model_token": "hf_" + "a" * 34, "llm_d_api_key": "sk-1234567890", "llm_d_image_pull_secrets": ["mine"]}
     assert named({}, **keyed) == {("Secret llm-d/mine", ".dockerconfigjson"): "llm_d_image_pull_secrets[0]"}

@@ -1,4 +1,4 @@
-"""The two halves of a deployment, each with its own rights, and the Roles that grant them."""
+"""The permissions of the two halves of a deployment, and the Roles that grant them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or 
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 
 
-def made(provider: str, scope: str, **more: t.Any) -> Facts:
+def made(provider: str, scope: str, **variables: t.Any) -> Facts:
     facts = GATEWAY_PROVIDERS[provider]
     user = {
         "llm_d_charts": CHARTS,
@@ -27,13 +27,13 @@ def made(provider: str, scope: str, **more: t.Any) -> Facts:
         "llm_d_gateway": {"provider": provider, "name": "mine" if provider == "none" else None, "service_type": facts["service_types"][0]},
         "llm_d_model_services": [SIM],
         "llm_d_scope": scope,
-        **more,
+        **variables,
     }
     return plan(user)
 
 
-def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
-    return made(provider, scope, **more)["preflight"]["rights"]
+def rights(provider: str, scope: str, **variables: t.Any) -> list[Facts]:
+    return made(provider, scope, **variables)["preflight"]["rights"]
 
 
 def test_the_file_in_the_documentation_is_the_one_that_is_written(root: Path) -> None:
@@ -55,50 +55,54 @@ def test_the_halves_share_no_right_and_are_the_whole(provider: str) -> None:
     assert {dict(right).get("namespace") for right in half} <= {None, "", "llm-d", *namespaces}, "an administrator's half is the controller's namespace"
 
 
-def asked(found: list[Facts], resource: str, namespace: str = "") -> set[str]:
-    return {right["verb"] for right in found if right["resource"] == resource and (right.get("namespace") or "") == namespace}
+def verbs_on(permissions: list[Facts], resource: str, namespace: str = "") -> set[str]:
+    return {right["verb"] for right in permissions if right["resource"] == resource and (right.get("namespace") or "") == namespace}
 
 
 @pytest.mark.parametrize("scope", ["cluster", "namespace", "prerequisites"])
 def test_pod_monitors_are_written_where_they_are_asked_for(scope: str) -> None:
     scraped = rights("standalone", scope, llm_d_monitoring={"scrape": True})
-    theirs = [right for right in scraped if right.get("group") == "monitoring.coreos.com"]
+    of_monitoring = [right for right in scraped if right.get("group") == "monitoring.coreos.com"]
     verbs = set() if scope == "prerequisites" else {"get", "list", "create", "patch", "delete"}
-    assert asked(scraped, "podmonitors", "llm-d") == verbs and len(theirs) == len(verbs), "in the namespace, this one kind, and no other right"
-    assert [right for right in scraped if right not in theirs] == rights("standalone", scope)
+    assert verbs_on(scraped, "podmonitors", "llm-d") == verbs and len(of_monitoring) == len(verbs), "only this kind, in the namespace"
+    assert [right for right in scraped if right not in of_monitoring] == rights("standalone", scope)
 
 
 def test_alerts_and_dashboards_are_written_where_they_are_asked_for() -> None:
-    found = rights("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
+    permissions = rights("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
     written = {"get", "list", "create", "patch", "delete"}
-    assert asked(found, "prometheusrules", "llm-d") == asked(found, "persesdashboards", "llm-d") == written
-    more = {(right.get("group"), right["resource"]) for right in found if right not in rights("standalone", "namespace")}
-    assert more == {("monitoring.coreos.com", "prometheusrules"), ("perses.dev", "persesdashboards")}
+    assert verbs_on(permissions, "prometheusrules", "llm-d") == verbs_on(permissions, "persesdashboards", "llm-d") == written
+    added = {(right.get("group"), right["resource"]) for right in permissions if right not in rights("standalone", "namespace")}
+    assert added == {("monitoring.coreos.com", "prometheusrules"), ("perses.dev", "persesdashboards")}
 
 
 def test_a_chart_is_asked_for_where_it_is_installed() -> None:
     written = {"get", "list", "create", "patch", "delete"}
-    found = rights("istio", "prerequisites")
+    permissions = rights("istio", "prerequisites")
     for resource, namespace in (("deployments", "istio-system"), ("clusterroles", ""), ("validatingwebhookconfigurations", "")):
-        assert asked(found, resource, namespace) == written
-    assert asked(found, "secrets", "istio-system") == {"get", "list", "create", "update", "delete"} and asked(found, "gateways") == {"list"}
+        assert verbs_on(permissions, resource, namespace) == written
+    assert verbs_on(permissions, "secrets", "istio-system") == {"get", "list", "create", "update", "delete"} and verbs_on(permissions, "gateways") == {"list"}
     rest, adopted = rights("istio", "namespace"), rights("istio", "cluster", llm_d_gateway={"provider": "istio", "install": False})
     for other in (rest, adopted):
-        assert not asked(other, "clusterroles") and not asked(other, "deployments", "istio-system") and not asked(other, "secrets", "istio-system")
+        assert not verbs_on(other, "clusterroles") and not verbs_on(other, "deployments", "istio-system") and not verbs_on(other, "secrets", "istio-system")
 
 
 def test_a_gpu_operator_is_asked_for_as_it_is_brought() -> None:
     written = {"get", "list", "create", "patch", "delete"}
     pools = [{"name": "a", "node_selector": {"gpu": "a"}, "sharing": "time_slicing", "replicas": 2}]
     helm = rights("standalone", "prerequisites", llm_d_gpus={"operator": "nvidia_helm", "pools": pools})
-    assert asked(helm, "daemonsets", "gpu-operator") == written and asked(helm, "clusterpolicies") == written
-    assert not asked(helm, "subscriptions", "gpu-operator")
-    assert asked(helm, "configmaps", "gpu-operator") == written and asked(helm, "nodes") == {"get", "list", "patch"}
+    assert verbs_on(helm, "daemonsets", "gpu-operator") == written and verbs_on(helm, "clusterpolicies") == written
+    assert not verbs_on(helm, "subscriptions", "gpu-operator")
+    assert verbs_on(helm, "configmaps", "gpu-operator") == written and verbs_on(helm, "nodes") == {"get", "list", "patch"}
     olm = rights("standalone", "prerequisites", llm_d_platform="openshift", llm_d_run_as_user=0, llm_d_gpus={"operator": "nvidia_olm", "approval": "Manual"})
     place = "nvidia-gpu-operator"
-    assert asked(olm, "subscriptions", place) == written == asked(olm, "clusterpolicies") and asked(olm, "installplans", place) == {"get", "list", "patch"}
-    assert not asked(olm, "daemonsets", place) and not asked(olm, "nodes")
-    assert not asked(rights("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
+    assert verbs_on(olm, "subscriptions", place) == written == verbs_on(olm, "clusterpolicies") and verbs_on(olm, "installplans", place) == {
+        "get",
+        "list",
+        "patch",
+    }
+    assert not verbs_on(olm, "daemonsets", place) and not verbs_on(olm, "nodes")
+    assert not verbs_on(rights("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
 
 
 @pytest.mark.parametrize("operator", ["nvidia_olm", "nvidia_helm", "amd", "gaudi"])
@@ -108,17 +112,17 @@ def test_every_object_of_a_gpu_operator_is_asked_for(root: Path, operator: str) 
     charts = {"gpu_operator": "/charts/gpu-operator"}
     settings = {"operator": operator, "pools": pools, "gaudi": {"registry": "intel.example.com"}}
     planned = plan({"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_charts": charts, "llm_d_gpus": settings, **openshift})
-    found = planned["preflight"]["rights"]
+    permissions = planned["preflight"]["rights"]
     made = [item for name in ("operator", "policy") for item in render(root / f"roles/gpu_operator/templates/{name}.yml.j2", planned)]
     plurals = {"ClusterPolicy": "clusterpolicies", "NodeFeatureDiscovery": "nodefeaturediscoveries"}
     for item in made:
         resource = plurals.get(item["kind"], f"{item['kind'].lower()}s")
         if item["kind"] != "Namespace":
             group = item["apiVersion"].rpartition("/")[0]
-            verbs = asked([right for right in found if right.get("group", "") == group], resource, item["metadata"].get("namespace", ""))
+            verbs = verbs_on([right for right in permissions if right.get("group", "") == group], resource, item["metadata"].get("namespace", ""))
             assert verbs >= {"get", "list", "create", "patch", "delete"}, f"{item['kind']} {item['metadata']['name']}"
-    assert asked(found, "pods") == {"list"}, "the look at who else uses it"
-    assert ("list" in asked(found, "subscriptions")) == (operator != "nvidia_helm")
+    assert verbs_on(permissions, "pods") == {"list"}, "to find other users of the operator"
+    assert ("list" in verbs_on(permissions, "subscriptions")) == (operator != "nvidia_helm")
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
@@ -154,8 +158,8 @@ def test_a_project_is_requested_by_who_works_in_it() -> None:
 def test_kinds_elsewhere_are_granted_elsewhere() -> None:
     gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
     planned = made("istio", "namespace", llm_d_gateway=gateway)
-    found = roles(planned, planned["preflight"]["rights"])
-    places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in found}
+    granted = roles(planned, planned["preflight"]["rights"])
+    places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in granted}
     assert "httproutes" in places["routes"] and {"gateways", "envoyfilters"} <= places["edge"] and "referencegrants" in places["llm-d"]
     assert "deployments" not in places["edge"] | places["routes"]
 
@@ -163,8 +167,8 @@ def test_kinds_elsewhere_are_granted_elsewhere() -> None:
 def test_only_our_own_secrets_are_opened() -> None:
     planned = made("standalone", "namespace", llm_d_model_token="hf_x")
     (role,) = [item for item in objects(planned, chosen({})[0]) if item["kind"] == "Role"]
-    found = role["rules"]
-    assert [rule for rule in found if "secrets" in rule["resources"]] == [
+    rules = role["rules"]
+    assert [rule for rule in rules if "secrets" in rule["resources"]] == [
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["llm-d-model-token"], "verbs": ["get", "patch", "delete"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
     ]

@@ -1,4 +1,4 @@
-"""What the file no longer asks for is pruned at the next run, and nothing else."""
+"""The next run prunes the objects that the file no longer requests, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MONITORED = {"scrape": True, "alerts": True, "dashboards": ["grafana", "perses"]
 SCALED = {"provider": "keda", "min": 1, "max": 3, "metrics": {"queue": 5}, "prometheus": "http://prometheus:9090"}
 
 
-def keys(found: t.Iterable[Facts]) -> set[tuple[str, str, str, str]]:
-    return {(item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in found}
+def keys(items: t.Iterable[Facts]) -> set[tuple[str, str, str, str]]:
+    return {(item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in items}
 
 
 def moved(before: Facts, after: Facts) -> tuple[list[tuple[str, str, str, str]], set[tuple[str, str, str, str]]]:
-    """(what the second file prunes of the first one's objects, in order; what only the first has)."""
+    """(keys of the objects of the first file that the second prunes, in order; keys of the objects that only the first has)."""
     there = definitions(plan(before))
     return pruned(there, plan(after), plan(before)), keys(there) - keys(definitions(plan(after)))
 
@@ -72,7 +72,7 @@ def test_what_an_option_brought_goes_with_it(first: Facts, second: Facts) -> Non
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio", "kgateway", "agentgateway", "standalone", "gke", "openshift"])
 def test_every_object_in_a_namespace_that_files_may_share_says_of_which_it_is(provider: str) -> None:
-    """Their namespaces for routes, gateways and endpoint pickers; in the namespace of the file no object does."""
+    """In namespaces for routes, Gateways and endpoint pickers objects have the label; in the namespace of the file no object has it."""
     apart = {"provider": provider, **({} if provider == "standalone" else {"namespace": "gateways", "routes_namespace": "routes"})}
     platform = provider if provider in ("gke", "openshift") else "kubernetes"
     given = user(LLAMA, llm_d_gateway=apart, llm_d_platform=platform, llm_d_monitoring=MONITORED, llm_d_model_token="hf_x", llm_d_image_pull_credentials=PULL)
@@ -125,7 +125,7 @@ def test_claims_stay_unless_the_file_says_so() -> None:
 
 
 def test_the_secret_of_a_controller_goes_with_the_provider() -> None:
-    """It says of no record that it is in it, since those of other files have it too: each run would change that."""
+    """It has the label of no record, since it is a member of the records of other files too, and each run would change the label."""
     for scope in ("cluster", "prerequisites"):
         envoy, istio = (
             plan(user(llm_d_scope=scope, llm_d_gateway={"provider": name}, llm_d_image_pull_credentials=PULL)) for name in ("envoy_gateway", "istio")
@@ -137,7 +137,9 @@ def test_the_secret_of_a_controller_goes_with_the_provider() -> None:
 
 def test_a_teardown_names_the_claims_that_go_with_their_servers() -> None:
     storage = {"claim": True, "size": "1Gi"}
-    deleted, kept = ({**LLAMA, "name": name, "replicas": 1, "route": {"path": f"/{name}"}, "storage": {**storage, **more}} for name, more in GIVEN_UP.items())
+    deleted, kept = (
+        {**LLAMA, "name": name, "replicas": 1, "route": {"path": f"/{name}"}, "storage": {**storage, **options}} for name, options in GIVEN_UP.items()
+    )
     planned = plan(user(deleted, kept))
     there = [item for item in definitions(planned) if item["kind"] == "PersistentVolumeClaim"]
     names = {everything: [key[3] for key in pruned(there, planned, everything=everything)] for everything in (True, False)}
@@ -145,7 +147,7 @@ def test_a_teardown_names_the_claims_that_go_with_their_servers() -> None:
     assert with_services(planned, "b")["record"]["given_up"] == [] and with_services(planned, "a")["record"]["given_up"] == ["a-weights"]
 
 
-def test_services_stay_where_the_file_says_so_and_the_rest_of_the_others_goes() -> None:
+def test_services_stay_if_the_file_says_so_and_other_objects_are_pruned() -> None:
     both = user({**SIMULATOR, "name": "a", "route": {"path": "/a"}}, {**SIMULATOR, "name": "b", "route": {"path": "/b"}}, llm_d_monitoring=MONITORED)
     one = user({**SIMULATOR, "name": "a", "route": {"path": "/a"}}, llm_d_prune={"services": False})
     gone, _rest = moved(both, one)
@@ -154,7 +156,7 @@ def test_services_stay_where_the_file_says_so_and_the_rest_of_the_others_goes() 
 
 
 def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
-    """And no run for one service does: a comparison switches by such runs. The one of another instance stays."""
+    """A run for one service does not, since a comparison switches by such runs. The restore point of another instance stays."""
     planned = plan(user(SIMULATOR))
     (point,) = [service["restore_point"] for service in planned["services"]]
     assert [key[3] for key in pruned([point], planned)] == [f"{SIMULATOR['name']}-compare"]
@@ -165,18 +167,18 @@ def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
 
 
 def test_what_a_comparison_of_a_service_that_stays_has_to_restore_stays() -> None:
-    """Nobody has applied that service since: it runs as the interrupted comparison has left it."""
+    """No run has applied that service since, so it runs as the interrupted comparison left it."""
     (point,) = [service["restore_point"] for service in plan(user(SIMULATOR))["services"]]
     another = {**SIMULATOR, "name": "another"}
     assert pruned([point], plan(user(another, llm_d_prune={"services": False}))) == [] and pruned([point], plan(user(another)))
     assert pruned([point], plan(user(SIMULATOR, llm_d_prune={"services": False})))
 
 
-def test_a_file_that_does_not_speak_of_services_prunes_none() -> None:
-    """As with the wrong inventory. An empty list is said."""
+def test_a_file_without_the_variable_prunes_no_service() -> None:
+    """The variable is missing, for example with the wrong inventory. An empty list has to be written."""
     there = definitions(plan(user(SIMULATOR)))
-    unsaid = {name: value for name, value in user().items() if name != "llm_d_model_services"}
-    assert pruned(there, plan(unsaid)) == [] and pruned(there, plan({**unsaid, "llm_d_model_services": None})) == []
+    without_services = {name: value for name, value in user().items() if name != "llm_d_model_services"}
+    assert pruned(there, plan(without_services)) == [] and pruned(there, plan({**without_services, "llm_d_model_services": None})) == []
     assert pruned(there, plan(user()))
 
 
@@ -211,7 +213,7 @@ def test_another_instance_and_objects_of_strangers_stay() -> None:
 
 @pytest.mark.parametrize("connection", ["pool", "ext_proc"])
 def test_files_of_one_instance_name_that_share_namespaces_leave_each_other_alone(connection: str) -> None:
-    """As two teams with a gateway and a namespace for routes in common, and the usual instance; also where one's home is the other's namespace for both."""
+    """Two teams share a Gateway and a namespace for routes, with the default instance; in one case the namespace of one team is the other's for both."""
 
     def team(home: str, name: str, **gateway: t.Any) -> Facts:
         shared = {"provider": "istio", "connection": connection, "create": False, "name": "shared", **gateway}
@@ -228,17 +230,17 @@ def test_files_of_one_instance_name_that_share_namespaces_leave_each_other_alone
         assert pruned(there, plan(first)) == pruned(there, plan(second)) == []
         gone = pruned(there, plan({**second, "llm_d_model_services": []}))
         assert ("apps/v1", "Deployment", "two", f"{name}-epp-tls") in gone and not set(gone) & keys(definitions(plan(first)))
-        ours = keys(item for item in definitions(plan(second)) if SERVICE_LABEL in (item["metadata"].get("labels") or {}))
-        assert {key for key in ours if key[1] not in NEVER} == set(gone), "also what is in the namespaces of others"
+        of_second = keys(item for item in definitions(plan(second)) if SERVICE_LABEL in (item["metadata"].get("labels") or {}))
+        assert {key for key in of_second if key[1] not in NEVER} == set(gone), "also what is in the namespaces of others"
 
 
 def test_what_another_object_owns_goes_with_its_owner() -> None:
     """KEDA's HorizontalPodAutoscaler has the labels of its ScaledObject."""
     planned = plan(user())
-    found = {"name": "keda-hpa-a", "namespace": "llm-d", "labels": planned["labels"]}
-    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": found}
+    metadata = {"name": "keda-hpa-a", "namespace": "llm-d", "labels": planned["labels"]}
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata}
     assert pruned([scaler], planned)
-    assert not pruned([{**scaler, "metadata": {**found, "ownerReferences": [{"kind": "ScaledObject"}]}}], planned)
+    assert not pruned([{**scaler, "metadata": {**metadata, "ownerReferences": [{"kind": "ScaledObject"}]}}], planned)
 
 
 @examples(20)
@@ -246,12 +248,12 @@ def test_what_another_object_owns_goes_with_its_owner() -> None:
 def test_a_plan_of_one_service_touches_no_other(made: Facts) -> None:
     planned = plan(made)
     there = definitions(planned)
-    # Another instance of the collection has services of these names, and more objects.
-    theirs = copy.deepcopy([item for item in there if item["metadata"].get("labels")])
-    for item in theirs:
+    # Another instance of the collection has services with the same names, and other objects.
+    foreign = copy.deepcopy([item for item in there if item["metadata"].get("labels")])
+    for item in foreign:
         item["metadata"].update(name=f"{item['metadata']['name']}-x", labels={**item["metadata"]["labels"], PART_OF: "another"})
     for service in planned["services"]:
         alone = with_services(planned, service["name"])
-        assert pruned(theirs, alone) == []
+        assert pruned(foreign, alone) == []
         assert [each["name"] for each in alone["services"]] == [service["name"]] and pruned(there, alone) == []
         assert {warmup["name"] for warmup in alone["warmups"]} <= {service["name"]}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the API server refuses is shown with its place in the user's file."""
+"""Fields that the API server rejects are reported with their path in the user's file."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_the_place_in_the_file(kind: str, name: str, problem: str, place: str) -
     labels = {SERVICE_LABEL: name.rpartition("-")[0] or name} if kind not in ("Gateway", "Role") else {}
     metadata = {"name": name, "namespace": "llm-d", "labels": labels}
     definition = {"kind": kind, "metadata": metadata, "spec": {"template": {"spec": {"containers": [{"env": ENV}]}}}}
-    found = refusals([{"kind": kind, "name": name, "namespace": "llm-d", "problem": problem}], PLAN, [definition])
-    assert found == [f"{kind} llm-d/{name}: {problem} ({place})"]
+    lines = refusals([{"kind": kind, "name": name, "namespace": "llm-d", "problem": problem}], PLAN, [definition])
+    assert lines == [f"{kind} llm-d/{name}: {problem} ({place})"]
 
 
 ADDING = {
@@ -67,7 +67,7 @@ LEADER, WORKER = (f"spec.leaderWorkerTemplate.{part}Template" for part in ("lead
 
 
 def volume(pod: dict, name: str) -> int:
-    """The number of a volume."""
+    """The index of a volume."""
     return [each["name"] for each in pod["template"]["spec"]["volumes"]].index(name)
 
 

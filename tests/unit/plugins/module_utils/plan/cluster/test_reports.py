@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports in the cluster: which ConfigMaps, and what fits into one."""
+"""Reports in the cluster: their ConfigMaps, and the files that fit into one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_each_report_has_a_config_map_of_ours() -> None:
     assert all(each["metadata"]["labels"][MEMBER] == made["record"]["id"] for each in made["reports"]["config_maps"]), "the record finds it"
 
 
-@pytest.mark.parametrize("more", [{}, {"llm_d_artifacts": {"config_map": True}, "llm_d_scope": "prerequisites"}])
-def test_there_is_none_that_was_not_asked_for(more: dict[str, t.Any]) -> None:
-    assert plan({**FILE, **more})["reports"]["config_maps"] == []
+@pytest.mark.parametrize("variables", [{}, {"llm_d_artifacts": {"config_map": True}, "llm_d_scope": "prerequisites"}])
+def test_there_is_none_without_the_option(variables: dict[str, t.Any]) -> None:
+    assert plan({**FILE, **variables})["reports"]["config_maps"] == []
 
 
 def test_what_does_not_fit_is_left_out_and_named() -> None:

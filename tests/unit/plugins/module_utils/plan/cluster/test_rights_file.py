@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file of playbooks/list_rights.yml: whom it is for, what is in it, and what is said of it. What modules ask for: tests/contract/test_rights.py."""
+"""The file of playbooks/list_rights.yml: its subject, its objects, and the lines about it. The permissions of modules: tests/contract/test_rights.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.filter.plan_files import rights_file as through_the_filter
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.looks import looks
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.looks import optional_permissions
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import PREFIX, chosen, objects, rights_file
 
 Facts = dict[str, t.Any]
@@ -19,76 +19,76 @@ SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "
 RBAC = "rbac.authorization.k8s.io"
 
 
-def made(scope: str = "namespace", **more: t.Any) -> Facts:
-    return plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [SIM], "llm_d_scope": scope, **more})
+def made(scope: str = "namespace", **variables: t.Any) -> Facts:
+    return plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [SIM], "llm_d_scope": scope, **variables})
 
 
 def written(planned: Facts, **given: t.Any) -> list[Facts]:
-    options, wrong = chosen({f"{PREFIX}{name}": value for name, value in given.items()})
-    assert not wrong, wrong
+    options, problems = chosen({f"{PREFIX}{name}": value for name, value in given.items()})
+    assert not problems, problems
     return objects(planned, options)
 
 
-def keys(found: list[Facts]) -> list[tuple[str, str, str]]:
-    return [(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in found]
+def keys(items: list[Facts]) -> list[tuple[str, str, str]]:
+    return [(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in items]
 
 
-def subjects(found: list[Facts]) -> list[Facts]:
-    return [subject for item in found for subject in item.get("subjects", [])]
+def subjects(items: list[Facts]) -> list[Facts]:
+    return [subject for item in items for subject in item.get("subjects", [])]
 
 
 def test_an_account_with_a_role_and_its_binding() -> None:
-    found = written(made())
+    items = written(made())
     name = "llm-d-deployer"
-    assert keys(found) == [(kind, "llm-d", name) for kind in ("ServiceAccount", "Role", "RoleBinding")]
-    assert found[-1]["roleRef"] == {"apiGroup": RBAC, "kind": "Role", "name": name}
-    assert subjects(found) == [{"kind": "ServiceAccount", "name": name, "namespace": "llm-d"}]
+    assert keys(items) == [(kind, "llm-d", name) for kind in ("ServiceAccount", "Role", "RoleBinding")]
+    assert items[-1]["roleRef"] == {"apiGroup": RBAC, "kind": "Role", "name": name}
+    assert subjects(items) == [{"kind": "ServiceAccount", "name": name, "namespace": "llm-d"}]
 
 
 @pytest.mark.parametrize("scope", ["cluster", "prerequisites"])
 def test_what_has_no_namespace_is_in_a_cluster_role(scope: str) -> None:
-    found = written(made(scope))
+    items = written(made(scope))
     name = "llm-d-administrator" if scope == "prerequisites" else "llm-d-deployer"
-    of_cluster = [key for key in keys(found) if not key[1]]
+    of_cluster = [key for key in keys(items) if not key[1]]
     assert of_cluster == [("ClusterRole", "", f"llm-d:{name}"), ("ClusterRoleBinding", "", f"llm-d:{name}")], "another namespace has one of its own"
-    assert ("Namespace", "", "llm-d") not in keys(found) and {kind for kind, *_rest in keys(found)} == {
+    assert ("Namespace", "", "llm-d") not in keys(items) and {kind for kind, *_rest in keys(items)} == {
         "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
     }  # fmt: skip
-    bound = [(item["kind"].removesuffix("Binding"), item["metadata"].get("namespace", ""), item["roleRef"]["name"]) for item in found if "roleRef" in item]
-    assert bound == [key for key in keys(found) if key[0] in ("Role", "ClusterRole")]
-    assert len(subjects(found)) == len(bound) and {subject["name"] for subject in subjects(found)} == {name}
+    bound = [(item["kind"].removesuffix("Binding"), item["metadata"].get("namespace", ""), item["roleRef"]["name"]) for item in items if "roleRef" in item]
+    assert bound == [key for key in keys(items) if key[0] in ("Role", "ClusterRole")]
+    assert len(subjects(items)) == len(bound) and {subject["name"] for subject in subjects(items)} == {name}
 
 
 def test_two_deployments_in_one_namespace_have_roles_of_their_own() -> None:
     edge = {"llm_d_gateway": {"namespace": "edge"}}
     all_of_them = [made(**edge), made(llm_d_instance="two", **edge), made(llm_d_namespace="b", **edge)]
-    found = [key for planned in all_of_them for key in keys(written(planned))]
-    assert len(found) == len(set(found)) and ("Role", "edge", "llm-d:llm-d-deployer") in found and ("Role", "edge", "b:llm-d-deployer") in found
+    all_keys = [key for planned in all_of_them for key in keys(written(planned))]
+    assert len(all_keys) == len(set(all_keys)) and ("Role", "edge", "llm-d:llm-d-deployer") in all_keys and ("Role", "edge", "b:llm-d-deployer") in all_keys
 
 
-def test_the_account_is_as_asked_for() -> None:
-    found = written(made(), account="bot", account_namespace="ci", token="true")
-    assert keys(found)[:2] == [("ServiceAccount", "ci", "bot"), ("Secret", "ci", "bot-token")]
-    assert found[1]["type"] == "kubernetes.io/service-account-token" and "data" not in found[1]
-    assert found[1]["metadata"]["annotations"] == {"kubernetes.io/service-account.name": "bot"}
-    assert subjects(found) == [{"kind": "ServiceAccount", "name": "bot", "namespace": "ci"}]
+def test_the_account_follows_the_options() -> None:
+    items = written(made(), account="bot", account_namespace="ci", token="true")
+    assert keys(items)[:2] == [("ServiceAccount", "ci", "bot"), ("Secret", "ci", "bot-token")]
+    assert items[1]["type"] == "kubernetes.io/service-account-token" and "data" not in items[1]
+    assert items[1]["metadata"]["annotations"] == {"kubernetes.io/service-account.name": "bot"}
+    assert subjects(items) == [{"kind": "ServiceAccount", "name": "bot", "namespace": "ci"}]
     existing = written(made(), account="bot", account_namespace="ci", create_account="False")
-    assert subjects(existing) == subjects(found) and {kind for kind, *_rest in keys(existing)} == {"Role", "RoleBinding"}
+    assert subjects(existing) == subjects(items) and {kind for kind, *_rest in keys(existing)} == {"Role", "RoleBinding"}
 
 
 @pytest.mark.parametrize("kind", ["user", "group"])
 def test_an_existing_user_or_group_needs_no_account(kind: str) -> None:
-    found = written(made(), **{kind: "jane@example.com", "account": ""})
-    assert subjects(found) == [{"kind": kind.capitalize(), "apiGroup": RBAC, "name": "jane@example.com"}]
-    assert {key[0] for key in keys(found)} == {"Role", "RoleBinding"}
+    items = written(made(), **{kind: "jane@example.com", "account": ""})
+    assert subjects(items) == [{"kind": kind.capitalize(), "apiGroup": RBAC, "name": "jane@example.com"}]
+    assert {key[0] for key in keys(items)} == {"Role", "RoleBinding"}
 
 
-def test_who_gets_the_permissions_as_well_takes_them_from_nobody() -> None:
+def test_each_subject_has_a_binding_of_its_own() -> None:
     given = [{}, {"account": "bot"}, {"account_namespace": "ci"}, {"user": "jane"}, {"group": "jane"}, {"user": "https://issuer.example.com#jane"}]
-    found = [item for each in given for item in written(made(), **each) if item["kind"] == "RoleBinding"]
-    names = [item["metadata"]["name"] for item in found]
+    bindings = [item for each in given for item in written(made(), **each) if item["kind"] == "RoleBinding"]
+    names = [item["metadata"]["name"] for item in bindings]
     assert len(set(names)) == len(given) and names[0] == "llm-d-deployer" and not [name for name in names if "/" in name or "%" in name], names
-    assert {item["roleRef"]["name"] for item in found} == {"llm-d-deployer"}
+    assert {item["roleRef"]["name"] for item in bindings} == {"llm-d-deployer"}
 
 
 @pytest.mark.parametrize(
@@ -104,19 +104,19 @@ def test_who_gets_the_permissions_as_well_takes_them_from_nobody() -> None:
     ],
 )
 def test_options_that_make_no_sense_are_refused(given: Facts, path: str, words: str) -> None:
-    _options, (wrong,) = chosen({f"{PREFIX}{name}": value for name, value in given.items()})
-    assert wrong.path == path and words in f"{wrong.reason} {wrong.fix}"
+    _options, (problem,) = chosen({f"{PREFIX}{name}": value for name, value in given.items()})
+    assert problem.path == path and words in f"{problem.reason} {problem.fix}"
     with pytest.raises(Exception, match=path):
         through_the_filter(made(), {f"{PREFIX}{name}": value for name, value in given.items()})
 
 
 def test_the_text_is_what_kubectl_reads_and_the_lines_say_how() -> None:
-    found = rights_file(made(), chosen({"list_rights_token": True})[0])
-    assert found["name"] == "rights-namespace.yml"
-    assert list(yaml.safe_load_all(found["content"])) == written(made(), token=True)
-    assert found["content"] == rights_file(made(), chosen({"list_rights_token": "true"})[0])["content"], "the same text for the same file"
-    assert found["lines"][:2] == ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
-    assert "kubectl get secret llm-d-deployer-token --namespace llm-d" in found["lines"][2]
+    file = rights_file(made(), chosen({"list_rights_token": True})[0])
+    assert file["name"] == "rights-namespace.yml"
+    assert list(yaml.safe_load_all(file["content"])) == written(made(), token=True)
+    assert file["content"] == rights_file(made(), chosen({"list_rights_token": "true"})[0])["content"], "the same text for the same file"
+    assert file["lines"][:2] == ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
+    assert "kubectl get secret llm-d-deployer-token --namespace llm-d" in file["lines"][2]
     assert "kubectl create token llm-d-deployer --namespace llm-d" in rights_file(made(), chosen({})[0])["lines"][2]
     assert rights_file(made(), chosen({"list_rights_user": "jane"})[0])["lines"] == [
         "for: User jane",
@@ -124,19 +124,23 @@ def test_the_text_is_what_kubectl_reads_and_the_lines_say_how() -> None:
     ]
 
 
-def test_looks_are_granted_and_not_demanded() -> None:
+def test_optional_permissions_are_granted_and_not_required() -> None:
     planned = made()
     demanded = {(right["verb"], right.get("group", ""), right["resource"]) for right in planned["preflight"]["rights"]}
-    granted = {(right["verb"], right["group"], right["resource"]) for right in looks(planned)}
+    granted = {(right["verb"], right["group"], right["resource"]) for right in optional_permissions(planned)}
     for right in (("create", "authorization.k8s.io", "localsubjectaccessreviews"), ("list", "autoscaling", "horizontalpodautoscalers")):
         assert right in granted and right not in demanded, "an account without it deploys all the same"
     assert not {verb for verb, _group, resource in granted if resource == "secrets"}
-    assert not {right for right in looks(planned) if not right["namespace"]} and any(not right["namespace"] for right in looks(made("cluster")))
-    assert not [right for right in looks(made("cluster")) if right["verb"] not in ("get", "list") and not right["namespace"]], "in the cluster it only reads"
+    assert not {right for right in optional_permissions(planned) if not right["namespace"]} and any(
+        not right["namespace"] for right in optional_permissions(made("cluster"))
+    )
+    assert not [right for right in optional_permissions(made("cluster")) if right["verb"] not in ("get", "list") and not right["namespace"]], (
+        "in the cluster it only reads"
+    )
 
 
 def test_a_namespace_is_created_with_the_rights_of_the_file() -> None:
-    """It is applied, which is a patch."""
+    """A namespace is applied, which is a patch."""
     verbs = {right["verb"] for right in made("prerequisites")["preflight"]["rights"] if right["resource"] == "namespaces"}
     assert {"create", "patch"} <= verbs
 

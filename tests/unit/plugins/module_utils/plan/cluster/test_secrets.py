@@ -1,4 +1,4 @@
-"""Secrets of the user's values: who uses them, and that their values stand nowhere but in their definitions."""
+"""Secrets of the user's values: who uses them, and that the values are only in their definitions."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ def test_models_and_pods_use_them(model: Facts) -> None:
     assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
     labels = {**planned["labels"], MEMBER: planned["record"]["id"]}
     assert [item["metadata"] for item in planned["secrets"]["present"]] == [{"name": name, "namespace": "llm-d", "labels": labels} for name in OURS]
-    assert planned["secrets"]["prune"] == [] and planned["preflight"]["named"] == []  # nobody has to bring what we make
+    assert planned["secrets"]["prune"] == [] and planned["preflight"]["named"] == []  # the Secrets that we create need not exist
 
 
-def refused(**more: t.Any) -> str:
+def refused(**options: t.Any) -> str:
     """The problems of the file with these options, as one text."""
-    return "\n".join(map(str, problems({**FILE, **more})))
+    return "\n".join(map(str, problems({**FILE, **options})))
 
 
-# text-embeddings-inference#29, modelexpress#277: a file's line end; what people paste
+# text-embeddings-inference#29, modelexpress#277: the line end of a file; text around a copied token
 @pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r\n", "{}\t", '"{}"', "'{}'", "Bearer {}", "bearer {}\n", "\ufeff{}", "{}\u200b", "a b{}"])
 def test_a_token_with_more_than_the_token_is_refused_with_its_place(around: str) -> None:
-    for path, more in (
+    for path, options in (
         ("llm_d_model_token", {"llm_d_model_token": around.format(TOKEN)}),
         ("llm_d_benchmark.api_key", {"llm_d_benchmark": {"api_key": around.format(TOKEN)}}),
     ):
-        said = refused(**more)
-        assert said.startswith(f"{path}: ") and "trim" in said and TOKEN not in said, said
+        text = refused(**options)
+        assert text.startswith(f"{path}: ") and "trim" in text and TOKEN not in text, text
 
 
 @pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r\n", '"{}"', "'{}'", "\ufeff{}"])
 def test_a_registrys_credentials_have_nothing_around_them(around: str) -> None:
     both = {"registry": "r.example.com", "username": around.format("robot"), "password": around.format(PASSWORD)}
-    said = refused(llm_d_image_pull_credentials=[both])
-    assert "llm_d_image_pull_credentials[0].username: " in said and "llm_d_image_pull_credentials[0].password: " in said and PASSWORD not in said
+    text = refused(llm_d_image_pull_credentials=[both])
+    assert "llm_d_image_pull_credentials[0].username: " in text and "llm_d_image_pull_credentials[0].password: " in text and PASSWORD not in text
 
 
 @pytest.mark.parametrize("password", ["p", "with 'quotes' within", '{\n  "type": "service_account"\n}', '"', "ümlaut", "a\"b'c"])
@@ -84,9 +84,9 @@ def test_a_password_may_hold_anything(password: str) -> None:
 )
 @pytest.mark.parametrize("option", ["token_secret", "token_key", "served_name", "revision"])
 def test_a_token_in_an_option_for_a_name_is_refused_and_not_shown(option: str, token: str) -> None:
-    said = refused(llm_d_model_services=[{**GATED, "model": {**GATED["model"], option: token}}])
-    assert f"llm_d_model_services[0].model.{option}: " in said and "llm_d_model_token" in said
-    assert not [part for part in (TOKEN, "a1a1", "b2b2", "c3c3") if part in said]
+    text = refused(llm_d_model_services=[{**GATED, "model": {**GATED["model"], option: token}}])
+    assert f"llm_d_model_services[0].model.{option}: " in text and "llm_d_model_token" in text
+    assert not [part for part in (TOKEN, "a1a1", "b2b2", "c3c3") if part in text]
 
 
 def test_a_secret_of_the_users_own_goes_first() -> None:
@@ -98,7 +98,7 @@ def test_a_secret_of_the_users_own_goes_first() -> None:
     assert [each["name"] for each in planned["image_pull_secrets"]] == ["theirs", "llm-d-image-pull"]
 
 
-def test_what_the_file_asks_for_no_more_is_left_over() -> None:
+def test_secrets_that_the_file_does_not_request_are_pruned() -> None:
     planned = plan({**FILE, **NONE})
     assert planned["record"]["secrets"] == [["llm-d", name] for name in OURS] and planned["secrets"]["present"] == [] == secret_definitions({**FILE, **NONE})
 
@@ -119,8 +119,10 @@ def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -
     home = [("llm-d", name) for name in OURS]
     assert made == {"prerequisites": [(room, "llm-d-image-pull")], "namespace": home, "cluster": [*home, (room, "llm-d-image-pull")]}
     assert [item["metadata"]["namespace"] for item in secret_definitions({**user, "llm_d_scope": "prerequisites"})] == [room]
-    asked = {(right["verb"], right.get("name")) for right in plan(user)["preflight"]["rights"] if right["resource"] == "secrets" and right["namespace"] == room}
-    assert {("create", None), ("patch", "llm-d-image-pull")} <= asked
+    requested = {
+        (right["verb"], right.get("name")) for right in plan(user)["preflight"]["rights"] if right["resource"] == "secrets" and right["namespace"] == room
+    }
+    assert {("create", None), ("patch", "llm-d-image-pull")} <= requested
     adopted = plan({**user, "llm_d_gateway": {"provider": provider, "install": False}})["secrets"]["present"]
     assert [item["metadata"]["namespace"] for item in adopted] == ["llm-d"] * 3
     assert "llm-d-image-pull" in json.dumps(plan(user)["gateway"]["chart"]["values"])
@@ -141,7 +143,7 @@ ENTRY = FILE["llm_d_image_pull_credentials"][0]
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "variables",
     [
         {"llm_d_model_tokn": TOKEN},
         {"llm_d_model_token": [TOKEN]},
@@ -155,8 +157,8 @@ ENTRY = FILE["llm_d_image_pull_credentials"][0]
         {"llm_d_model_services": {"engine": {"env": {"TOKEN": TOKEN}}}},
     ],
 )
-def test_no_mistake_shows_a_value(wrong: Facts) -> None:
-    found = problems({**FILE, **wrong})
-    assert found
-    shown = "".join(f"{problem} {problem.value}" for problem in found)
+def test_no_mistake_shows_a_value(variables: Facts) -> None:
+    reported = problems({**FILE, **variables})
+    assert reported
+    shown = "".join(f"{problem} {problem.value}" for problem in reported)
     assert TOKEN not in shown and PASSWORD not in shown, shown

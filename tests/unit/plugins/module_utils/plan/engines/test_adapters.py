@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LoRA adapters of a service: what servers are started with, what is loaded at run time, what is refused."""
+"""LoRA adapters of a service: arguments at startup, adapters at run time, and mistakes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ PLACE = "llm_d_model_services[0]"
 CHARTS = {"envoy_gateway": "/c", "leader_worker_set": "/c"}
 
 
-def file_of(*adapters: Facts, engine: str = "vllm", runtime: bool = False, args: t.Sequence[str] = (), **more: t.Any) -> Facts:
+def file_of(*adapters: Facts, engine: str = "vllm", runtime: bool = False, args: t.Sequence[str] = (), **options: t.Any) -> Facts:
     model = {"uri": "hf://org/model", "adapters": list(adapters), "adapters_at_runtime": runtime}
-    return {"llm_d_charts": CHARTS, "llm_d_model_services": [{"name": "a", "model": model, "engine": {"type": engine, "args": list(args)}, **more}]}
+    return {"llm_d_charts": CHARTS, "llm_d_model_services": [{"name": "a", "model": model, "engine": {"type": engine, "args": list(args)}, **options}]}
 
 
 def server(file: Facts) -> Facts:
@@ -52,7 +52,7 @@ def test_at_run_time_a_change_of_them_changes_no_object() -> None:
     assert [entry["adapters"] for file in files for entry in plan(file)["adapters"]] == [[SQL], [SQL, CHAT], []]
 
 
-def test_a_flag_of_the_user_is_not_said_twice() -> None:
+def test_a_flag_of_the_user_is_not_repeated() -> None:
     assert server(file_of(SQL, args=["--enable-lora", "--max-loras=4"]))["args"].count("--enable-lora") == 1
 
 
@@ -72,14 +72,19 @@ def test_the_schedule_of_the_warm_up_loads_them_again() -> None:
     assert [problem.path for problem in problems(file_of(SQL, warmup={"schedule": "@hourly"}))] == [f"{PLACE}.warmup"]
 
 
-def test_who_adds_servers_is_told() -> None:
+def test_autoscaled_services_with_adapters_get_a_warning() -> None:
     scaled = {"autoscaling": {"provider": "hpa", "max": 3, "metrics": {"queue": 3}}}
 
-    def said(file: Facts) -> list[str]:
+    def warnings(file: Facts) -> list[str]:
         return [line for line in engine_warnings(complete(file["llm_d_model_services"][0], SERVICE, "")[0], ()) if "adapters" in line]
 
-    assert len(said(file_of(SQL, runtime=True, **scaled))) == 1
-    assert said(file_of(SQL, **scaled)) == said(file_of(SQL, runtime=True)) == said(file_of(SQL, runtime=True, warmup={"schedule": "@daily"}, **scaled)) == []
+    assert len(warnings(file_of(SQL, runtime=True, **scaled))) == 1
+    assert (
+        warnings(file_of(SQL, **scaled))
+        == warnings(file_of(SQL, runtime=True))
+        == warnings(file_of(SQL, runtime=True, warmup={"schedule": "@daily"}, **scaled))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,9 +103,9 @@ def test_who_adds_servers_is_told() -> None:
     ],
 )
 def test_what_is_refused(file: Facts, place: str, reason: str) -> None:
-    found = problems(file)
-    assert [problem.path for problem in found] == [f"{PLACE}.{place}"], [str(problem) for problem in found]
-    assert reason in str(found[0]) and ("Write" in found[0].fix or "Take it out" in found[0].fix)
+    reported = problems(file)
+    assert [problem.path for problem in reported] == [f"{PLACE}.{place}"], [str(problem) for problem in reported]
+    assert reason in str(reported[0]) and ("Write" in reported[0].fix or "Take it out" in reported[0].fix)
 
 
 @pytest.mark.parametrize(

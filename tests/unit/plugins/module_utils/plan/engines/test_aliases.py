@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Other names of a model: the object that the endpoint picker reads, the names that have to answer, and mistakes."""
+"""Aliases of a model: the object that the endpoint picker reads, the names that have to answer, and mistakes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def user(aliases: Facts, release: str = "router-0.10", provider: str = "envoy_ga
         ("router-0.10", "llm-d.ai/v1alpha2"),
     ],
 )
-def test_the_endpoint_picker_is_told_in_the_group_that_it_reads(release: str, version: str) -> None:
+def test_the_rewrite_has_the_group_that_the_endpoint_picker_reads(release: str, version: str) -> None:
     planned = plan(user(CANARY, release))
-    (found,) = (item for item in objects(planned) if item["kind"] == "InferenceModelRewrite")
-    assert found["apiVersion"] == version and found["metadata"]["name"] == "sim"
-    assert found["spec"]["poolRef"] == {"group": "inference.networking.k8s.io", "name": "sim"}
-    assert found["spec"]["rules"] == [
+    (rewrite,) = (item for item in objects(planned) if item["kind"] == "InferenceModelRewrite")
+    assert rewrite["apiVersion"] == version and rewrite["metadata"]["name"] == "sim"
+    assert rewrite["spec"]["poolRef"] == {"group": "inference.networking.k8s.io", "name": "sim"}
+    assert rewrite["spec"]["rules"] == [
         {"matches": [{"model": {"type": "Exact", "value": "chat"}}], "targets": [{"modelRewrite": "base", "weight": 1}]},
         {
             "matches": [{"model": {"type": "Exact", "value": "both"}}],
@@ -68,5 +68,5 @@ def test_without_aliases_there_is_no_such_object_and_the_old_one_is_found() -> N
     ],
 )
 def test_a_mistake_names_its_place(aliases: Facts, provider: str, place: str, why: str) -> None:
-    (found,) = problems(user(aliases, provider=provider))
-    assert found.path == f"llm_d_model_services[0].model.aliases{place}" and why in str(found)
+    (problem,) = problems(user(aliases, provider=provider))
+    assert problem.path == f"llm_d_model_services[0].model.aliases{place}" and why in str(problem)

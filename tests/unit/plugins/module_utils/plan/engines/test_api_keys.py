@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API key of model servers: they read it from a Secret, everything of ours that asks them knows which, and no plan has the key."""
+"""The API key of model servers: they read it from a Secret, all components that send them requests know which one, and no plan contains the key."""
 
 from __future__ import annotations
 
@@ -91,10 +91,12 @@ def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
 )
 def test_everything_that_asks_a_server_knows_the_secret(file: Facts, secret: Facts | None) -> None:
     planned = plan(file)
-    asked = [each["replicas"] for each in targets.servers(planned)]
-    asked += [entry for module in ("warmups", "adapters") for each in planned[module] for entry in each["replicas"]]
-    asked += [entry for run in benchmark_runs.runs(planned) for entry in run["servers"]]
-    assert [entry.get("api_key_secret") for entry in asked] == [secret] * len(asked) and len(asked) == (4 if "warmup" in file["llm_d_model_services"][0] else 2)
+    servers = [each["replicas"] for each in targets.servers(planned)]
+    servers += [entry for module in ("warmups", "adapters") for each in planned[module] for entry in each["replicas"]]
+    servers += [entry for run in benchmark_runs.runs(planned) for entry in run["servers"]]
+    assert [entry.get("api_key_secret") for entry in servers] == [secret] * len(servers) and len(servers) == (
+        4 if "warmup" in file["llm_d_model_services"][0] else 2
+    )
     through_the_gateway = [*targets.services(planned), *benchmark_runs.runs(planned)]
     assert [entry["api_key_secret"] for entry in through_the_gateway] == [secret, secret]
 
@@ -126,7 +128,7 @@ CLEAR = "stands in clear in their pods"
         (file_of(VLLM, {"args": [f"--api_key {KEY}"], "image": "mine/vllm:latest"}), "engine.args[0]", CLEAR, "llm_d_api_key"),
         (file_of(VLLM, {"type": "tgi", "env": {"API_KEY": KEY}}), "engine.env.API_KEY", CLEAR, "llm_d_api_key"),
         (file_of(VLLM, {"type": "sglang", "args": [f"--api-key={KEY}"]}), "engine.args[0]", CLEAR, "have the gateway ask for keys"),
-        # An empty one takes no key, but takes the place of that of the Secret.
+        # An empty variable sets no key, but overrides the one of the Secret.
         (named(VLLM, env={"VLLM_API_KEY": ""}), "engine.env.VLLM_API_KEY", CLEAR, "Take it out"),
         (named(type="sglang", args=[f"--api-key={KEY}"]), "engine.args[0]", CLEAR, "have the gateway ask for keys"),
         (
@@ -141,21 +143,21 @@ CLEAR = "stands in clear in their pods"
     ],
 )
 def test_what_is_refused(file: Facts, place: str, reason: str, fix: str) -> None:
-    found = problems(file)
-    assert [problem.path for problem in found] == [f"{PLACE}.{place}"], [str(problem) for problem in found]
-    assert reason in found[0].reason and fix in found[0].fix
-    assert KEY not in explain(found) + repr(found)
+    reported = problems(file)
+    assert [problem.path for problem in reported] == [f"{PLACE}.{place}"], [str(problem) for problem in reported]
+    assert reason in reported[0].reason and fix in reported[0].fix
+    assert KEY not in explain(reported) + repr(reported)
 
 
 def test_the_header_of_a_route_and_the_key_of_the_file() -> None:
-    (found,) = problems(file_of({**VLLM, "route": {"headers": {"authorization": "Bearer x"}}}, llm_d_api_key=KEY))
-    assert found.path == f"{PLACE}.route.headers.authorization" and "is what llm_d_api_key is sent in" in found.reason
+    (problem,) = problems(file_of({**VLLM, "route": {"headers": {"authorization": "Bearer x"}}}, llm_d_api_key=KEY))
+    assert problem.path == f"{PLACE}.route.headers.authorization" and "is what llm_d_api_key is sent in" in problem.reason
 
 
 @pytest.mark.parametrize("value", [f"{KEY}\n", f" {KEY}", f"Bearer {KEY}", f'"{KEY}"', f"{KEY}\u00fc", [KEY], {"value": KEY}])
 def test_no_key_that_a_request_cannot_carry(value: t.Any) -> None:
-    (found,) = problems(file_of(llm_d_api_key=value))
-    assert found.path == "llm_d_api_key" and KEY not in explain([found]) + repr(found)
+    (problem,) = problems(file_of(llm_d_api_key=value))
+    assert problem.path == "llm_d_api_key" and KEY not in explain([problem]) + repr(problem)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_where_servers_ask_for_no_key_the_gateway_may(file: Facts, secret: Facts
     assert not [item for item in main(service["server"])["env"] if "secretKeyRef" in item.get("valueFrom", {})]
     rights = planned["preflight"]["rights"]
     assert {"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": secret["name"]} in rights
-    assert not [right for right in rights if right["resource"] == "pods/portforward"], "its servers are asked through the API server's proxy"
+    assert not [right for right in rights if right["resource"] == "pods/portforward"], "its servers are reached through the proxy of the API server"
 
 
 def test_a_picker_that_asks_servers_without_a_key_is_named() -> None:
@@ -179,8 +181,8 @@ def test_a_picker_that_asks_servers_without_a_key_is_named() -> None:
     layer = {"sources": [{"pluginRef": "models-data-source", "extractors": [{"pluginRef": "models-data-extractor"}]}]}
     document = {"apiVersion": "llm-d.ai/v1alpha1", "kind": "EndpointPickerConfig", "plugins": plugins, "schedulingProfiles": profiles, "dataLayer": layer}
     service = {**VLLM, "scheduler": {"document": document}}
-    said = "keyed: the endpoint picker's models-data-source has no API key, so servers refuse its requests."
-    assert said in plan(named(service))["services"][0]["scheduler"]["notes"] and said not in plan(file_of(service))["services"][0]["scheduler"]["notes"]
+    note = "keyed: the endpoint picker's models-data-source has no API key, so servers refuse its requests."
+    assert note in plan(named(service))["services"][0]["scheduler"]["notes"] and note not in plan(file_of(service))["services"][0]["scheduler"]["notes"]
 
 
 @pytest.mark.parametrize("file", [file_of(VLLM, {"env": {"VLLM_API_KEY": ""}}), file_of(SIM, {"env": {"VLLM_API_KEY": "x"}})])

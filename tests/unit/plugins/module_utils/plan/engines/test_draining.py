@@ -1,4 +1,4 @@
-"""How long servers, the endpoint picker and proxies keep in-flight requests: each agrees with the others, or the file is refused."""
+"""How long servers, the endpoint picker and proxies keep in-flight requests: the times agree, or the file is refused."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LLAMA: Facts = {"name": "llama", "model": {"uri": "hf://acme/tiny"}, "accelerato
 ON_EACH_NODE = {"llm_d_charts": {"envoy_gateway": "/charts/gateway-helm", "leader_worker_set": "/charts/lws"}}
 
 
-def user(service: Facts, **more: t.Any) -> Facts:
-    return {**ON_EACH_NODE, "llm_d_model_services": [service], **more}
+def user(service: Facts, **variables: t.Any) -> Facts:
+    return {**ON_EACH_NODE, "llm_d_model_services": [service], **variables}
 
 
-def planned(service: Facts, **more: t.Any) -> Facts:
-    found: Facts = plan(user(service, **more))["services"][0]
-    return found
+def planned(service: Facts, **variables: t.Any) -> Facts:
+    result: Facts = plan(user(service, **variables))["services"][0]
+    return result
 
 
 def with_engine(service: Facts, scheduler: Facts | None = None, **engine: t.Any) -> Facts:
@@ -30,7 +30,7 @@ def with_engine(service: Facts, scheduler: Facts | None = None, **engine: t.Any)
 
 
 def times(service: Facts) -> tuple[int, int, list[str]]:
-    """(pause before SIGTERM, grace period, what vLLM is told) of a planned service's servers."""
+    """(pause before SIGTERM, grace period, arguments with shutdown-timeout) of the servers of a planned service."""
     server = service["server"]
     return (
         main(server)["lifecycle"]["preStop"]["sleep"]["seconds"],
@@ -40,7 +40,7 @@ def times(service: Facts) -> tuple[int, int, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("engine", "pause", "told"),
+    ("engine", "pause", "timeout"),
     [
         ({}, 10, 120),
         ({"drain_seconds": 300}, 10, 300),
@@ -55,31 +55,35 @@ def times(service: Facts) -> tuple[int, int, list[str]]:
         ({"type": "trtllm"}, 120, None),
     ],
 )
-def test_a_server_has_the_time_that_answers_take(engine: Facts, pause: int, told: int | None) -> None:
-    found = planned(with_engine(LLAMA, **engine), llm_d_gateway={"drain_seconds": 300})
+def test_a_server_has_the_time_that_answers_take(engine: Facts, pause: int, timeout: int | None) -> None:
+    service = planned(with_engine(LLAMA, **engine), llm_d_gateway={"drain_seconds": 300})
     whole = engine.get("drain_seconds", 120)
     own = [argument for argument in engine.get("args", []) if "shutdown" in argument]
-    assert times(found) == (pause, (pause + told if told else whole) + 55, own or ([f"--shutdown-timeout={told}"] if told else []))
+    assert times(service) == (pause, (pause + timeout if timeout else whole) + 55, own or ([f"--shutdown-timeout={timeout}"] if timeout else []))
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(None, 15), (5, 5), (60, 30), (600, 570)])
 def test_a_simulator_finishes_requests_for_half_a_minute_of_its_own(seconds: int | None, pause: int) -> None:
-    found = planned(with_engine(SIMULATOR, drain_seconds=seconds), llm_d_gateway={"drain_seconds": 600})
-    assert times(found) == (pause, (seconds or 45) + 55, []) and pause + 30 >= (seconds or 45)
+    service = planned(with_engine(SIMULATOR, drain_seconds=seconds), llm_d_gateway={"drain_seconds": 600})
+    assert times(service) == (pause, (seconds or 45) + 55, []) and pause + 30 >= (seconds or 45)
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         {"accelerator": {"vendor": "nvidia", "per_replica": 16, "nodes": 2}},
         {"scheduler": {"preset": "disaggregated"}, "prefill": {"replicas": 1}},
     ],
     ids=["nodes", "prefill"],
 )
-def test_where_others_need_a_server_without_requests_it_stays(more: Facts) -> None:
+def test_where_others_need_a_server_without_requests_it_stays(options: Facts) -> None:
     """The pods of a group, and a prefill server whose KV caches are still fetched."""
-    found = planned({**LLAMA, **more})
-    servers = [found["server"]["worker"], found["server"]] if "accelerator" in more else [server for server in found["servers"] if server["role"] == "prefill"]
+    service = planned({**LLAMA, **options})
+    servers = (
+        [service["server"]["worker"], service["server"]]
+        if "accelerator" in options
+        else [server for server in service["servers"] if server["role"] == "prefill"]
+    )
     assert [main(server)["lifecycle"]["preStop"]["sleep"]["seconds"] for server in servers] == [120] * len(servers)
     assert not any("shutdown-timeout" in argument for server in servers for argument in server["args"])
 
@@ -93,9 +97,9 @@ def test_every_default_leaves_a_stream_of_forty_seconds_alone() -> None:
     "service", [LLAMA, SIMULATOR, with_engine(LLAMA, drain_seconds=900), with_engine(SIMULATOR, scheduler={"args": ["--drain-timeout=2m"]})]
 )
 def test_the_endpoint_picker_has_no_less_than_its_servers(service: Facts) -> None:
-    found = planned(service, llm_d_gateway={"drain_seconds": 900})
-    picker, own = found["scheduler"], 120 if "scheduler" in service else 30
-    assert picker["drain_seconds"] >= 30 and picker["drain_seconds"] + own >= found["server"]["drain_seconds"]
+    result = planned(service, llm_d_gateway={"drain_seconds": 900})
+    picker, own = result["scheduler"], 120 if "scheduler" in service else 30
+    assert picker["drain_seconds"] >= 30 and picker["drain_seconds"] + own >= result["server"]["drain_seconds"]
     assert spec(picker)["terminationGracePeriodSeconds"] == picker["drain_seconds"] + own + 10
 
 
@@ -118,8 +122,8 @@ def test_the_proxies_of_envoy_gateway_have_no_less_either() -> None:
     ],
 )
 def test_times_that_contradict_each_other_are_refused(service: Facts, gateway: Facts, path: str, value: t.Any, words: str) -> None:
-    (found,) = [each for each in problems(user(service, llm_d_gateway=gateway)) if "drain" in each.reason or "answers" in each.reason]
-    assert (found.path, found.value) == (f"llm_d_model_services[0].{path}", value) and words in found.fix
+    (problem,) = [each for each in problems(user(service, llm_d_gateway=gateway)) if "drain" in each.reason or "answers" in each.reason]
+    assert (problem.path, problem.value) == (f"llm_d_model_services[0].{path}", value) and words in problem.fix
 
 
 def test_what_is_written_of_one_side_alone_is_no_contradiction() -> None:
@@ -130,8 +134,8 @@ def test_what_is_written_of_one_side_alone_is_no_contradiction() -> None:
 
 def test_a_drain_of_proxies_that_others_set_up_is_refused() -> None:
     for gateway in ({"provider": "istio"}, {"create": False, "name": "theirs"}):
-        (found,) = problems(user(LLAMA, llm_d_gateway={**gateway, "drain_seconds": 60}))
-        assert found.path == "llm_d_gateway.drain_seconds" and "nobody reads it" in found.reason
+        (problem,) = problems(user(LLAMA, llm_d_gateway={**gateway, "drain_seconds": 60}))
+        assert problem.path == "llm_d_gateway.drain_seconds" and "it has no effect" in problem.reason
 
 
 def test_the_option_is_known_from_its_version_on() -> None:

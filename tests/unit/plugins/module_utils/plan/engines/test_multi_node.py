@@ -1,4 +1,4 @@
-"""Servers that span several nodes: the plan agrees with itself, and asks for LeaderWorkerSet where it needs it and nowhere else."""
+"""Servers that span several nodes: the plan is consistent, and installs LeaderWorkerSet where it is needed and nowhere else."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LEADER_WORKER_SET = ("LeaderWorkerSet", "big-decode")
 DEPLOYMENT = ("Deployment", "big-decode")
 
 
-def big(**more: t.Any) -> Facts:
-    return {"name": "big", "model": {"uri": "hf://org/big"}, "replicas": 2, "accelerator": {"per_replica": 16, "nodes": 2}, **more}
+def big(**options: t.Any) -> Facts:
+    return {"name": "big", "model": {"uri": "hf://org/big"}, "replicas": 2, "accelerator": {"per_replica": 16, "nodes": 2}, **options}
 
 
 def spanning(**accelerator: t.Any) -> Facts:
@@ -34,8 +34,8 @@ def simulated(**accelerator: t.Any) -> Facts:
     return {"name": "big", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "accelerator": {"nodes": 2, **accelerator}}
 
 
-def file_of(*services: Facts, **more: t.Any) -> Facts:
-    return {"llm_d_charts": CHARTS, "llm_d_model_services": list(services), **more}
+def file_of(*services: Facts, **variables: t.Any) -> Facts:
+    return {"llm_d_charts": CHARTS, "llm_d_model_services": list(services), **variables}
 
 
 def flags(arguments: list[str]) -> dict[str, str]:
@@ -56,11 +56,11 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     worker = server["worker"]
     assert (server["kind"], server["nodes"], server["replicas"]) == ("LeaderWorkerSet", nodes, replicas)
     assert main(server)["resources"]["limits"]["nvidia.com/gpu"] == main(worker)["resources"]["limits"]["nvidia.com/gpu"] == local
-    said = flags(server["args"])
-    sizes = [int(said.get(f"--{kind}-parallel-size", 1)) for kind in ("tensor", "pipeline", "data")]
+    values = flags(server["args"])
+    sizes = [int(values.get(f"--{kind}-parallel-size", 1)) for kind in ("tensor", "pipeline", "data")]
     assert sizes[0] * sizes[1] * sizes[2] == count
     if way == "expert":
-        assert sizes == [1, 1, count] and int(said["--data-parallel-size-local"]) == local and "--enable-expert-parallel" in said
+        assert sizes == [1, 1, count] and int(values["--data-parallel-size-local"]) == local and "--enable-expert-parallel" in values
     else:
         assert sizes[:2] == [local, nodes]
     for same in ("image", "env", "resources", "volumeMounts", "lifecycle"):
@@ -74,7 +74,7 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     assert (needed["replicas"], needed["nodes"], needed["containers"][0]["limits"]["nvidia.com/gpu"]) == (replicas * nodes, nodes, str(local))
 
 
-def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
+def test_a_group_of_simulators_is_one_server() -> None:
     planned = plan(file_of(simulated()))
     service = planned["services"][0]
     server, worker = service["server"], service["server"]["worker"]
@@ -91,7 +91,7 @@ def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
 
 
 def test_the_model_stands_first_and_without_its_flag() -> None:
-    """`vllm serve` of some versions refuses --model."""
+    """Some versions of `vllm serve` reject --model."""
     for way in ("pipeline", "expert"):
         server = plan(file_of(spanning(across_nodes=way)))["services"][0]["server"]
         assert server["args"][0] == "org/big" and "--model" not in flags(server["args"])
@@ -104,7 +104,7 @@ def test_a_users_own_environment_wins() -> None:
     env = main(plan(file_of({**big(), "engine": {"env": {"VLLM_HOST_IP": "10.1.1.1"}}}))["services"][0]["server"])["env"]
     assert [item["value"] for item in env if item["name"] == "VLLM_HOST_IP"] == ["10.1.1.1"]
     names = [item["name"] for item in main(plan(file_of(big()))["services"][0]["server"])["env"]]
-    assert names.index("POD_IP") < names.index("VLLM_HOST_IP"), "a value may refer only to what stands before it"
+    assert names.index("POD_IP") < names.index("VLLM_HOST_IP"), "a value may refer only to variables before it"
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_a_users_own_environment_wins() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_write(service: Facts, place: str, words: str) -> None:
-    found = problems(file_of(service))
-    assert [problem.path for problem in found] == [f"llm_d_model_services[0].{place}"] and words in str(found[0])
+    reported = problems(file_of(service))
+    assert [problem.path for problem in reported] == [f"llm_d_model_services[0].{place}"] and words in str(reported[0])
 
 
 def test_the_longest_name_fits_all_labels_of_its_pods() -> None:
-    """Kubernetes labels the pods of a StatefulSet with its name and a hash of up to ten; a worker's StatefulSet is called after its leader."""
+    """Kubernetes labels the pods of a StatefulSet with its name and a hash of up to ten characters; the StatefulSet of workers is named after its leader."""
     server = plan(file_of(big(name="n" * LONGEST_NAME)))["services"][0]["server"]
     assert len(f"{server['name']}-999-0123456789") == 63
 
@@ -150,7 +150,7 @@ def test_another_number_of_nodes_leaves_nothing_behind() -> None:
     assert LEADER_WORKER_SET in [(kind, name) for _version, kind, _namespace, name in pruned(definitions(plan(several)), plan(one))]
 
 
-def test_leaders_are_asked_for_their_health_and_all_pods_are_looked_at() -> None:
+def test_the_health_of_leaders_and_the_security_of_all_pods_are_checked() -> None:
     planned = plan(file_of(big()))
     server = planned["services"][0]["server"]
     selector = servers(planned)[0]["replicas"]
@@ -161,8 +161,8 @@ def test_leaders_are_asked_for_their_health_and_all_pods_are_looked_at() -> None
 # LeaderWorkerSet in the cluster
 
 
-def prerequisites(*services: Facts, **more: t.Any) -> Facts:
-    return plan(file_of(*services, **more))["prerequisites"]
+def prerequisites(*services: Facts, **variables: t.Any) -> Facts:
+    return plan(file_of(*services, **variables))["prerequisites"]
 
 
 def test_it_is_installed_where_a_service_needs_it_and_nowhere_else() -> None:
@@ -173,8 +173,8 @@ def test_it_is_installed_where_a_service_needs_it_and_nowhere_else() -> None:
     assert needed["leader_worker_set"]["install"] and needed["leader_worker_set"]["chart"]["ref"] == "/c/lws"
     assert [bundle["probe"] for bundle in needed["crds"] if bundle["name"] == "leader-worker-set"] == [f"leaderworkersets.{GROUP}"]
     assert "lws-system" in [item["name"] for item in needed["namespaces"]]
-    asked = prerequisites(llm_d_leader_worker_set={"install": True})
-    assert asked["leader_worker_set"]["install"], "an administrator may want it before anyone needs it"
+    requested = prerequisites(llm_d_leader_worker_set={"install": True})
+    assert requested["leader_worker_set"]["install"], "an administrator may want it before anyone needs it"
     adopted = prerequisites(big(), llm_d_leader_worker_set={"install": False})
     assert adopted["leader_worker_set"]["chart"] is None and adopted["namespaces"] == without["namespaces"] and adopted["crds"] == without["crds"]
 
@@ -189,15 +189,15 @@ def test_an_administrator_installs_it_for_the_rest() -> None:
 
 def test_the_operator_of_openshift_is_left_to_its_catalogue() -> None:
     openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
-    found = prerequisites(big(), **openshift)["leader_worker_set"]
-    assert not found["install"] and found["controller"]["namespace"] == "openshift-lws-operator"
-    ours = prerequisites(big(), **openshift, llm_d_leader_worker_set={"install": True})["leader_worker_set"]
-    assert ours["install"] and ours["controller"]["namespace"] == ours["chart"]["namespace"] == "lws-system"
+    groups = prerequisites(big(), **openshift)["leader_worker_set"]
+    assert not groups["install"] and groups["controller"]["namespace"] == "openshift-lws-operator"
+    own = prerequisites(big(), **openshift, llm_d_leader_worker_set={"install": True})["leader_worker_set"]
+    assert own["install"] and own["controller"]["namespace"] == own["chart"]["namespace"] == "lws-system"
 
 
-def test_what_is_wanted_no_more_is_retired_and_what_is_of_use_is_not() -> None:
-    def kept(*services: Facts, **more: t.Any) -> bool:
-        return ["lws-system", "lws"] in plan(file_of(*services, **more))["record"]["releases"]
+def test_a_controller_is_pruned_when_no_service_needs_it() -> None:
+    def kept(*services: Facts, **variables: t.Any) -> bool:
+        return ["lws-system", "lws"] in plan(file_of(*services, **variables))["record"]["releases"]
 
     assert kept(big()) and kept(llm_d_leader_worker_set={"install": True})
     assert not kept(big(accelerator={})) and not kept(big(), llm_d_leader_worker_set={"install": False})
@@ -206,18 +206,18 @@ def test_what_is_wanted_no_more_is_retired_and_what_is_of_use_is_not() -> None:
 
 
 def test_a_version_of_ones_own_is_in_all_that_is_fetched() -> None:
-    found = prerequisites(big(), llm_d_leader_worker_set={"version": "v0.10.0"})
-    groups = found["leader_worker_set"]
+    needed = prerequisites(big(), llm_d_leader_worker_set={"version": "v0.10.0"})
+    groups = needed["leader_worker_set"]
     assert groups["chart"]["version"] == "0.10.0" and groups["chart"]["values"]["image"]["manager"]["tag"] == "v0.10.0"
-    bundle = next(each for each in found["crds"] if each["name"] == "leader-worker-set")
+    bundle = next(each for each in needed["crds"] if each["name"] == "leader-worker-set")
     assert bundle["version"] == "0.10.0" and all("/v0.10.0/" in source for source in bundle["sources"])
     own = prerequisites(big(), llm_d_crd_sources={"leader_worker_set": ["/mirror/lws"]})
     assert [each["sources"] for each in own["crds"] if each["name"] == "leader-worker-set"] == [["/mirror/lws"]]
 
 
 def test_a_version_that_will_not_do_is_refused() -> None:
-    found = problems({"llm_d_model_services": [big()], "llm_d_leader_worker_set": {"version": "0.8.0"}})
-    assert [problem.path for problem in found] == ["llm_d_leader_worker_set.version"] and "Write 0.9.0 or newer." in str(found[0])
+    reported = problems({"llm_d_model_services": [big()], "llm_d_leader_worker_set": {"version": "0.8.0"}})
+    assert [problem.path for problem in reported] == ["llm_d_leader_worker_set.version"] and "Write 0.9.0 or newer." in str(reported[0])
 
 
 def test_without_a_chart_of_ones_own_upstreams_is_installed() -> None:
@@ -230,11 +230,11 @@ def test_without_a_chart_of_ones_own_upstreams_is_installed() -> None:
     assert not problems(adopted) and plan(adopted)["prerequisites"]["leader_worker_set"]["chart"] is None
 
 
-def test_rights_are_asked_for_where_they_are_used() -> None:
-    def asked(service: Facts, scope: str) -> set[tuple[str, str | None]]:
-        found = plan(file_of(service, llm_d_scope=scope))["preflight"]["rights"]
-        return {(right["verb"], right.get("namespace")) for right in found if right["resource"] in ("leaderworkersets", "statefulsets")}
+def test_permissions_are_requested_where_they_are_used() -> None:
+    def requested(service: Facts, scope: str) -> set[tuple[str, str | None]]:
+        rights = plan(file_of(service, llm_d_scope=scope))["preflight"]["rights"]
+        return {(right["verb"], right.get("namespace")) for right in rights if right["resource"] in ("leaderworkersets", "statefulsets")}
 
-    assert asked(big(accelerator={}), "cluster") == set()
-    assert asked(big(), "namespace") == {(verb, "llm-d") for verb in ("get", "list", "create", "patch", "delete")}
-    assert asked(big(), "prerequisites") == {(verb, "lws-system") for verb in ("get", "create", "patch")}
+    assert requested(big(accelerator={}), "cluster") == set()
+    assert requested(big(), "namespace") == {(verb, "llm-d") for verb in ("get", "list", "create", "patch", "delete")}
+    assert requested(big(), "prerequisites") == {(verb, "lws-system") for verb in ("get", "create", "patch")}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments with which a server runs and nobody reaches it, or sees its load, are refused at their place."""
+"""Arguments with which a server runs, but cannot be reached, or does not report its load, are refused at their place."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Facts = dict[str, t.Any]
 MODEL = {"tgi": {"uri": "hf://org/model"}, "triton": {"uri": "hf://org/model", "served_name": "m"}, "simulator": {"served_name": "m"}}
 
 
-def told(engine: str, *arguments: str, **more: t.Any) -> list[tuple[str, str]]:
-    service = {"name": "a", "model": MODEL.get(engine, {"uri": "hf://org/model"}), "engine": {"type": engine, "args": list(arguments)}, **more}
+def refusals(engine: str, *arguments: str, **options: t.Any) -> list[tuple[str, str]]:
+    service = {"name": "a", "model": MODEL.get(engine, {"uri": "hf://org/model"}), "engine": {"type": engine, "args": list(arguments)}, **options}
     if engine in ("tgi", "triton"):
         service["scheduler"] = {"preset": "queue"}
     file = {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service]}
@@ -30,7 +30,7 @@ def test_each_is_refused_with_what_to_write(engine: str, flag: str) -> None:
     values = {"host": "127.0.0.1", "hostname": "localhost", "api-server-count": "0", "nnodes": "2", "node-rank": "1"}
     takes_none = vllm.options("0.30.0").get(f"--{flag}") if engine == "vllm" else None
     value = values.get(flag, "" if engine == "sglang" and not sglang.options("0.5.20").get(flag, "=") or (takes_none and takes_none.count == "0") else "x")
-    ((path, text),) = told(engine, f"--{flag}={value}" if value else f"--{flag}")
+    ((path, text),) = refusals(engine, f"--{flag}={value}" if value else f"--{flag}")
     assert path == "llm_d_model_services[0].engine.args[0]" and f"--{flag}: " in text and " Take it out" in text
 
 
@@ -52,12 +52,12 @@ def test_each_is_refused_with_what_to_write(engine: str, flag: str) -> None:
     ],
 )
 def test_values_that_change_nothing_are_taken(engine: str, arguments: list[str]) -> None:
-    assert told(engine, *arguments) == []
+    assert refusals(engine, *arguments) == []
 
 
 @pytest.mark.parametrize("written", ["--disable_log_stats", "--disable-log-st"])
 def test_it_is_found_however_it_is_written(written: str) -> None:
-    ((_path, text),) = told("vllm", written)
+    ((_path, text),) = refusals("vllm", written)
     assert "its metrics stand still" in text
 
 
@@ -72,30 +72,30 @@ def test_it_is_found_however_it_is_written(written: str) -> None:
     ],
 )
 def test_a_part_of_a_group_is_refused(arguments: list[str], index: int) -> None:
-    ((path, text),) = told("vllm", *arguments, accelerator={"per_replica": 2})
+    ((path, text),) = refusals("vllm", *arguments, accelerator={"per_replica": 2})
     assert path == f"llm_d_model_services[0].engine.args[{index}]" and "waits for others of its group" in text
 
 
 def test_ranks_of_one_server_are_all_here() -> None:
-    assert told("vllm", "--data-parallel-size-local=2", accelerator={"per_replica": 2, "data": 2}) == []
-    assert told("vllm", "-dp=2", "-dpl", "2", accelerator={"per_replica": 2}) == []
+    assert refusals("vllm", "--data-parallel-size-local=2", accelerator={"per_replica": 2, "data": 2}) == []
+    assert refusals("vllm", "-dp=2", "-dpl", "2", accelerator={"per_replica": 2}) == []
 
 
-def test_groups_of_several_nodes_are_looked_at_too() -> None:
+def test_groups_of_several_nodes_are_checked_too() -> None:
     groups = {"per_replica": 16, "nodes": 2}
-    ((path, text),) = told("vllm", "--seed=1", "--host=127.0.0.1", accelerator=groups)
+    ((path, text),) = refusals("vllm", "--seed=1", "--host=127.0.0.1", accelerator=groups)
     assert path == "llm_d_model_services[0].engine.args[1]" and "listens there only" in text
-    ((path, text),) = told("vllm", "--nnodes=4", accelerator=groups)
+    ((path, text),) = refusals("vllm", "--nnodes=4", accelerator=groups)
     assert path == "llm_d_model_services[0].engine.args[0]" and "follows from the rest of the plan" in text
 
 
 @pytest.mark.parametrize(("value", "refused"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_the_variable_by_which_tgi_listens_is_looked_at(value: str, refused: bool) -> None:
+def test_the_variable_with_the_address_of_tgi_is_checked(value: str, refused: bool) -> None:
     service = {"name": "a", "model": MODEL["tgi"], "engine": {"type": "tgi", "env": {"HOSTNAME": value}}, "scheduler": {"preset": "queue"}}
-    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]})
-    assert [problem.path for problem in found] == (["llm_d_model_services[0].engine.env.HOSTNAME"] if refused else [])
-    assert not refused or value not in str(found[0])
+    reported = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]})
+    assert [problem.path for problem in reported] == (["llm_d_model_services[0].engine.env.HOSTNAME"] if refused else [])
+    assert not refused or value not in str(reported[0])
 
 
-def test_each_engine_is_looked_at() -> None:
+def test_each_engine_has_a_table() -> None:
     assert set(OUT_OF_REACH) == set(ENGINE_DEFAULTS)

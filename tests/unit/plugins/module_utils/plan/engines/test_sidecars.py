@@ -1,4 +1,4 @@
-"""Sidecars of the endpoint picker and of the servers, told apart by where they stand, whatever their order."""
+"""Sidecars of the endpoint picker and of the servers, which are distinguished by their place, whatever their order."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def test_the_picker_gets_its_own_in_any_order(wanted: list[dict[str, object]]) -
 
 
 def test_helm_never_owns_definitions_of_a_gateway() -> None:
-    """The role prerequisites applies them; of a chart they would be deleted with it, and every Gateway of the cluster with them."""
+    """The role prerequisites applies them. In a chart they would be deleted with it, and all Gateways of the cluster with them."""
     planned = plan({"llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://org/m"}}]})
     (chart,) = planned["gateway"]["charts"]
     assert chart["values"]["crds"] == {"enabled": False}
 
 
-def precise(release: str, uri: str, **more: object) -> dict[str, t.Any]:
-    """A user's file with precise prefix matching, where clients use another name than the model's."""
+def precise(release: str, uri: str, **variables: object) -> dict[str, t.Any]:
+    """A user's file with precise prefix matching and a served name that is not the name of the model."""
     service = {
         "name": "llama",
         "model": {"uri": uri, "served_name": "short"},
         "engine": {"image": "acme/vllm:v0.23.0"},  # its KV events are read by every line
         "scheduler": {"preset": "precise_prefix"},
     }
-    return {"llm_d_release": release, "llm_d_model_services": [service], **more}
+    return {"llm_d_release": release, "llm_d_model_services": [service], **variables}
 
 
 @pytest.mark.parametrize(("uri", "model"), [("hf://org/m", "org/m"), ("pvc://claim/deep/m", "/models/deep/m"), ("file:///models/m", "/models/m")])
@@ -72,5 +72,5 @@ def test_a_tokenizer_that_only_the_engines_image_has_is_asked_for() -> None:
 def test_a_tokenizer_takes_the_resources_that_the_user_gives_it(release: str) -> None:
     usual, small = precise(release, "hf://org/m"), precise(release, "hf://org/m")
     small["llm_d_model_services"][0]["scheduler"]["tokenizer_resources"] = {"requests": {"cpu": "50m"}}
-    found = [sidecars(plan(made)["services"][0]["scheduler"])[0]["resources"] for made in (usual, small)]
-    assert found == [{"requests": {"cpu": "2", "memory": "4Gi"}}, {"requests": {"cpu": "50m"}}]
+    resources = [sidecars(plan(made)["services"][0]["scheduler"])[0]["resources"] for made in (usual, small)]
+    assert resources == [{"requests": {"cpu": "2", "memory": "4Gi"}}, {"requests": {"cpu": "50m"}}]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prefill servers of another shape than decode servers: what they have of their own, what both have to agree on, and where mistakes are told."""
+"""Prefill servers that differ from decode servers: their own options, settings that must be equal in both, and the paths of mistakes."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ SHAPE: Facts = {
 SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "disaggregated"}}
 
 
-def file_of(prefill: Facts | None = None, service: Facts | None = None, **more: t.Any) -> Facts:
-    return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [{**(service or SPLIT), "prefill": prefill or {}, **more}]}
+def file_of(prefill: Facts | None = None, service: Facts | None = None, **options: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [{**(service or SPLIT), "prefill": prefill or {}, **options}]}
 
 
-def stages(*given: t.Any, **more: t.Any) -> tuple[Facts, Facts]:
+def stages(*given: t.Any, **options: t.Any) -> tuple[Facts, Facts]:
     """The planned (decode, prefill) servers."""
-    decode, prefill = plan(file_of(*given, **more))["services"][0]["servers"]
+    decode, prefill = plan(file_of(*given, **options))["services"][0]["servers"]
     return decode, prefill
 
 
-def told(*given: t.Any, **more: t.Any) -> dict[str, str]:
-    found = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(*given, **more)))
-    return {path: rest for path, _colon, rest in found}
+def refusals(*given: t.Any, **options: t.Any) -> dict[str, str]:
+    parts = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(*given, **options)))
+    return {path: rest for path, _colon, rest in parts}
 
 
 def values(server: Facts, *names: str) -> list[str | None]:
-    """Those of environment variables of the server's container."""
+    """The values of these environment variables of the server's container."""
     env = {item["name"]: item.get("value") for item in main(server)["env"]}
     return [env.get(name) for name in names]
 
@@ -58,14 +58,18 @@ def test_prefill_servers_have_what_is_theirs_and_decode_servers_stay() -> None:
     server = main(prefill)
     assert server["resources"] == {"requests": {"cpu": "2", "memory": "16Gi", "nvidia.com/gpu": 1}, "limits": {"nvidia.com/gpu": 1}}
     assert main(decode)["resources"]["limits"] == {"nvidia.com/gpu": 4}
-    theirs, ours = server["args"], main(decode)["args"]
-    assert "--max-num-seqs=16" in theirs and "--gpu-memory-utilization=0.95" in theirs and not [each for each in theirs if "tensor-parallel" in each]
-    assert theirs[-2:] == ["--enforce-eager", "--max-num-batched-tokens=16384"]
+    prefill_args, decode_args = server["args"], main(decode)["args"]
     assert (
-        "--max-num-seqs=256" in ours
-        and "--tensor-parallel-size=4" in ours
-        and ours[-1] == "--enforce-eager"
-        and not [each for each in ours if "memory" in each]
+        "--max-num-seqs=16" in prefill_args
+        and "--gpu-memory-utilization=0.95" in prefill_args
+        and not [each for each in prefill_args if "tensor-parallel" in each]
+    )
+    assert prefill_args[-2:] == ["--enforce-eager", "--max-num-batched-tokens=16384"]
+    assert (
+        "--max-num-seqs=256" in decode_args
+        and "--tensor-parallel-size=4" in decode_args
+        and decode_args[-1] == "--enforce-eager"
+        and not [each for each in decode_args if "memory" in each]
     )
     assert values(prefill, "BOTH", "LEVEL") == ["1", "2"] and values(decode, "BOTH", "LEVEL") == ["1", "1"]
     (term,) = spec(prefill)["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
@@ -94,17 +98,17 @@ def test_simulated_prefill_servers_have_other_times() -> None:
 @pytest.mark.parametrize("flag", AGREED_FLAGS)
 def test_what_both_agree_on_is_written_once(flag: str) -> None:
     for args in ([f"--{flag}=x"], [f"--{flag}", "x"], ["--seed=1", f"--{flag.replace('-', '_')}=x"]):
-        ((path, message),) = told({"engine": {"args": args}}).items()
+        ((path, message),) = refusals({"engine": {"args": args}}).items()
         assert path == f"prefill.engine.args[{len(args) - 1 if args[0] == '--seed=1' else 0}]" and message.startswith("is of both stages: "), message
 
 
 @pytest.mark.parametrize("name", AGREED_VARIABLES)
 def test_variables_that_both_agree_on_are_written_once(name: str) -> None:
-    assert list(told({"engine": {"env": {name: "x"}}})) == [f"prefill.engine.env.{name}"]
+    assert list(refusals({"engine": {"env": {name: "x"}}})) == [f"prefill.engine.env.{name}"]
 
 
 @pytest.mark.parametrize(
-    ("prefill", "more", "path", "reason"),
+    ("prefill", "options", "path", "reason"),
     [
         ({"engine": {"block_size": 32}}, {}, "prefill.engine.block_size", "there is no such option"),
         ({"engine": {"type": "simulator"}}, {}, "prefill.engine.type", "there is no such option"),
@@ -129,21 +133,21 @@ def test_variables_that_both_agree_on_are_written_once(name: str) -> None:
         ({"engine": {"max_num_seqs": 0}}, {}, "prefill.engine.max_num_seqs", "0 is less than 1"),
     ],
 )
-def test_a_mistake_is_told_where_it_is_written(prefill: Facts, more: Facts, path: str, reason: str) -> None:
-    found = told(prefill, **more)
-    assert list(found) == [path] and found[path].startswith(reason), found
+def test_a_mistake_is_reported_where_it_is_written(prefill: Facts, options: Facts, path: str, reason: str) -> None:
+    reported = refusals(prefill, **options)
+    assert list(reported) == [path] and reported[path].startswith(reason), reported
 
 
-def test_mistakes_of_both_stages_are_told_at_once_and_each_once() -> None:
+def test_mistakes_of_both_stages_are_reported_together_and_each_once() -> None:
     twice = {"max_num_seqs": 4, "args": ["--max-num-seqs=3"]}
-    assert sorted(told({"engine": {"env": {"VLLM_API_KEY": "x"}}}, engine=twice)) == ["engine.args[0]", "prefill.engine.env.VLLM_API_KEY"]
-    assert list(told({"engine": {"max_num_seqs": 9}}, engine=twice)) == ["engine.args[0]"]
-    assert list(told({"engine": {"args": ["--seed=1"]}}, engine={"args": ["--no-such-flag"]})) == ["engine.args[0]"]
+    assert sorted(refusals({"engine": {"env": {"VLLM_API_KEY": "x"}}}, engine=twice)) == ["engine.args[0]", "prefill.engine.env.VLLM_API_KEY"]
+    assert list(refusals({"engine": {"max_num_seqs": 9}}, engine=twice)) == ["engine.args[0]"]
+    assert list(refusals({"engine": {"args": ["--seed=1"]}}, engine={"args": ["--no-such-flag"]})) == ["engine.args[0]"]
 
 
-def test_who_has_a_runtime_that_is_not_the_default_is_told_of_its_class() -> None:
-    def notes(platform: str = "k3s", **more: t.Any) -> list[str]:
-        file = {**file_of({}, {**SPLIT, **more.pop("service", {})}), "llm_d_platform": platform, **more}
+def test_a_platform_whose_gpu_runtime_is_not_the_default_gets_a_warning() -> None:
+    def notes(platform: str = "k3s", **variables: t.Any) -> list[str]:
+        file = {**file_of({}, {**SPLIT, **variables.pop("service", {})}), "llm_d_platform": platform, **variables}
         return [note for note in plan(file)["services"][0]["scheduler"]["notes"] if "runtime class" in note]
 
     (note,) = notes()
@@ -157,8 +161,8 @@ def test_who_has_a_runtime_that_is_not_the_default_is_told_of_its_class() -> Non
 
 
 def test_what_unequal_stages_mean_is_noted() -> None:
-    def notes(*given: t.Any, **more: t.Any) -> list[str]:
-        return [note for note in plan(file_of(*given, **more))["services"][0]["scheduler"]["notes"] if "divide the model" in note]
+    def notes(*given: t.Any, **options: t.Any) -> list[str]:
+        return [note for note in plan(file_of(*given, **options))["services"][0]["scheduler"]["notes"] if "divide the model" in note]
 
     (note,) = notes(SHAPE)
     assert "among 1 accelerators and decode servers among 4." in note and "Mamba" in note

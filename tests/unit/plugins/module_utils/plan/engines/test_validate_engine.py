@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each engine gets its own command, arguments, variables and metrics, and what it does not have is refused where it stands in the user's file."""
+"""Each engine gets its own command, arguments, variables and metrics, and options that it does not have are refused with their path in the user's file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planned_pods import main, spec
 Facts = dict[str, t.Any]
 S0 = "llm_d_model_services[0]"
 NEW = ("sglang", "trtllm", "triton", "tgi")
-# A file that each engine can be planned with.
+# {engine: options of a service that it can be planned with}.
 FITTING: Facts = {
     "vllm": {},
     "sglang": {},
@@ -93,9 +93,9 @@ def test_options_are_spelled_as_the_engine_does(engine: str) -> None:
     server = planned(engine, ALL, model=model, accelerator={"per_replica": 4})["server"]
     assert server["args"] == WRITTEN[engine]
     assert main(server)["image"] == ENGINE_DEFAULTS[engine]["image"] and main(server)["resources"]["limits"] == {"nvidia.com/gpu": 4}
-    found = variables(server)
-    assert found["HOME"] == "/model-cache" and found["HF_HOME"] == "/model-cache/huggingface"
-    assert found.get("LOG_LEVEL") == ("debug" if engine == "tgi" else None)
+    env = variables(server)
+    assert env["HOME"] == "/model-cache" and env["HF_HOME"] == "/model-cache/huggingface"
+    assert env.get("LOG_LEVEL") == ("debug" if engine == "tgi" else None)
     assert {volume["name"] for volume in spec(server)["volumes"]} == {"model-cache", "shared-memory"}
 
 
@@ -120,7 +120,7 @@ def test_the_configuration_file_has_what_is_no_flag() -> None:
 
 @pytest.mark.parametrize(("engine", "serves"), [("trtllm", "trtllm-serve"), ("triton", "python3")])
 def test_the_files_of_triton_and_trtllm_are_written_at_the_start(engine: str, serves: str, tmp_path: Path) -> None:
-    """The command of the container runs here as it stands, with a server in its place that prints what it was given."""
+    """The command of the container runs here unchanged, with a stub of the server that prints its arguments."""
     server = planned(engine, {"block_size": 32})["server"]
     (tmp_path / serves).write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
     (tmp_path / serves).chmod(0o755)
@@ -380,8 +380,8 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
 
 @pytest.mark.parametrize(("engine", "options", "service", "place", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, service: Facts, place: str, words: str) -> None:
-    found = problems(file_of(engine, options, **service))
-    assert [problem.path for problem in found] == [f"{S0}.{place}"] and words in str(found[0])
+    reported = problems(file_of(engine, options, **service))
+    assert [problem.path for problem in reported] == [f"{S0}.{place}"] and words in str(reported[0])
 
 
 @pytest.mark.parametrize(
@@ -410,12 +410,12 @@ def test_an_image_of_ones_own_runs_on_any_accelerator(engine: str) -> None:
     assert main(planned(engine, {"image": "mine/server:v1"}, accelerator={"vendor": "amd"})["server"])["resources"]["limits"] == {"amd.com/gpu": 1}
 
 
-def test_what_is_known_of_an_engine_is_said() -> None:
+def test_warnings_about_an_engine_are_in_the_notes() -> None:
     assert "only maintains Text Generation Inference" in planned("tgi")["scheduler"]["notes"][0]
     assert planned("sglang")["scheduler"]["notes"] == []
     warmed = {"prompts": ["You are the assistant of Example Ltd. Answer from its handbook only."]}
     assert planned("sglang", warmup=warmed)["scheduler"]["notes"] == []
-    assert "nobody sees whether the warm-up took hold" in planned("triton", warmup=warmed)["scheduler"]["notes"][1]
+    assert "the effect of the warm-up cannot be checked" in planned("triton", warmup=warmed)["scheduler"]["notes"][1]
 
 
 def test_alerts_and_autoscalers_go_by_what_the_engine_exports() -> None:

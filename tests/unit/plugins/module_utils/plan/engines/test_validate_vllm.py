@@ -15,20 +15,20 @@ from planned_pods import main
 
 Facts = dict[str, t.Any]
 PLACE = "llm_d_model_services[0]"
-WRONG = ["--seed", "1", "--max_num_sequences=3"]
+MISSPELLED = ["--seed", "1", "--max_num_sequences=3"]
 
 
-def file_of(service: Facts, **more: t.Any) -> Facts:
+def file_of(service: Facts, **variables: t.Any) -> Facts:
     service = {"name": "a", "model": {"uri": "hf://org/model"}, **service}
-    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service], **more}
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service], **variables}
 
 
-def told(service: Facts, **more: t.Any) -> list[tuple[str, str]]:
-    return [(problem.path, str(problem)) for problem in problems(file_of(service, **more))]
+def refusals(service: Facts, **variables: t.Any) -> list[tuple[str, str]]:
+    return [(problem.path, str(problem)) for problem in problems(file_of(service, **variables))]
 
 
 @pytest.mark.parametrize(
-    ("engine", "more", "refused"),
+    ("engine", "variables", "refused"),
     [
         ({"image": "vllm/vllm-openai:v0.15.0"}, {}, True),
         ({"image": "mine/vllm-openai:v0.15.0-cu129"}, {}, True),
@@ -43,10 +43,10 @@ def told(service: Facts, **more: t.Any) -> list[tuple[str, str]]:
         ({"version": "v0.15.0"}, {"llm_d_images": {"vllm": "mine/vllm:nightly"}}, True),
     ],
 )
-def test_the_version_is_that_of_the_option_or_of_the_images_tag(engine: Facts, more: Facts, refused: bool) -> None:
-    found = told({"engine": {"args": WRONG, **engine}}, **more)
-    assert [path for path, _text in found] == ([f"{PLACE}.engine.args[2]"] if refused else [])
-    assert not refused or "knows no --max-num-sequences. Did you mean --max-num-seqs?" in found[0][1]
+def test_the_version_is_that_of_the_option_or_of_the_images_tag(engine: Facts, variables: Facts, refused: bool) -> None:
+    reported = refusals({"engine": {"args": MISSPELLED, **engine}}, **variables)
+    assert [path for path, _text in reported] == ([f"{PLACE}.engine.args[2]"] if refused else [])
+    assert not refused or "knows no --max-num-sequences. Did you mean --max-num-seqs?" in reported[0][1]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_version_is_that_of_the_option_or_of_the_images_tag(engine: Facts, m
     ],
 )
 def test_a_mistake_is_named_once_at_its_place(service: Facts, place: str, words: str) -> None:
-    ((path, text),) = told(service)
+    ((path, text),) = refusals(service)
     assert path == f"{PLACE}.{place}" and words in text
 
 
@@ -113,16 +113,16 @@ def test_an_argument_that_an_option_brings_is_refused_there(flag: str, service: 
     def without(arguments: t.Sequence[str], version: str, choices: bool) -> list[Misfit]:
         return [Misfit(index, flag, "is gone.", "Take it out.") for index, argument in enumerate(arguments) if argument.partition("=")[0] == flag]
 
-    assert told(service) == []
+    assert refusals(service) == []
     monkeypatch.setattr(validate_vllm, "misfits", without)
-    ((path, text),) = told(service)
+    ((path, text),) = refusals(service)
     assert path == f"{PLACE}.{place}" and f"brings {flag}: is gone. Take it out." in text
 
 
 def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
     engine = {"image": "mine/vllm-gaudi:v0.15.0", "args": ["--kv-cache-dtype=own"]}
-    assert told({"engine": engine, "accelerator": {"vendor": "intel_gaudi"}}) == []
-    ((path, text),) = told({"engine": engine})
+    assert refusals({"engine": engine, "accelerator": {"vendor": "intel_gaudi"}}) == []
+    ((path, text),) = refusals({"engine": engine})
     assert path == f"{PLACE}.engine.args[0]" and "is not one of the choices of vLLM 0.15" in text
 
 
@@ -140,14 +140,14 @@ def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
     ],
 )
 def test_kv_events_that_the_endpoint_picker_does_not_read_are_refused(line: str, engine: Facts, scheduler: Facts, refused: bool) -> None:
-    """Else it drops each of them, and precise prefix matching finds nothing."""
-    found = told({"engine": engine, "scheduler": scheduler}, llm_d_release=line)
-    assert [path for path, _text in found] == ([f"{PLACE}.scheduler"] if refused else []), found
-    assert not refused or ("their encoding changed in 0.24.0" in found[0][1] and "llm_d_release: router-0.9 or router-0.10" in found[0][1])
+    """Otherwise it drops all of them, and precise prefix matching matches nothing."""
+    reported = refusals({"engine": engine, "scheduler": scheduler}, llm_d_release=line)
+    assert [path for path, _text in reported] == ([f"{PLACE}.scheduler"] if refused else []), reported
+    assert not refused or ("their encoding changed in 0.24.0" in reported[0][1] and "llm_d_release: router-0.9 or router-0.10" in reported[0][1])
 
 
 @pytest.mark.parametrize(
-    ("engine", "more", "refused"),
+    ("engine", "variables", "refused"),
     [
         ({"image": "vllm/vllm-openai:v0.15.0", "version": "0.15"}, {}, False),
         ({"image": "vllm/vllm-openai:v0.15.1", "version": "0.15"}, {}, False),
@@ -167,9 +167,9 @@ def test_kv_events_that_the_endpoint_picker_does_not_read_are_refused(line: str,
         ({"image": "mine/vllm-openai:v0.15.0", "version": "0.15.1"}, {}, False),
     ],
 )
-def test_a_version_that_is_not_the_images_is_refused(engine: Facts, more: Facts, refused: bool) -> None:
-    found = told({"engine": engine}, **more)
-    assert [path for path, _text in found] == ([f"{PLACE}.engine.version"] if refused else []) and (not refused or "whose tag says" in found[0][1])
+def test_a_version_that_is_not_the_images_is_refused(engine: Facts, variables: Facts, refused: bool) -> None:
+    reported = refusals({"engine": engine}, **variables)
+    assert [path for path, _text in reported] == ([f"{PLACE}.engine.version"] if refused else []) and (not refused or "whose tag says" in reported[0][1])
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_version_that_is_not_the_images_is_refused(engine: Facts, more: Facts,
 )
 def test_a_contradiction_is_found_however_vllm_lets_it_be_written(arguments: list[str], index: int, words: str) -> None:
     options = {"block_size": 16, "max_model_len": 4096, "max_num_seqs": 8, "prefix_caching": True, "quantization": "awq"}
-    ((path, text),) = told({"engine": {**options, "args": arguments}, "accelerator": {"per_replica": 2}})
+    ((path, text),) = refusals({"engine": {**options, "args": arguments}, "accelerator": {"per_replica": 2}})
     assert path == f"{PLACE}.engine.args[{index}]" and words in text
 
 
@@ -210,11 +210,11 @@ def test_a_contradiction_is_found_however_vllm_lets_it_be_written(arguments: lis
     ],
 )
 def test_numbers_are_compared_as_vllm_reads_them(written: str, fix: str | None) -> None:
-    found = told({"engine": {"max_model_len": 16384, "args": [f"--max-model-len={written}"]}})
-    assert [path for path, _text in found] == ([f"{PLACE}.engine.args[0]"] if fix else []) and (not fix or fix in found[0][1])
+    reported = refusals({"engine": {"max_model_len": 16384, "args": [f"--max-model-len={written}"]}})
+    assert [path for path, _text in reported] == ([f"{PLACE}.engine.args[0]"] if fix else []) and (not fix or fix in reported[0][1])
 
 
-def test_an_option_that_arguments_say_in_another_spelling_is_not_said_twice() -> None:
+def test_an_option_that_arguments_set_in_another_spelling_is_not_repeated() -> None:
     service = {"name": "a", "model": {"uri": "hf://org/model"}, "engine": {"args": ["--max_model_len=9", "-tp", "1"]}}
     (made,) = plan(file_of(service))["services"]
     assert [argument for argument in made["server"]["args"] if "max" in argument] == ["--max-model-len=9"]
@@ -223,7 +223,7 @@ def test_an_option_that_arguments_say_in_another_spelling_is_not_said_twice() ->
 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_servers_get_arguments_as_they_are_written(nodes: int) -> None:
-    """What the collection knows of an engine changes no pod: a later version that knows more would restart all servers."""
+    """Spelling out arguments changes no pod: otherwise a later version of the collection that knows more arguments would restart all servers."""
     written = ["--max_model_len=9", "--compilation_config.level=3", "-cc.mode", "1", "--max-num-se", "7", "--seed=1"]
     accelerator = {"vendor": "nvidia", "per_replica": 2, "nodes": nodes}
     service = {"name": "a", "model": {"uri": "hf://org/model"}, "accelerator": accelerator, "engine": {"args": written}}
@@ -261,7 +261,7 @@ def test_a_port_that_the_sidecar_takes_is_not_the_servers_however_it_is_written(
     ],
 )
 def test_json_that_replaces_what_the_scheduler_needs_is_refused_whole_or_in_parts(preset: str, arguments: list[str], words: str) -> None:
-    ((path, text),) = told({"engine": {"args": arguments}, "scheduler": {"preset": preset}})
+    ((path, text),) = refusals({"engine": {"args": arguments}, "scheduler": {"preset": preset}})
     assert path == f"{PLACE}.engine.args[{1 if arguments[0] == '--seed=1' else 0}]" and words in text
 
 
@@ -274,7 +274,7 @@ def test_json_that_replaces_what_the_scheduler_needs_is_refused_whole_or_in_part
     ],
 )
 def test_json_with_all_that_the_scheduler_needs_is_taken(preset: str, arguments: list[str]) -> None:
-    assert told({"engine": {"args": arguments}, "scheduler": {"preset": preset}}) == []
+    assert refusals({"engine": {"args": arguments}, "scheduler": {"preset": preset}}) == []
     (made,) = plan(file_of({"engine": {"args": arguments}, "scheduler": {"preset": preset}}))["services"]
     name = arguments[0].partition(".")[0]
     given = {argument for argument in made["server"]["args"] if argument.startswith(name)}

@@ -1,4 +1,4 @@
-"""Where weights come from and where they lie: the arguments, credentials, volumes and claims that the real templates of the roles make of it."""
+"""Sources and volumes of weights: the arguments, credentials, volumes and claims by the real templates of the roles."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ S0 = "llm_d_model_services[0]"
 
 
 def file_of(uri: str | None, model: Facts | None = None, **service: t.Any) -> Facts:
-    """A user's file with one model from there."""
+    """A user's file with one model from the URI."""
     made = {"name": "a", "model": {"uri": uri, **(model or {})}, **service}
     return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [made]}
 
 
 def objects(template: str, made: Facts) -> list[Facts]:
-    """What a template of the model servers makes of it."""
+    """The objects that a template of the model servers renders."""
     return render(TEMPLATES / f"{template}.yml.j2", plan(made))
 
 
@@ -32,7 +32,7 @@ def pod(made: Facts) -> Facts:
 
 
 def environment(made: Facts) -> Facts:
-    """The variables of the server that are read from Secrets."""
+    """{variable of the server: its reference to a Secret}."""
     return {item["name"]: item["valueFrom"]["secretKeyRef"] for item in pod(made)["containers"][0]["env"] if "secretKeyRef" in item.get("valueFrom", {})}
 
 
@@ -47,9 +47,9 @@ def environment(made: Facts) -> Facts:
     ],
 )
 def test_vllm_is_told_where_the_weights_are(uri: str, engine: Facts, there: list[str], name: str) -> None:
-    found = pod(file_of(uri, engine=engine))["containers"][0]["args"]
-    assert found[:1] + [argument for argument in found if argument.startswith(("--model", "--load-format="))] == there
-    assert f"--served-model-name={name}" in found and not [argument for argument in found if argument.startswith("--revision")]
+    args = pod(file_of(uri, engine=engine))["containers"][0]["args"]
+    assert args[:1] + [argument for argument in args if argument.startswith(("--model", "--load-format="))] == there
+    assert f"--served-model-name={name}" in args and not [argument for argument in args if argument.startswith("--revision")]
 
 
 def test_an_image_for_all_services_counts_as_ones_own() -> None:
@@ -58,8 +58,8 @@ def test_an_image_for_all_services_counts_as_ones_own() -> None:
 
 
 def test_a_loader_of_ones_own_takes_the_place_of_ours() -> None:
-    found = pod(file_of("s3://bucket/m", engine={"args": ["--load-format=runai_streamer_sharded"]}))["containers"][0]["args"]
-    assert [argument for argument in found if argument.startswith("--load-format")] == ["--load-format=runai_streamer_sharded"]
+    args = pod(file_of("s3://bucket/m", engine={"args": ["--load-format=runai_streamer_sharded"]}))["containers"][0]["args"]
+    assert [argument for argument in args if argument.startswith("--load-format")] == ["--load-format=runai_streamer_sharded"]
 
 
 def test_a_group_of_several_nodes_streams_too() -> None:
@@ -85,24 +85,24 @@ CLAIMED: Facts = {"claim": True, "size": "80Gi", "class_name": "fast-ssd"}
 
 def test_a_claim_has_its_size_its_class_and_the_weights() -> None:
     made = file_of("hf://org/model", storage=CLAIMED)
-    (found,) = objects("claims", made)
-    assert (found["kind"], found["metadata"]["name"], found["metadata"]["namespace"]) == ("PersistentVolumeClaim", "a-weights", "llm-d")
-    assert found["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "llm_d.inference"
-    assert found["spec"] == {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "80Gi"}}, "storageClassName": "fast-ssd"}
+    (claim,) = objects("claims", made)
+    assert (claim["kind"], claim["metadata"]["name"], claim["metadata"]["namespace"]) == ("PersistentVolumeClaim", "a-weights", "llm-d")
+    assert claim["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "llm_d.inference"
+    assert claim["spec"] == {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "80Gi"}}, "storageClassName": "fast-ssd"}
     spec = pod(made)
     assert {"name": "weights", "persistentVolumeClaim": {"claimName": "a-weights"}} in spec["volumes"]
     server = spec["containers"][0]
     (mount,) = [mount for mount in server["volumeMounts"] if mount["name"] == "weights"]
     assert {"name": "HF_HOME", "value": mount["mountPath"]} in server["env"], "what is downloaded lands on the claim"
     assert spec["volumes"][0] == {"name": "model-cache", "emptyDir": {}}, "the size is that of the claim"
-    assert plan(made)["preflight"]["named"] == [], "nobody has to bring what we make"
+    assert plan(made)["preflight"]["named"] == [], "the claim that we create need not exist"
     rights = [right["verb"] for right in plan(made)["preflight"]["rights"] if right["resource"] == "persistentvolumeclaims" and right["namespace"] == "llm-d"]
     assert sorted(rights) == ["create", "delete", "get", "list", "patch"]
 
 
 def test_the_class_and_the_mode_can_be_chosen() -> None:
-    (found,) = objects("claims", file_of("hf://o/m", replicas=3, storage={"claim": True, "size": "1Ti", "access_mode": "ReadWriteMany"}))
-    assert found["spec"]["accessModes"] == ["ReadWriteMany"] and "storageClassName" not in found["spec"], "the cluster's default class"
+    (claim,) = objects("claims", file_of("hf://o/m", replicas=3, storage={"claim": True, "size": "1Ti", "access_mode": "ReadWriteMany"}))
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"] and "storageClassName" not in claim["spec"], "the cluster's default class"
     assert objects("claims", file_of("hf://o/m", storage={"size": "1Ti"})) == []
 
 
@@ -114,7 +114,7 @@ def test_a_server_with_a_volume_of_one_node_makes_room_before_the_next_one_comes
 
 
 def test_the_claim_stays_unless_it_is_given_up() -> None:
-    """The tasks of absent delete what these templates print, and the claim is in the second one only. Pruning has a test of its own."""
+    """The tasks of state absent delete the objects of both templates. The claim is only in the second. Pruning has a test of its own."""
     kept, given_up = (file_of("hf://o/m", storage={**CLAIMED, "delete_claim": value}) for value in (False, True))
     for made in (kept, given_up):
         assert not [item for item in objects("servers", made) if item["kind"] == "PersistentVolumeClaim"]
@@ -156,7 +156,7 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
         "a claim that nobody may write",
         file_of("hf://o/m", storage={**CLAIMED, "access_mode": "ReadOnlyMany"}),
         f"{S0}.storage.access_mode",
-        "would let nobody download the weights",
+        "would not let a server download the weights",
     ),
     (
         "one node's claim for several servers",
@@ -169,9 +169,9 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
 
 @pytest.mark.parametrize(("made", "path", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_cannot_be_is_refused_where_it_stands(made: Facts, path: str, words: str) -> None:
-    found = problems(made)
-    assert [problem.path for problem in found] == [path]
-    assert words in str(found[0])
+    reported = problems(made)
+    assert [problem.path for problem in reported] == [path]
+    assert words in str(reported[0])
 
 
 @pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])

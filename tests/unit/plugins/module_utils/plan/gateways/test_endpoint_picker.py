@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents of users, and precise prefix matching, on each release line: what has to agree with the servers, and where a mistake is;
-what the preset sticky takes from the rest of the file, and what is warned of."""
+"""Documents of users, and precise prefix matching, on each release line: settings that have to agree with the servers, and paths of mistakes;
+settings that the preset sticky takes from the rest of the file, and its warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planned_pods import main
 Facts = dict[str, t.Any]
 NAME = "Qwen/Qwen3-8B"
 EVENTS = '--kv-events-config={"enable_kv_cache_events": true, "endpoint": "tcp://*:5557", "topic": "kv@$(POD_IP):$(POD_PORT)@Qwen/Qwen3-8B"}'
-# As guides for llm-d's router have it: no seed, and blocks of another size than the servers'.
+# As in guides for llm-d's router: no seed, and blocks of another size than the servers'.
 GUIDE: Facts = {
     "apiVersion": "llm-d.ai/v1alpha1",
     "kind": "EndpointPickerConfig",
@@ -82,7 +82,7 @@ def test_the_router_takes_servers_of_any_block_size_and_seed(release: str, engin
     assert problems(file_of(release, scheduler, **engine)) == []
 
 
-def test_the_port_in_the_topics_of_the_guides_is_there() -> None:
+def test_servers_have_the_port_in_the_topics_of_the_guides() -> None:
     env = main(plan(file_of("router-0.10", {"document": GUIDE}, args=[EVENTS], port=9000))["services"][0]["server"])["env"]
     assert {"name": "POD_PORT", "value": "9000"} in env and "PYTHONHASHSEED" not in [entry["name"] for entry in env]
     assert "POD_PORT" not in [entry["name"] for entry in main(plan(file_of("router-0.10", {"document": GUIDE}))["services"][0]["server"])["env"]]
@@ -96,23 +96,23 @@ def test_the_port_in_the_topics_of_the_guides_is_there() -> None:
         ({"preset": "precise_prefix"}, {"env": {"PYTHONHASHSEED": "random"}}, "engine.env.PYTHONHASHSEED"),
     ],
 )
-def test_a_seed_of_chance_is_refused_where_the_file_has_it(scheduler: Facts, engine: Facts, path: str) -> None:
+def test_a_random_seed_is_refused_where_the_file_has_it(scheduler: Facts, engine: Facts, path: str) -> None:
     [problem] = problems(file_of(S07, scheduler, **engine))
     assert problem.path == f"llm_d_model_services[0].{path}" and "a seed of its own" in problem.reason
 
 
-def named_by(scheduler: Facts, engine: Facts | None = None, **more: t.Any) -> Facts:
+def named_by(scheduler: Facts, engine: Facts | None = None, **variables: t.Any) -> Facts:
     service = {"name": "llama", "model": {"uri": "hf://org/m"}, "scheduler": scheduler, "engine": engine or {}}
-    return {"llm_d_model_services": [service], **more}
+    return {"llm_d_model_services": [service], **variables}
 
 
-def picker(*given: t.Any, **more: t.Any) -> Facts:
-    found: Facts = plan(named_by(*given, **more))["services"][0]["scheduler"]
-    return found
+def picker(*given: t.Any, **variables: t.Any) -> Facts:
+    planned: Facts = plan(named_by(*given, **variables))["services"][0]["scheduler"]
+    return planned
 
 
-def parameters(kind: str, found: Facts) -> Facts:
-    return next((entry.get("parameters", {}) for entry in yaml.safe_load(found["config"])["plugins"] if entry["type"] == kind), {})
+def parameters(kind: str, planned: Facts) -> Facts:
+    return next((entry.get("parameters", {}) for entry in yaml.safe_load(planned["config"])["plugins"] if entry["type"] == kind), {})
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def parameters(kind: str, found: Facts) -> Facts:
         ({"type": "sglang", "args": ["--context-length=5000"]}, {"maxPrefixTokensToMatch": 5000}),
     ],
 )
-def test_the_index_is_told_the_longest_prompt(engine: Facts, expected: Facts) -> None:
+def test_the_index_has_the_length_of_the_longest_prompt(engine: Facts, expected: Facts) -> None:
     assert parameters("approx-prefix-cache-producer", picker({"preset": "sticky"}, engine)) == expected
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "told"),
+    ("scheduler", "noted"),
     [
         ({"preset": "sticky", "replicas": 2}, True),
         ({"preset": "sticky"}, False),
@@ -141,26 +141,26 @@ def test_the_index_is_told_the_longest_prompt(engine: Facts, expected: Facts) ->
         ({"preset": "balanced", "replicas": 2}, False),
     ],
 )
-def test_several_endpoint_pickers_that_count_each_for_themselves_are_warned_of(scheduler: Facts, told: bool) -> None:
+def test_several_endpoint_pickers_with_counts_of_their_own_are_noted(scheduler: Facts, noted: bool) -> None:
     notes = picker(scheduler)["notes"]
-    assert any(f"scheduler.replicas is {scheduler.get('replicas')}: each of them counts only what it has in flight itself" in note for note in notes) == told
+    assert any(f"scheduler.replicas is {scheduler.get('replicas')}: each of them counts only its own in-flight requests" in note for note in notes) == noted
 
 
-def test_what_is_measured_of_the_servers_stays_under_another_preset() -> None:
+def test_measurements_of_servers_stay_with_another_preset() -> None:
     """compare_scorers.yml switches presets by such an override."""
-    beside = {"preset": "balanced", "peak_prefill_throughput": 33000}
-    found = picker(beside, llm_d_scheduler_overrides={"llama": {"preset": "sticky"}})
-    assert parameters("prefix-cache-affinity-filter", found) == {"peakPrefillThroughput": 33000}
-    assert picker(beside)["decides"][0] == "preset balanced" and found["decides"][0] == "preset sticky"
+    block = {"preset": "balanced", "peak_prefill_throughput": 33000}
+    planned = picker(block, llm_d_scheduler_overrides={"llama": {"preset": "sticky"}})
+    assert parameters("prefix-cache-affinity-filter", planned) == {"peakPrefillThroughput": 33000}
+    assert picker(block)["decides"][0] == "preset balanced" and planned["decides"][0] == "preset sticky"
 
 
 @pytest.mark.parametrize(("speed", "words"), [(0, "1"), (10_000_001, "10000000"), ("fast", "number")])
-def test_bounds_of_the_speed(speed: t.Any, words: str) -> None:
+def test_bounds_of_the_prefill_throughput(speed: t.Any, words: str) -> None:
     (problem,) = problems(named_by({"preset": "sticky", "peak_prefill_throughput": speed}))
     assert problem.path == "llm_d_model_services[0].scheduler.peak_prefill_throughput" and words in f"{problem.reason} {problem.fix}".replace(",", "")
 
 
-def test_a_line_without_it_is_told_at_the_preset() -> None:
+def test_a_release_line_without_the_preset_is_reported_at_the_preset() -> None:
     (problem,) = problems(named_by({"preset": "sticky"}, llm_d_release="scheduler-0.7"))
     assert problem.path == "llm_d_model_services[0].scheduler.preset" and "preset: prefix_aware" in problem.fix
 
@@ -176,8 +176,8 @@ def test_a_line_without_it_is_told_at_the_preset() -> None:
 )
 def test_a_flag_that_the_release_line_does_not_have_is_refused_at_its_place(release: str, argument: str, path: str | None) -> None:
     service = {"name": "m", "model": {"uri": "hf://a/b"}, "scheduler": {"preset": "queue", "args": [argument]}}
-    found = problems({"llm_d_release": release, "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": [service]})
-    assert [problem.path for problem in found] == ([path] if path else []), found
+    mistakes = problems({"llm_d_release": release, "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": [service]})
+    assert [problem.path for problem in mistakes] == ([path] if path else []), mistakes
 
 
 def test_encode_servers_of_a_document_are_refused_where_the_file_has_it() -> None:
@@ -200,10 +200,10 @@ def test_encode_servers_of_a_document_are_refused_where_the_file_has_it() -> Non
 
 
 def test_the_configuration_of_a_service_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    built = []
     build = endpoint_picker.build
-    monkeypatch.setattr(endpoint_picker, "build", lambda *given: asked.append(given[0]) or build(*given))
+    monkeypatch.setattr(endpoint_picker, "build", lambda *given: built.append(given[0]) or build(*given))
     schedulers = [{"preset": "precise_prefix"}, {"preset": "disaggregated"}, {"preset": "balanced"}]
     services = [{"name": f"m{index}", "model": {"uri": "hf://a/b"}, "scheduler": scheduler} for index, scheduler in enumerate(schedulers)]
     plan({"llm_d_model_services": [{**service, "route": {"path": f"/{service['name']}"}} for service in services]})
-    assert asked == schedulers
+    assert built == schedulers

@@ -1,4 +1,4 @@
-"""What is planned of a Gateway and of the routes on it."""
+"""The plan of a Gateway and of its routes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_a_gateway_that_starts_beside_another_has_routes_of_its_own(provider: st
     name = SIMULATOR["name"]
     assert route({"provider": provider}) == f"{name}{end}"
     assert route({"provider": provider}, route={"name": "mine"}) == "mine"
-    assert route({"provider": provider, "name": "front"}) == name, "the Gateway is taken over in place, and so are its routes"
+    assert route({"provider": provider, "name": "front"}) == name, "the Gateway is replaced in place, and so are its routes"
 
 
-def test_names_of_routes_that_meet_are_refused() -> None:
+def test_routes_with_the_same_name_are_refused() -> None:
     other = {**SIMULATOR, "name": "other", "route": {"path": "/other", "name": f"{SIMULATOR['name']}-istio"}}
     for provider, refused in (("istio", 1), ("envoy_gateway", 0)):
         assert len(problems(user(SIMULATOR, other, llm_d_gateway={"provider": provider}, llm_d_charts=CHARTS))) == refused

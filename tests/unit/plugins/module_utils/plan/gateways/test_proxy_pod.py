@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users add to the pods of a gateway's proxy: a patch in the parameters of the Gateway, where the provider takes one."""
+"""Additions of users to the pods of a gateway's proxy: a patch in the parameters of the Gateway, where the provider takes one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ CONTAINERS = {
 }
 
 
-def file_of(provider: str, gateway: Facts, **more: t.Any) -> Facts:
+def file_of(provider: str, gateway: Facts, **variables: t.Any) -> Facts:
     platform = {"llm_d_platform": provider} if provider in ("openshift", "gke") else {}
-    return {"llm_d_charts": CHARTS, **platform, "llm_d_gateway": {"provider": provider, **gateway}, "llm_d_model_services": [SIM], **more}
+    return {"llm_d_charts": CHARTS, **platform, "llm_d_gateway": {"provider": provider, **gateway}, "llm_d_model_services": [SIM], **variables}
 
 
 def patch(file: Facts) -> Facts:
@@ -46,7 +46,7 @@ def patch(file: Facts) -> Facts:
     return {}
 
 
-def told(file: Facts) -> dict[str, str]:
+def messages(file: Facts) -> dict[str, str]:
     return {problem.path: f"{problem.reason} {problem.fix}" for problem in problems(file)}
 
 
@@ -55,7 +55,9 @@ def test_a_provider_hands_the_patch_to_its_proxies(provider: str, container: str
     before, after = patch(file_of(provider, {})), patch(file_of(provider, ADDED))
     spec, main = after["spec"], after["spec"]["containers"][0]
     assert after["metadata"] == {"labels": {}, "annotations": {"a": "b"}} or after["metadata"] == {"annotations": {"a": "b"}}
-    assert (spec["priorityClassName"], spec["nodeSelector"], spec["tolerations"]) == ("edge", {"pool": "edge"}, None), "a null is the controller's to read"
+    assert (spec["priorityClassName"], spec["nodeSelector"], spec["tolerations"]) == ("edge", {"pool": "edge"}, None), (
+        "the controller gets a null, which removes the field"
+    )
     assert main["name"] == container and main["resources"] == {"limits": {"memory": "3Gi"}}
     assert ("readinessProbe" in main) == (container == "envoy") == bool(before.get("spec"))
     (gateway,) = (item for item in definitions(plan(file_of(provider, ADDED))) if item["kind"] == "Gateway")
@@ -73,16 +75,16 @@ def test_our_pull_secrets_stay_beside_what_is_added(provider: str) -> None:
     ("provider", "gateway", "reason"),
     [
         ("standalone", {}, "is of no use: the proxy is in the pod of the endpoint picker. Write scheduler.pod of a model service."),
-        ("gke", {}, "cannot be had with gke, whose controller takes no patch for its proxies. Take it out, or write another provider."),
-        ("kgateway", {"class_name": "kgateway"}, "cannot be had with kgateway, whose controller takes no patch"),
+        ("gke", {}, "is not supported with gke, whose controller takes no patch for its proxies. Take it out, or write another provider."),
+        ("kgateway", {"class_name": "kgateway"}, "is not supported with kgateway, whose controller takes no patch"),
         ("none", {"name": "theirs"}, "is of no use: somebody else creates the Gateway. Take it out."),
         ("istio", {"create": False, "name": "theirs"}, "is of no use: somebody else creates the Gateway. Take it out."),
     ],
 )
-def test_who_takes_no_patch_says_so(provider: str, gateway: Facts, reason: str) -> None:
+def test_a_provider_that_takes_no_patch_refuses_additions(provider: str, gateway: Facts, reason: str) -> None:
     file = file_of(provider, {**gateway, **ADDED})
-    found = told(file)
-    assert list(found) == ["llm_d_gateway.container", "llm_d_gateway.pod"] and found["llm_d_gateway.pod"].startswith(reason), found
+    refusals = messages(file)
+    assert list(refusals) == ["llm_d_gateway.container", "llm_d_gateway.pod"] and refusals["llm_d_gateway.pod"].startswith(reason), refusals
 
 
 @pytest.mark.parametrize(
@@ -97,16 +99,16 @@ def test_who_takes_no_patch_says_so(provider: str, gateway: Facts, reason: str) 
         ({"pod": {"volumes": [{"emptyDir": {}}]}}, "pod.volumes[0].name", "Write it."),
     ],
 )
-def test_what_is_decided_elsewhere_is_refused(added: Facts, path: str, option: str) -> None:
-    ((place, message),) = told(file_of("envoy_gateway", added)).items()
+def test_fields_that_other_options_decide_are_refused(added: Facts, path: str, option: str) -> None:
+    ((place, message),) = messages(file_of("envoy_gateway", added)).items()
     assert place == f"llm_d_gateway.{path}" and message.endswith(option)
 
 
-def test_what_it_names_is_looked_for_where_the_proxies_are() -> None:
+def test_the_preflight_has_named_objects_in_the_namespace_of_the_proxies() -> None:
     added = {"pod": {"runtimeClassName": "gvisor", "volumes": [{"name": "c", "configMap": {"name": "extra"}}]}}
     for provider, namespace in (("envoy_gateway", "envoy-gateway-system"), ("istio", "llm-d")):
-        found = {each["object"]: each["path"] for each in plan(file_of(provider, added))["preflight"]["named"]}
-        assert found == {
+        named = {each["object"]: each["path"] for each in plan(file_of(provider, added))["preflight"]["named"]}
+        assert named == {
             "RuntimeClass gvisor": "llm_d_gateway.pod.runtimeClassName",
             f"ConfigMap {namespace}/extra": "llm_d_gateway.pod.volumes[0].configMap.name",
         }

@@ -1,4 +1,4 @@
-"""GPUs shared as asked, impossible mixes refused with the reason, configurations as the device plugin and the MIG manager read them."""
+"""GPUs: sharing as configured, impossible mixes refused with the reason, configurations as the device plugin and the MIG manager read them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def file_of(*pools: Facts, **gpus: t.Any) -> Facts:
         ({**A100, "product": "L40S"}, "sharing", "L40S cannot be cut into slices. Write time_slicing"),
         ({**A100, "product": None}, "product", "depends on it"),
         ({**A100, "replicas": 2}, "replicas", "cannot be laid over MIG"),
-        ({**SLICED, "replicas": 1.5}, "replicas", "1.5 cannot be had: a GPU is shared by a whole number of pods. Write 2, or split the nodes"),
+        ({**SLICED, "replicas": 1.5}, "replicas", "1.5 is not possible: a GPU is shared by a whole number of pods. Write 2, or split the nodes"),
         ({**SLICED, "replicas": "1.5"}, "replicas", "whole number of pods"),
         ({**SLICED, "replicas": 1}, "replicas", "shares nothing"),
         ({**SLICED, "replicas": None}, "replicas", "is missing"),
@@ -51,9 +51,9 @@ def file_of(*pools: Facts, **gpus: t.Any) -> Facts:
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words: str) -> None:
-    found = problems(file_of(pool))
-    assert [problem.path for problem in found] == [f"llm_d_gpus.pools[0].{path}"], [str(problem) for problem in found]
-    assert words in str(found[0])
+    reported = problems(file_of(pool))
+    assert [problem.path for problem in reported] == [f"llm_d_gpus.pools[0].{path}"], [str(problem) for problem in reported]
+    assert words in str(reported[0])
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_without_a_chart_of_ones_own_nvidias_is_installed(version: str | None, t
 @pytest.mark.parametrize("product", [product for product, profiles in MIG.items() if profiles])
 def test_every_profile_at_its_highest_count_fits_and_one_more_does_not(product: str) -> None:
     compute, memory = SLICES.get(product, (7, 8))
-    for profile, most in MIG[product].items():
-        assert not problems(file_of({**A100, "product": product, "profiles": {profile: most}}))
-        assert problems(file_of({**A100, "product": product, "profiles": {profile: most + 1}}))
+    for profile, maximum in MIG[product].items():
+        assert not problems(file_of({**A100, "product": product, "profiles": {profile: maximum}}))
+        assert problems(file_of({**A100, "product": product, "profiles": {profile: maximum + 1}}))
         one = (compute_slices(profile), memory_slices(profile, product))
-        assert one[0] * most <= compute and one[1] * most <= memory
-        assert one[0] * (most + 1) > compute or one[1] * (most + 1) > memory, "the table and the slices agree"
+        assert one[0] * maximum <= compute and one[1] * maximum <= memory
+        assert one[0] * (maximum + 1) > compute or one[1] * (maximum + 1) > memory, "the table and the slices agree"
 
 
 def test_nvidias_own_mix_fits() -> None:
@@ -157,13 +157,13 @@ def test_a_node_is_judged_by_what_its_vendor_counts() -> None:
     pool = plan(amd)["gpus"]["pools"][0]
     node = {"metadata": {"name": "n", "labels": {}}, "status": {"allocatable": {"amd.com/gpu": "8"}}}
     assert trouble(pool, [node]) == []
-    found = trouble(pool, [{**node, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}])
-    assert len(found) == 1 and "allocatable amd.com/gpu is 0, not 8" in found[0]
+    messages = trouble(pool, [{**node, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}])
+    assert len(messages) == 1 and "allocatable amd.com/gpu is 0, not 8" in messages[0]
 
 
 def test_configurations_that_no_pool_uses_are_unwanted() -> None:
-    def unwanted(*pools: Facts, **more: t.Any) -> list[str]:
-        return [item["metadata"]["name"] for item in plan(file_of(*pools, **more))["gpus"]["prune"]]
+    def unwanted(*pools: Facts, **options: t.Any) -> list[str]:
+        return [item["metadata"]["name"] for item in plan(file_of(*pools, **options))["gpus"]["prune"]]
 
     device, mig = "llm-d-device-plugin", "llm-d-mig-parted"
     assert unwanted(A100, SLICED) == [] and unwanted(A100) == [device] and unwanted(MPS) == [mig] and unwanted(PLAIN) == unwanted() == [device, mig]
@@ -208,7 +208,7 @@ def test_olm_gets_two_subscriptions_with_channel_and_approval() -> None:
     } == set(gpus["cluster_policy"])
 
 
-def test_each_resource_of_a_pool_is_tried_where_it_is() -> None:
+def test_each_resource_of_a_pool_has_a_test_pod_on_its_nodes() -> None:
     checks = plan(file_of(A100, SLICED))["gpus"]["checks"]
     tried = {test["pod"]["metadata"]["name"]: (test["resource"], test["pod"]["spec"]) for test in checks["pods"]}
     assert {name: resource for name, (resource, _spec) in tried.items()} == {
@@ -220,7 +220,9 @@ def test_each_resource_of_a_pool_is_tried_where_it_is() -> None:
         assert spec["containers"][0]["resources"] == {"limits": {resource: "1"}} and spec["restartPolicy"] == "Never"
     assert tried["gpu-test-sliced-gpu"][1]["nodeSelector"] == {"pool": "l40s"}
     adopted = plan(file_of(A100, SLICED, install=False))["gpus"]["checks"]
-    assert adopted["pods"] == checks["pods"] and adopted["metrics"] == {**checks["metrics"], "namespace": None}, "one of others' is verified where it is"
+    assert adopted["pods"] == checks["pods"] and adopted["metrics"] == {**checks["metrics"], "namespace": None}, (
+        "an adopted operator is verified in its own namespace"
+    )
     assert checks["metrics"]["namespace"] == "gpu-operator" and [pool["cut"] for pool in checks["metrics"]["pools"]] == [True, False]
 
 
@@ -257,8 +259,8 @@ def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> Non
 
 def test_a_registry_is_not_asked_for_a_tag_that_depends_on_the_nodes() -> None:
     planned = plan(file_of(SLICED))
-    listed, asked = needed(planned)["images"], planned["preflight"]["images"]["names"]
-    assert [name for name in listed if name not in asked] == ["nvcr.io/nvidia/driver:595.91.07-<system>"] and set(asked) < set(listed)
+    listed, checked = needed(planned)["images"], planned["preflight"]["images"]["names"]
+    assert [name for name in listed if name not in checked] == ["nvcr.io/nvidia/driver:595.91.07-<system>"] and set(checked) < set(listed)
 
 
 def test_images_that_the_chart_does_not_start_are_not_listed() -> None:
@@ -290,7 +292,7 @@ def gaudi_file(**gpus: t.Any) -> Facts:
         ({"registry": "intel.example.com"}, "r.example.com/all", "intel.example.com"),
     ],
 )
-def test_the_gaudi_operator_is_told_where_images_are(gaudi: Facts, mirror: t.Any, registry: str) -> None:
+def test_the_gaudi_operator_gets_the_registry_of_its_images(gaudi: Facts, mirror: t.Any, registry: str) -> None:
     user = {**gaudi_file(gaudi=gaudi), "llm_d_image_registry": mirror}
     assert problems(user) == []
     planned = plan(user)
@@ -300,15 +302,15 @@ def test_the_gaudi_operator_is_told_where_images_are(gaudi: Facts, mirror: t.Any
     assert len(pulled) == 6 and all(name.startswith(f"{registry}/") for name in pulled)
 
 
-def test_an_adopted_gaudi_operator_is_told_nothing() -> None:
+def test_an_adopted_gaudi_operator_is_not_configured() -> None:
     assert not problems(gaudi_file(install=False)) and plan(gaudi_file(install=False))["gpus"]["gaudi_policy"] is None
     adopted = plan(gaudi_file(install=False))["gpus"]["ready"]
     assert adopted == {"api_version": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "every": True}, "what is adopted is verified, whatever its name"
 
 
-def test_the_gaudi_operator_is_told_the_images_of_one_release_for_one_system() -> None:
-    more = {"registry": "mirror.example.com:5000/intel", "packages": "packages.example.com", "system": "rhel_9.2"}
-    spec = plan(gaudi_file(version="1.23.0-695", gaudi=more))["gpus"]["gaudi_policy"]
+def test_the_gaudi_operator_gets_the_images_of_one_release_for_one_system() -> None:
+    gaudi = {"registry": "mirror.example.com:5000/intel", "packages": "packages.example.com", "system": "rhel_9.2"}
+    spec = plan(gaudi_file(version="1.23.0-695", gaudi=gaudi))["gpus"]["gaudi_policy"]
     loader = spec["driver"]["driver_loader"]
     driver = {"repository": "mirror.example.com:5000/intel/habana-ai-operator/driver/rhel9.2/driver-installer", "tag": "1.23.0-695"}
     assert loader["images"] == {"rhel_9.2": driver} and spec["driver"]["driver_runner"]["image"] == driver
@@ -318,12 +320,12 @@ def test_the_gaudi_operator_is_told_the_images_of_one_release_for_one_system() -
 
 
 def test_images_that_the_gaudi_operator_pulls_are_listed() -> None:
-    found = needed(plan(gaudi_file(gaudi={"registry": "intel.example.com"})))["images"]
-    assert len([name for name in found if name.startswith("intel.example.com/")]) == 6
-    assert "intel.example.com/habana-ai-operator/driver/rhel9.4/driver-installer:1.19.1-26" in found
+    images = needed(plan(gaudi_file(gaudi={"registry": "intel.example.com"})))["images"]
+    assert len([name for name in images if name.startswith("intel.example.com/")]) == 6
+    assert "intel.example.com/habana-ai-operator/driver/rhel9.4/driver-installer:1.19.1-26" in images
 
 
-def test_who_writes_the_policy_needs_the_right_to() -> None:
+def test_the_policy_of_gaudi_needs_its_permission() -> None:
     def groups(user: Facts) -> set[str]:
         return {right["group"] for right in plan(user)["preflight"]["rights"] if right["resource"] == "clusterpolicies"}
 

@@ -1,4 +1,4 @@
-"""Who scales the servers of a service: what is planned of it, and what is refused."""
+"""Autoscaling of the servers of a service: its plan, and mistakes."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ APART: Facts = {"scheduler": {"preset": "disaggregated"}}
 PODS = 'namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}"'
 
 
-def file_of(scaling: Facts | None, service: Facts | None = None, **more: t.Any) -> Facts:
+def file_of(scaling: Facts | None, service: Facts | None = None, **options: t.Any) -> Facts:
     charts = {"envoy_gateway": "/c", "leader_worker_set": "/c"}
-    known = {name: more.pop(name) for name in list(more) if name.startswith("llm_d_")}
-    return {"llm_d_charts": charts, **known, "llm_d_model_services": [{**(service or SIM), **({"autoscaling": scaling} if scaling else {}), **more}]}
+    known = {name: options.pop(name) for name in list(options) if name.startswith("llm_d_")}
+    return {"llm_d_charts": charts, **known, "llm_d_model_services": [{**(service or SIM), **({"autoscaling": scaling} if scaling else {}), **options}]}
 
 
 def objects(made: Facts) -> dict[tuple[str, str], Facts]:
     return {(item["kind"], item["metadata"]["name"]): item for item in render(SERVERS, plan(made))}
 
 
-def query(metric: str, service: Facts | None = None, **more: t.Any) -> tuple[str, str]:
-    found = objects(file_of({**KEDA, "metrics": {metric: 1}}, service, **more))
-    (trigger,) = found[("ScaledObject", f"{(service or SIM)['name']}-decode")]["spec"]["triggers"]
+def query(metric: str, service: Facts | None = None, **options: t.Any) -> tuple[str, str]:
+    rendered = objects(file_of({**KEDA, "metrics": {metric: 1}}, service, **options))
+    (trigger,) = rendered[("ScaledObject", f"{(service or SIM)['name']}-decode")]["spec"]["triggers"]
     return trigger["metadata"]["query"], trigger["metricType"]
 
 
 @pytest.mark.parametrize("provider", ALL)
-def test_who_scales_owns_the_number(provider: str) -> None:
-    found = objects(file_of(ALL[provider]))
-    assert "replicas" not in found[("Deployment", "sim-decode")]["spec"]
-    kinds = {kind for kind, _name in found} & {"HorizontalPodAutoscaler", "ScaledObject"}
+def test_an_autoscaler_owns_the_number_of_replicas(provider: str) -> None:
+    rendered = objects(file_of(ALL[provider]))
+    assert "replicas" not in rendered[("Deployment", "sim-decode")]["spec"]
+    kinds = {kind for kind, _name in rendered} & {"HorizontalPodAutoscaler", "ScaledObject"}
     assert kinds == {"hpa": {"HorizontalPodAutoscaler"}, "keda": {"ScaledObject"}, "external": set()}[provider]
 
 
 def test_a_fixed_number_is_sent_and_is_one_where_none_is_written() -> None:
-    for more, wanted in (({}, 1), ({"replicas": 4}, 4), ({"replicas": 0}, 0)):
-        assert objects(file_of(None, **more))[("Deployment", "sim-decode")]["spec"]["replicas"] == wanted
+    for options, wanted in (({}, 1), ({"replicas": 4}, 4), ({"replicas": 0}, 0)):
+        assert objects(file_of(None, **options))[("Deployment", "sim-decode")]["spec"]["replicas"] == wanted
 
 
 def test_a_horizontal_pod_autoscaler() -> None:
@@ -60,8 +60,8 @@ def test_a_horizontal_pod_autoscaler() -> None:
     assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 6)
     assert spec["behavior"] == {"scaleUp": {"stabilizationWindowSeconds": 60}, "scaleDown": {"stabilizationWindowSeconds": 900}}
     *pods, cpu = spec["metrics"]
-    told = [(entry["pods"]["metric"]["name"], entry["pods"]["target"]["averageValue"]) for entry in pods]
-    assert told == [("vllm:num_requests_waiting", "5"), ("vllm:num_requests_running", "12500m"), ("vllm:kv_cache_usage_perc", "800m")]
+    averages = [(entry["pods"]["metric"]["name"], entry["pods"]["target"]["averageValue"]) for entry in pods]
+    assert averages == [("vllm:num_requests_waiting", "5"), ("vllm:num_requests_running", "12500m"), ("vllm:kv_cache_usage_perc", "800m")]
     assert cpu["containerResource"] == {"name": "cpu", "container": "server", "target": {"type": "Utilization", "averageUtilization": 70}}
 
 
@@ -77,42 +77,42 @@ def test_each_metric_has_its_question_for_prometheus() -> None:
     assert query("queue") == (f"sum(vllm:num_requests_waiting{{{PODS}}})", "AverageValue")
     assert query("requests") == (f"sum(vllm:num_requests_running{{{PODS}}})", "AverageValue")
     assert query("requests_per_second") == (f"sum(rate(vllm:request_success_total{{{PODS}}}[2m])) {idle}", "AverageValue")
-    asked, kind = query("ttft_p99")
-    assert asked == f"histogram_quantile(0.99, sum by (le) (rate(vllm:time_to_first_token_seconds_bucket{{{PODS}}}[2m]))) >= 0 {idle}" and kind == "Value"
-    mine = PODS.replace("sim", "llama")
-    exported = mine.replace("namespace", "exported_namespace").replace("pod=", "exported_pod=")
-    assert query("gpu", LLAMA) == (f"avg(DCGM_FI_DEV_GPU_UTIL{{{mine}}} or DCGM_FI_DEV_GPU_UTIL{{{exported}}})", "Value")
+    promql, kind = query("ttft_p99")
+    assert promql == f"histogram_quantile(0.99, sum by (le) (rate(vllm:time_to_first_token_seconds_bucket{{{PODS}}}[2m]))) >= 0 {idle}" and kind == "Value"
+    pods = PODS.replace("sim", "llama")
+    exported = pods.replace("namespace", "exported_namespace").replace("pod=", "exported_pod=")
+    assert query("gpu", LLAMA) == (f"avg(DCGM_FI_DEV_GPU_UTIL{{{pods}}} or DCGM_FI_DEV_GPU_UTIL{{{exported}}})", "Value")
 
 
 @pytest.mark.parametrize(("interval", "window", "cooldown"), [(1, "2m", 180), (30, "2m", 180), (60, "4m", 60), (120, "8m", 0), (200, "800s", 0)])
 def test_a_rate_has_two_scrapes_in_its_range_however_rare_they_are(interval: int, window: str, cooldown: int) -> None:
-    """Else it has no value, and a service under load would be called idle."""
+    """Otherwise it has no value, and a service under load would count as idle."""
     made = file_of({**KEDA, "min": 0, "metrics": {"requests_per_second": 1, "ttft_p99": 2}}, llm_d_monitoring={"interval": interval})
     spec = objects(made)[("ScaledObject", "sim-decode")]["spec"]
-    ranges = {found for trigger in spec["triggers"] for found in re.findall(r"\[(\w+)\]", trigger["metadata"]["query"])}
+    ranges = {duration for trigger in spec["triggers"] for duration in re.findall(r"\[(\w+)\]", trigger["metadata"]["query"])}
     assert ranges == {window} and spec["cooldownPeriod"] == cooldown
 
 
-def test_series_that_are_missing_are_no_reason_to_take_servers_away() -> None:
+def test_missing_series_do_not_scale_down() -> None:
     (trigger,) = objects(file_of(KEDA))[("ScaledObject", "sim-decode")]["spec"]["triggers"]
     assert trigger["metadata"]["ignoreNullValues"] == "false" and trigger["metadata"]["serverAddress"] == KEDA["prometheus"]
     assert trigger["metadata"]["threshold"] == "5" and trigger["name"] == "queue"
 
 
-def test_an_engine_with_its_own_name_for_the_cache_is_asked_for_that() -> None:
+def test_a_metric_of_ones_own_for_the_cache_is_queried() -> None:
     own = {"scheduler": {"preset": "balanced", "kv_cache_metric": "vllm:gpu_cache_usage_perc{model=a,role=b}"}}
-    asked, _kind = query("kv_cache", **own)
-    assert asked == f'sum(vllm:gpu_cache_usage_perc{{{PODS},model="a",role="b"}})'
+    promql, _kind = query("kv_cache", **own)
+    assert promql == f'sum(vllm:gpu_cache_usage_perc{{{PODS},model="a",role="b"}})'
     (metric,) = objects(file_of({**HPA, "metrics": {"kv_cache": 0.5}}, **own))[("HorizontalPodAutoscaler", "sim-decode")]["spec"]["metrics"]
     assert metric["pods"]["metric"] == {"name": "vllm:gpu_cache_usage_perc", "selector": {"matchLabels": {"model": "a", "role": "b"}}}
 
 
 def test_prefill_and_decode_are_scaled_apart() -> None:
     apart = {"scheduler": {"preset": "disaggregated"}, "prefill": {"autoscaling": {**KEDA, "min": 3}}}
-    found = objects(file_of(HPA, **apart))
-    assert "replicas" not in found[("Deployment", "sim-prefill")]["spec"] and "replicas" not in found[("Deployment", "sim-decode")]["spec"]
-    assert found[("HorizontalPodAutoscaler", "sim-decode")]["spec"]["scaleTargetRef"]["name"] == "sim-decode"
-    spec = found[("ScaledObject", "sim-prefill")]["spec"]
+    rendered = objects(file_of(HPA, **apart))
+    assert "replicas" not in rendered[("Deployment", "sim-prefill")]["spec"] and "replicas" not in rendered[("Deployment", "sim-decode")]["spec"]
+    assert rendered[("HorizontalPodAutoscaler", "sim-decode")]["spec"]["scaleTargetRef"]["name"] == "sim-decode"
+    spec = rendered[("ScaledObject", "sim-prefill")]["spec"]
     assert spec["scaleTargetRef"]["name"] == "sim-prefill" and spec["minReplicaCount"] == 3 and "sim-prefill-" in spec["triggers"][0]["metadata"]["query"]
     fixed = objects(file_of(HPA, **{**apart, "prefill": {"replicas": 2}}))
     assert fixed[("Deployment", "sim-prefill")]["spec"]["replicas"] == 2 and ("ScaledObject", "sim-prefill") not in fixed
@@ -143,45 +143,45 @@ def test_the_last_server_goes_and_comes_again_by_what_the_endpoint_picker_has() 
 
 def test_groups_are_scaled_as_a_whole() -> None:
     made = file_of({**KEDA}, LLAMA, accelerator={"per_replica": 16, "nodes": 2})
-    found = objects(made)
-    spec = found[("ScaledObject", "llama-decode")]["spec"]
+    rendered = objects(made)
+    spec = rendered[("ScaledObject", "llama-decode")]["spec"]
     assert spec["scaleTargetRef"] == {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "llama-decode"}
-    assert "replicas" not in found[("LeaderWorkerSet", "llama-decode")]["spec"]
+    assert "replicas" not in rendered[("LeaderWorkerSet", "llama-decode")]["spec"]
     assert 'pod=~"llama-decode-[0-9]+"' in spec["triggers"][0]["metadata"]["query"], "leaders answer, workers have no metrics"
 
 
 def test_what_is_made_and_what_is_removed_is_all_that_there_could_be() -> None:
     everything = {(kind, f"sim-{role}") for kind in ("HorizontalPodAutoscaler", "ScaledObject") for role in ("decode", "prefill")}
     both = {"scheduler": {"preset": "disaggregated"}, "prefill": {"autoscaling": KEDA}}
-    for scaling, more in ((None, {}), (HPA, {}), (KEDA, {}), (ALL["external"], {}), (HPA, both), (HPA, {"prefill": {"autoscaling": KEDA}})):
-        made = file_of(scaling, **more)
+    for scaling, options in ((None, {}), (HPA, {}), (KEDA, {}), (ALL["external"], {}), (HPA, both), (HPA, {"prefill": {"autoscaling": KEDA}})):
+        made = file_of(scaling, **options)
         kept = set(objects(made)) & everything
         gone = {(item["kind"], item["metadata"]["name"]) for item in render(LEFT, plan(made))}
-        assert kept | gone == everything and not kept & gone, (scaling, more)
+        assert kept | gone == everything and not kept & gone, (scaling, options)
 
 
 @pytest.mark.parametrize(("scaling", "kind"), [(HPA, "horizontalpodautoscalers"), (KEDA, "scaledobjects"), (ALL["external"], None), (None, None)])
 def test_rights(scaling: Facts | None, kind: str | None) -> None:
-    asked = plan(file_of(scaling))["preflight"]["rights"]
-    verbs = {resource: {right["verb"] for right in asked if right["resource"] == resource} for resource in ("horizontalpodautoscalers", "scaledobjects")}
-    whole, looked = {"get", "list", "create", "patch", "delete"}, {"list"} if scaling else set()
-    assert verbs == {name: whole if name == kind else looked if name == "horizontalpodautoscalers" else set() for name in verbs}
+    rights = plan(file_of(scaling))["preflight"]["rights"]
+    verbs = {resource: {right["verb"] for right in rights if right["resource"] == resource} for resource in ("horizontalpodautoscalers", "scaledobjects")}
+    whole, read = {"get", "list", "create", "patch", "delete"}, {"list"} if scaling else set()
+    assert verbs == {name: whole if name == kind else read if name == "horizontalpodautoscalers" else set() for name in verbs}
 
 
 def test_what_is_validated_takes_any_number() -> None:
-    fixed, scaled = (plan(file_of(scaling, **more)) for scaling, more in ((None, {"replicas": 4}), (HPA, {})))
+    fixed, scaled = (plan(file_of(scaling, **options)) for scaling, options in ((None, {"replicas": 4}), (HPA, {})))
     assert [(target["replicas"], target["endpoints"]) for made in (fixed, scaled) for target in targets.services(made)] == [(4, 4), (None, None)]
     assert [group["replicas"]["count"] for made in (fixed, scaled) for group in targets.servers(made)] == [4, 1]
     assert [each["autoscaled"] for made in (fixed, scaled) for each in targets.autoscaled_services(made)] == [[], ["sim-decode"]]
     assert targets.autoscaled_services(plan(file_of(ALL["external"])))[0]["autoscaled"] == []
 
 
-def test_there_has_to_be_room_for_the_least_number() -> None:
+def test_preflight_requires_the_minimum_number() -> None:
     needs = plan(file_of(HPA, LLAMA))["preflight"]
     assert [wanted["replicas"] for wanted in needs["resources"] if wanted["server"]] == [2] and needs["autoscaling"] == {"custom.metrics.k8s.io": ["llama"]}
 
 
-# what is wrong: (autoscaling, more of the service, path, part of the reason, part of the fix)
+# {mistake: (autoscaling, other options of the service, path, part of the reason, part of the fix)}
 REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
     "max < min": ({**HPA, "max": 1}, {}, "autoscaling.max", "less than min, which is 2", "Write 2 or more"),
     "no max": ({**HPA, "max": None}, {}, "autoscaling.max", "is missing", "such as 5"),
@@ -205,13 +205,13 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
         "request no processors",
         "resources.requests",
     ),
-    "external has a max": ({"provider": "external", "max": 3}, {}, "autoscaling.max", "someone else scales", "Take it out"),
-    "external has a metric": ({"provider": "external", "metrics": {"queue": 3}}, {}, "autoscaling.metrics.queue", "someone else scales", "Take it out"),
+    "external has a max": ({"provider": "external", "max": 3}, {}, "autoscaling.max", "this one is external", "Take it out"),
+    "external has a metric": ({"provider": "external", "metrics": {"queue": 3}}, {}, "autoscaling.metrics.queue", "this one is external", "Take it out"),
     "hpa to none": ({**HPA, "min": 0}, {}, "autoscaling.min", "keeps the last server", "provider: keda"),
     "prefill servers and none": ({**KEDA, "min": 0}, APART, "autoscaling.min", "requests need one of each", "Write 1 or more"),
     "idle, and one stays": ({**KEDA, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
     "idle, and somebody else scales": ({"provider": "external", "min": 0, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
-    "idle for less than it can be seen": (
+    "idle for less than can be observed": (
         {**KEDA, "min": 0, "idle_seconds": 150},
         {"llm_d_monitoring": {"interval": 60}},
         "autoscaling.idle_seconds",
@@ -225,13 +225,13 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_fit_is_refused(case: str) -> None:
-    scaling, more, place, reason, fix = REFUSED[case]
-    (found,) = problems(file_of(scaling, **more))
-    assert found.path == f"llm_d_model_services[0].{place}" and reason in found.reason and fix in found.fix, str(found)
+    scaling, options, place, reason, fix = REFUSED[case]
+    (problem,) = problems(file_of(scaling, **options))
+    assert problem.path == f"llm_d_model_services[0].{place}" and reason in problem.reason and fix in problem.fix, str(problem)
 
 
 @pytest.mark.parametrize(("idle", "interval", "cooldown"), [(240, 60, 0), (120, 30, 0), (150, 37, 2), (None, 240, 0)])
-def test_idle_seconds_that_can_be_seen_are_taken(idle: int | None, interval: int, cooldown: int) -> None:
+def test_idle_seconds_that_can_be_observed_are_taken(idle: int | None, interval: int, cooldown: int) -> None:
     made = file_of({**KEDA, "min": 0, "idle_seconds": idle}, llm_d_monitoring={"interval": interval})
     assert objects(made)[("ScaledObject", "sim-decode")]["spec"]["cooldownPeriod"] == cooldown
 
@@ -239,6 +239,6 @@ def test_idle_seconds_that_can_be_seen_are_taken(idle: int | None, interval: int
 @pytest.mark.parametrize("scaling", [HPA, {"provider": "external"}])
 def test_servers_that_may_become_several_need_a_claim_that_takes_several(scaling: Facts) -> None:
     stored = {"storage": {"claim": True, "size": "50Gi"}}
-    (found,) = problems(file_of(scaling, LLAMA, **stored))
-    assert found.path == "llm_d_model_services[0].storage.access_mode"
+    (problem,) = problems(file_of(scaling, LLAMA, **stored))
+    assert problem.path == "llm_d_model_services[0].storage.access_mode"
     assert not problems(file_of({**HPA, "min": 1, "max": 1}, LLAMA, **stored))

@@ -1,4 +1,4 @@
-"""Alerts and dashboards of a service: thresholds, what depends on engine, release line and configuration, and what goes when they are switched off."""
+"""Alerts and dashboards of a service: thresholds, dependence on engine, release line and configuration, and removal when they are switched off."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def service(*args: t.Any, **settings: t.Any) -> Facts:
     return t.cast(Facts, plan(user(*args, **settings))["services"][0])
 
 
-def rules(found: Facts) -> dict[str, str]:
-    """Expressions by alert and servers."""
-    return {f"{rule['alert']} {rule['labels'].get('servers', '')}".strip(): rule["expr"] for group in found["alerts"]["groups"] for rule in group["rules"]}
+def rules(planned: Facts) -> dict[str, str]:
+    """{alert and its servers: expression}."""
+    return {f"{rule['alert']} {rule['labels'].get('servers', '')}".strip(): rule["expr"] for group in planned["alerts"]["groups"] for rule in group["rules"]}
 
 
-def panels(found: Facts) -> dict[str, list[str]]:
-    """Queries by title."""
-    (page,) = (item["data"]["llm-d-sim.json"] for item in found["dashboards"] if item["kind"] == "ConfigMap")
+def panels(planned: Facts) -> dict[str, list[str]]:
+    """{title of a panel: its queries}."""
+    (page,) = (item["data"]["llm-d-sim.json"] for item in planned["dashboards"] if item["kind"] == "ConfigMap")
     return {panel["title"]: [target["expr"] for target in panel["targets"]] for panel in json.loads(page)["panels"]}
 
 
 def test_nothing_is_created_that_is_not_asked_for() -> None:
-    found = service(SIM, scrape=True)
-    assert found["alerts"] is None and found["dashboards"] == [] and found["queried"] == {"alerts": [], "dashboards": []}
+    planned = service(SIM, scrape=True)
+    assert planned["alerts"] is None and planned["dashboards"] == [] and planned["queried"] == {"alerts": [], "dashboards": []}
     watching = [("PrometheusRule", "sim"), ("ConfigMap", "sim-grafana"), ("PersesDashboard", "sim")]
-    assert not [item for item in found["switched"] if (item["kind"], item["metadata"]["name"]) in watching]
+    assert not [item for item in planned["switched"] if (item["kind"], item["metadata"]["name"]) in watching]
     kept = service(SIM, **BOTH)
     assert [(item["kind"], item["metadata"]["name"]) for item in kept["switched"] if (item["kind"], item["metadata"]["name"]) in watching] == watching
 
@@ -59,14 +59,14 @@ def test_thresholds() -> None:
 
 
 def test_responses_of_servers_have_an_alert_where_the_engine_counts_them() -> None:
-    found = [any(name.startswith("LlmDServerErrors") for name in rules(service(each, alerts=True))) for each in (VLLM, SIM)]
-    assert found == [True, False]
+    alerting = [any(name.startswith("LlmDServerErrors") for name in rules(service(each, alerts=True))) for each in (VLLM, SIM)]
+    assert alerting == [True, False]
 
 
 def test_labels_by_which_a_prometheus_selects() -> None:
-    found = service(SIM, alerts=True, dashboards=["grafana"], labels={"release": "prometheus"})
-    assert found["alerts"]["labels"] == {"release": "prometheus", **found["labels"]}
-    assert found["dashboards"][0]["labels"] == {"grafana_dashboard": "1", **found["labels"]}
+    planned = service(SIM, alerts=True, dashboards=["grafana"], labels={"release": "prometheus"})
+    assert planned["alerts"]["labels"] == {"release": "prometheus", **planned["labels"]}
+    assert planned["dashboards"][0]["labels"] == {"grafana_dashboard": "1", **planned["labels"]}
 
 
 def test_rare_scrapes_get_a_longer_range() -> None:
@@ -76,7 +76,7 @@ def test_rare_scrapes_get_a_longer_range() -> None:
 
 def test_pods_of_other_services_are_not_meant() -> None:
     for queries in (rules(service(SIM, **BOTH)).values(), *(panels(service(SIM, **BOTH)).values(),)):
-        for query in [each for found in queries for each in ([found] if isinstance(found, str) else found)]:
+        for query in [each for exprs in queries for each in ([exprs] if isinstance(exprs, str) else exprs)]:
             assert query.count("{") == query.count('{namespace="llm-d",pod=~"sim-') + query.count("{5}")
 
 
@@ -113,8 +113,8 @@ def named(value: t.Any, name: str) -> t.Iterator[tuple[str, str]]:
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from named(each, name)
     expr = str((value.get("expr") or value.get("query") or "") if isinstance(value, dict) else "")
-    if found := re.match(r"histogram_quantile\(([0-9.]+), ", expr):
-        yield found.group(1), value[name]
+    if match := re.match(r"histogram_quantile\(([0-9.]+), ", expr):
+        yield match.group(1), value[name]
 
 
 def test_each_line_of_a_panel_is_named_by_its_quantile() -> None:
@@ -138,7 +138,7 @@ def test_every_metric_of_a_panel_is_one_of_the_release_line(scheduler: Facts, li
     if problems(user({**VLLM, "scheduler": scheduler}, line, **BOTH)):
         assert not line.startswith("router")
         return
-    queries = [query for found in panels(service({**VLLM, "scheduler": scheduler}, line, **BOTH)).values() for query in found]
+    queries = [query for exprs in panels(service({**VLLM, "scheduler": scheduler}, line, **BOTH)).values() for query in exprs]
     names = {name for query in queries for name in re.findall(r"\b((?:llm_d|inference)_\w+)[{]", query)}
     assert len(names) > 6 and {re.sub(r"_(?:bucket|sum|count)$", "", name) for name in names} <= EXPORTED[line]
 
@@ -159,7 +159,7 @@ def test_every_signal_is_a_metric_of_its_release_line(line: str) -> None:
         ("router-0.11", {LIMITS, STALE, *IN_FLIGHT}),
     ],
 )
-def test_capacity_is_shown_where_the_release_line_tells_it(line: str, there: set[str]) -> None:
+def test_capacity_is_shown_where_the_release_line_exports_it(line: str, there: set[str]) -> None:
     scheduler = FLOWING if line.startswith("router") else GATED
     assert panels(service({**VLLM, "scheduler": scheduler}, line, **BOTH)).keys() & {LIMITS, STALE, *IN_FLIGHT} == there
 
@@ -174,22 +174,22 @@ def test_capacity_is_shown_of_what_is_counted_and_limited() -> None:
     assert len(shown(preset="queue", flow_control={"max_requests": 100, "max_bytes": 0})[LIMITS]) == 3
 
 
-def test_the_metric_of_another_image_is_asked_for() -> None:
-    found = service({**VLLM, "scheduler": {"kv_cache_metric": "my:kv{kind=a}"}}, **BOTH)
-    assert panels(found)["KV cache use"] == ['avg by (pod) (my:kv{namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}",kind="a"})']
+def test_the_metric_of_another_image_is_queried() -> None:
+    planned = service({**VLLM, "scheduler": {"kv_cache_metric": "my:kv{kind=a}"}}, **BOTH)
+    assert panels(planned)["KV cache use"] == ['avg by (pod) (my:kv{namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}",kind="a"})']
 
 
 def test_claims_ask_what_alerts_and_panels_show() -> None:
-    found = service(SIM, **BOTH)
-    assert service(SIM, alerts=True, dashboards=["grafana"])["queried"] == {"alerts": [], "dashboards": []}, "nobody to ask"
-    asked = {entry["title"]: [query["expr"] for query in entry["queries"]] for entry in found["queried"]["dashboards"]}
-    assert asked == panels(found)
-    assert [entry["title"] for entry in found["queried"]["alerts"]] == list(dict.fromkeys(name.split()[0] for name in rules(found)))
-    for entry in found["queried"]["alerts"]:
-        assert entry["queries"] and all(query["expr"] in str(rules(found)) and query["metrics"] for query in entry["queries"])
+    planned = service(SIM, **BOTH)
+    assert service(SIM, alerts=True, dashboards=["grafana"])["queried"] == {"alerts": [], "dashboards": []}, "no Prometheus is named"
+    queried = {entry["title"]: [query["expr"] for query in entry["queries"]] for entry in planned["queried"]["dashboards"]}
+    assert queried == panels(planned)
+    assert [entry["title"] for entry in planned["queried"]["alerts"]] == list(dict.fromkeys(name.split()[0] for name in rules(planned)))
+    for entry in planned["queried"]["alerts"]:
+        assert entry["queries"] and all(query["expr"] in str(rules(planned)) and query["metrics"] for query in entry["queries"])
 
 
-def test_whom_to_ask() -> None:
+def test_access_to_prometheus() -> None:
     assert plan(user(SIM, **BOTH))["prometheus"] == {"url": "http://prometheus:9090", "timeout": 180}
     by_service = plan(user(SIM, alerts=True, interval=60, prometheus={"namespace": "monitoring"}))
     assert by_service["prometheus"] == {"namespace": "monitoring", "service": "prometheus-operated", "port": 9090, "timeout": 360}
@@ -218,7 +218,7 @@ LATER["scheduler-0.7"] = SHARES | COUNTS | {"saturation"}
 
 
 def test_the_table_of_metrics_is_whole() -> None:
-    """What is deployed has everything that an alert or a panel is made of; Triton and Text Generation Inference export less."""
+    """All engines export the signals of alerts and panels; Triton and Text Generation Inference export fewer."""
     always = {"waiting", "running", "kv_cache", "first_token", "token_interval", "served", "output_tokens"}
     assert set(SERVERS) == set(ENGINES)
     for engine, signals in SERVERS.items():

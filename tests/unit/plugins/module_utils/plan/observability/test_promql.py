@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Queries match the pods that Kubernetes makes, whatever the length of the name."""
+"""Queries match the names of pods that Kubernetes generates, whatever the length of the name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of k8s.io/apimachinery/pkg/util/rand
 
 
 def generated(base: str, dice: random.Random) -> str:
-    """As generateName makes it."""
+    """A name as generateName makes it."""
     return base[:58] + "".join(dice.choices(ALPHABET, k=5))
 
 

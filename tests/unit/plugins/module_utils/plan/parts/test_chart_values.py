@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of the user for charts: merged with ours, which stay as they are."""
+"""Values of the user for charts: merged with those of the plan, which stay as they are."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ FILES: dict[str, Facts] = {
 }
 
 
-def file_of(key: str, values: Facts, **more: t.Any) -> Facts:
-    return {"llm_d_charts": CHARTS, **FILES[key], "llm_d_chart_values": {key: values}, **more}
+def file_of(key: str, values: Facts, **options: t.Any) -> Facts:
+    return {"llm_d_charts": CHARTS, **FILES[key], "llm_d_chart_values": {key: values}, **options}
 
 
 def chart(key: str, values: Facts) -> Facts:
@@ -43,7 +43,7 @@ def chart(key: str, values: Facts) -> Facts:
     return next(each for each in charts if each["key"] == key)
 
 
-def told(file: Facts) -> dict[str, str]:
+def messages(file: Facts) -> dict[str, str]:
     return {problem.path: f"{problem.reason} {problem.fix}" for problem in problems(file)}
 
 
@@ -70,17 +70,17 @@ def test_values_are_merged_at_any_depth_and_ours_stay(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", FILES)
-def test_each_value_of_ours_is_refused_by_its_name(key: str) -> None:
+def test_each_value_of_the_plan_is_refused_at_its_path(key: str) -> None:
     ours = leaves(chart(key, {})["values"], "")
     for path, value in ours.items():
         other: t.Any = {"x": 1} if not isinstance(value, dict) else "x"
         nested: t.Any = other
         for step in reversed(path.strip(".").split(".")):
             nested = {step: nested}
-        found = told(file_of(key, nested))
+        refusals = messages(file_of(key, nested))
         assert (
-            list(found) == [f"llm_d_chart_values.{key}{path}"]
-            and "is decided by other options of your file. Take it out" in found[f"llm_d_chart_values.{key}{path}"]
+            list(refusals) == [f"llm_d_chart_values.{key}{path}"]
+            and "is decided by other options of your file. Take it out" in refusals[f"llm_d_chart_values.{key}{path}"]
         )
 
 
@@ -95,44 +95,46 @@ def test_each_value_of_ours_is_refused_by_its_name(key: str) -> None:
     ],
 )
 def test_the_option_that_decides_is_named(key: str, values: Facts, path: str, fix: str) -> None:
-    ((place, message),) = told(file_of(key, values)).items()
+    ((place, message),) = messages(file_of(key, values)).items()
     assert place == f"llm_d_chart_values.{key}.{path}" and message.endswith(fix)
 
 
 @pytest.mark.parametrize(
-    ("platform", "socket", "variables"),
+    ("platform", "socket", "count"),
     [
         ("k3s", "/run/k3s/containerd/containerd.sock", 1),
         ("rke2", "/run/k3s/containerd/containerd.sock", 1),
         ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", 4),
     ],
 )
-def test_the_toolkit_finds_the_containerd_of_a_platform_and_the_user_may_say_otherwise(platform: str, socket: str, variables: int) -> None:
-    def toolkit(values: Facts, **more: t.Any) -> Facts:
-        file = file_of("gpu_operator", values, llm_d_platform=platform, **more)
+def test_the_toolkit_finds_the_containerd_of_a_platform_and_the_user_may_say_otherwise(platform: str, socket: str, count: int) -> None:
+    def toolkit(values: Facts, **options: t.Any) -> Facts:
+        file = file_of("gpu_operator", values, llm_d_platform=platform, **options)
         return dict(plan(file)["gpus"]["chart"]["values"]["toolkit"])
 
     env = {item["name"]: item["value"] for item in toolkit({})["env"]}
-    assert env["CONTAINERD_SOCKET"] == socket and len(env) == variables and all(isinstance(value, str) for value in env.values())
+    assert env["CONTAINERD_SOCKET"] == socket and len(env) == count and all(isinstance(value, str) for value in env.values())
     own = [{"name": "CONTAINERD_SOCKET", "value": "/x.sock"}]
     assert toolkit({"toolkit": {"env": own}}) == {"enabled": True, "env": own}
-    assert toolkit({}, llm_d_gpus={**GPUS["llm_d_gpus"], "driver": False})["enabled"], "a driver that is there has no toolkit for this containerd"
-    assert list(told(file_of("gpu_operator", {"toolkit": {"enabled": False}}, llm_d_platform=platform))) == ["llm_d_chart_values.gpu_operator.toolkit.enabled"]
+    assert toolkit({}, llm_d_gpus={**GPUS["llm_d_gpus"], "driver": False})["enabled"], "an installed driver has no toolkit for this containerd"
+    assert list(messages(file_of("gpu_operator", {"toolkit": {"enabled": False}}, llm_d_platform=platform))) == [
+        "llm_d_chart_values.gpu_operator.toolkit.enabled"
+    ]
     assert "env" not in plan(file_of("gpu_operator", {}))["gpus"]["chart"]["values"]["toolkit"]
 
 
-def test_a_chart_that_is_not_installed_takes_none() -> None:
+def test_a_chart_that_is_not_installed_takes_no_values() -> None:
     unused = "is of no use: this file installs no such chart. "
-    assert told(file_of("envoy_gateway", {}) | {"llm_d_chart_values": {"istio": {"a": 1}, "kgateway": {}}}) == {
+    assert messages(file_of("envoy_gateway", {}) | {"llm_d_chart_values": {"istio": {"a": 1}, "kgateway": {}}}) == {
         "llm_d_chart_values.istio": f"{unused}Take it out, or write values for envoy_gateway."
     }
     alone = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_chart_values": {"envoy_gateway": {"a": 1}}}
-    assert told(alone) == {"llm_d_chart_values.envoy_gateway": f"{unused}Take it out."}
-    assert list(told(file_of("envoy_gateway", {"a": 1}, llm_d_scope="namespace"))) == ["llm_d_chart_values.envoy_gateway"]
-    assert list(told({"llm_d_charts": CHARTS, "llm_d_chart_values": {"envoy": {"a": 1}}})) == ["llm_d_chart_values.envoy"]
+    assert messages(alone) == {"llm_d_chart_values.envoy_gateway": f"{unused}Take it out."}
+    assert list(messages(file_of("envoy_gateway", {"a": 1}, llm_d_scope="namespace"))) == ["llm_d_chart_values.envoy_gateway"]
+    assert list(messages({"llm_d_charts": CHARTS, "llm_d_chart_values": {"envoy": {"a": 1}}})) == ["llm_d_chart_values.envoy"]
 
 
-def test_what_the_documentation_has_is_right(root: Path) -> None:
+def test_examples_of_the_documentation_are_valid(root: Path) -> None:
     text = (root / "docs/pods.md").read_text(encoding="utf-8").partition("## Pods that charts make")[2]
     examples = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
     assert len(examples) > 1 and [problems({"llm_d_charts": CHARTS, **each}) for each in examples] == [[]] * len(examples)

@@ -17,15 +17,15 @@ FROM_SECRET: Facts = {"secret": "store", "key": "access"}
 FROM_CONFIG_MAP: Facts = {"config_map": "proxies"}
 
 
-def file_of(engine: Facts | None = None, scheduler: Facts | None = None, **more: t.Any) -> Facts:
-    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"env": engine or {}, **more}, "scheduler": {"preset": "queue", "env": scheduler or {}}}
+def file_of(engine: Facts | None = None, scheduler: Facts | None = None, **options: t.Any) -> Facts:
+    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"env": engine or {}, **options}, "scheduler": {"preset": "queue", "env": scheduler or {}}}
     return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]}
 
 
-def told(*given: t.Any, **more: t.Any) -> dict[str, str]:
-    """{path within the service: the rest of the message} of all mistakes."""
-    found = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(*given, **more)))
-    return {path: rest for path, _colon, rest in found}
+def messages(*given: t.Any, **options: t.Any) -> dict[str, str]:
+    """The mistakes: {path within the service: the rest of the message}."""
+    lines = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(*given, **options)))
+    return {path: rest for path, _colon, rest in lines}
 
 
 def test_a_variable_has_a_value_or_where_it_is() -> None:
@@ -38,7 +38,7 @@ def test_a_variable_has_a_value_or_where_it_is() -> None:
     assert stated(env) == {"A": "1"}
 
 
-def test_servers_and_endpoint_picker_have_them_where_those_of_ours_are_overridden() -> None:
+def test_variables_of_the_user_override_those_of_the_plan() -> None:
     (service,) = plan(file_of({"HF_HOME": FROM_CONFIG_MAP, "S3": FROM_SECRET}, {"POD_NAME": FROM_SECRET}))["services"]
     (server,), (picker,) = (part["template"]["spec"]["containers"] for part in (service["server"], service["scheduler"]))
     env = {item["name"]: item for item in server["env"]}
@@ -61,12 +61,12 @@ def test_servers_and_endpoint_picker_have_them_where_those_of_ours_are_overridde
     ],
 )
 @pytest.mark.parametrize("block", ["engine", "scheduler"])
-def test_a_wrong_reference_is_told_where_it_is(block: str, value: t.Any, path: str, rest: str) -> None:
-    ((place, message),) = told(**{block: {"A": value}}).items()
+def test_an_invalid_reference_is_reported_at_its_path(block: str, value: t.Any, path: str, rest: str) -> None:
+    ((place, message),) = messages(**{block: {"A": value}}).items()
     assert place == f"{block}.env.{path}" and message.startswith(rest)
 
 
-FOLLOWED = "has to be in the file: other parts of the plan follow the value. Write the value itself."
+FOLLOWED = "has to be in the file: other parts of the plan depend on the value. Write the value itself."
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ FOLLOWED = "has to be in the file: other parts of the plan follow the value. Wri
         ("VLLM_API_KEY", "gives the servers an API key that validation, warm-ups and measurements do not send. ", {}),
     ],
 )
-def test_what_others_follow_cannot_be_elsewhere(name: str, rest: str, engine: Facts) -> None:
-    found = told({name: FROM_SECRET}, **engine)
-    assert found[f"engine.env.{name}"].startswith(rest), found
-    assert told({}, {"PYTHONHASHSEED": FROM_SECRET}) == {}, "an endpoint picker has it in its configuration"
+def test_variables_that_the_plan_depends_on_cannot_be_references(name: str, rest: str, engine: Facts) -> None:
+    reported = messages({name: FROM_SECRET}, **engine)
+    assert reported[f"engine.env.{name}"].startswith(rest), reported
+    assert messages({}, {"PYTHONHASHSEED": FROM_SECRET}) == {}, "an endpoint picker has it in its configuration"
 
 
 @pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "POD_IP", "VLLM_LOGGING_LEVEL", "LMCACHE_CONFIG_FILE", "AWS_ENDPOINT_URL", "VLLM_HOST_IP"])
 def test_any_other_variable_may_be_a_reference(name: str) -> None:
-    assert told({name: FROM_CONFIG_MAP}) == {}
+    assert messages({name: FROM_CONFIG_MAP}) == {}

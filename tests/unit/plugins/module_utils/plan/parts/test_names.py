@@ -1,5 +1,5 @@
-"""A suffix is at every name of a file's objects, and nowhere else; two files that differ in it never meet. Endpoint pickers in a namespace of their own:
-what moves there, what stays with the servers, and how each finds the other.
+"""A suffix is at every name of a file's objects, and nowhere else; two files with different suffixes share no object. Endpoint pickers in a namespace of
+their own: the objects in that namespace, those that stay with the servers, and the references between them.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from ..test_build import LLAMA, SIMULATOR, user
 
 ZOO: Facts = {**SIMULATOR, "name": "zoo", "route": {"path": "/first", "direct_path": "/direct"}, "scheduler": {"preset": "disaggregated"}}
 YAK: Facts = {**SIMULATOR, "name": "yak", "route": {"path": "/second", "name": "perch"}, "service": {"name": "barn"}}
-# With requests that it shares, a warm-up on a schedule, and adapters that are loaded while servers run.
+# A service with shared requests, a scheduled warm-up, and adapters that are loaded while servers run.
 FULL: Facts = {
     **ZOO,
     "model": {**ZOO["model"], "adapters": [{"name": "sql", "source": "org/sql"}], "adapters_at_runtime": True},
     "route": {**ZOO["route"], "weights": {"zoo": 90, "yak": 10}},
     "warmup": {"prompts": ["Once upon a time. " * 20], "schedule": "@hourly"},
 }
-MORE: Facts = {"llm_d_release": "scheduler-0.7", "llm_d_monitoring": {"scrape": True, "alerts": True, "dashboards": ["grafana"]}, "llm_d_model_token": "t"}
-# Not of the file alone: they belong to the cluster.
+FEATURES: Facts = {"llm_d_release": "scheduler-0.7", "llm_d_monitoring": {"scrape": True, "alerts": True, "dashboards": ["grafana"]}, "llm_d_model_token": "t"}
+# Objects that files share: they belong to the cluster.
 COMMON = {"Namespace", "GatewayClass"}
 
 
-def file_of(**more: object) -> Facts:
-    return user(ZOO, YAK, **{**MORE, **more})
+def file_of(**variables: object) -> Facts:
+    return user(ZOO, YAK, **{**FEATURES, **variables})
 
 
 def text(made: Facts) -> str:
-    """All objects, without what is computed from their text, and without programs, whose letters may be anything."""
-    found = json.dumps([definitions(plan(made)), targets.required_objects(plan(made))], sort_keys=True)
-    found = re.sub(r'(?<="applyset.kubernetes.io/part-of": )"[^"]+"', "", found)
-    return re.sub(r'"llm-d.ai/[a-z]+-checksum": "[0-9a-f]+"|"uid\\": \\"[0-9a-f]+|"binaryData": {[^}]*}', "", found)
+    """All objects as text, without checksums and programs, in which a name can occur by chance."""
+    objects = json.dumps([definitions(plan(made)), targets.required_objects(plan(made))], sort_keys=True)
+    objects = re.sub(r'(?<="applyset.kubernetes.io/part-of": )"[^"]+"', "", objects)
+    return re.sub(r'"llm-d.ai/[a-z]+-checksum": "[0-9a-f]+"|"uid\\": \\"[0-9a-f]+|"binaryData": {[^}]*}', "", objects)
 
 
 @pytest.mark.parametrize(
-    "more",
+    "variables",
     [
         {},
         {"llm_d_gateway": {"name": "entrance", "routes_namespace": "teams"}},
@@ -54,11 +54,11 @@ def text(made: Facts) -> str:
         {"llm_d_model_services": [FULL, YAK], "llm_d_gateway": {"provider": "agentgateway", "name": "entrance"}},
     ],
 )
-def test_the_suffix_is_at_every_name_and_changes_nothing_else(more: Facts) -> None:
-    gateway = more.get("llm_d_gateway", {}).get("name") or ("llm-d-gateway-istio" if "llm_d_gateway" in more else "llm-d-gateway")
-    renamed = re.sub(rf"zoo|yak|perch|barn|{gateway}", lambda found: f"{found.group(0)}-blue", text(file_of(**more)))
+def test_the_suffix_is_at_every_name_and_changes_nothing_else(variables: Facts) -> None:
+    gateway = variables.get("llm_d_gateway", {}).get("name") or ("llm-d-gateway-istio" if "llm_d_gateway" in variables else "llm-d-gateway")
+    renamed = re.sub(rf"zoo|yak|perch|barn|{gateway}", lambda match: f"{match.group(0)}-blue", text(file_of(**variables)))
     renamed = renamed.replace('part-of": "llm-d"', 'part-of": "llm-d-blue"').replace('"llm-d-model-token"', '"llm-d-blue-model-token"')
-    assert text(file_of(**more, **{SUFFIX: "-blue"})) == renamed
+    assert text(file_of(**variables, **{SUFFIX: "-blue"})) == renamed
 
 
 def test_two_suffixes_never_meet() -> None:
@@ -73,8 +73,8 @@ def test_the_gateway_of_another_provider_is_pruned_under_its_name() -> None:
     made = file_of(**{SUFFIX: "-blue"})
     before = plan({**made, "llm_d_scheduler_namespace": "pickers", "llm_d_gateway": {"routes_namespace": "routes"}})
     after = plan({**made, "llm_d_gateway": {"provider": "istio"}})
-    found = {(kind, namespace, name) for _version, kind, namespace, name in pruned(definitions(before), after, before)}
-    assert ("Gateway", "llm-d", "llm-d-gateway-blue") in found and ("ReferenceGrant", "pickers", "llm-d-gateway-blue-llm-d") in found
+    removed = {(kind, namespace, name) for _version, kind, namespace, name in pruned(definitions(before), after, before)}
+    assert ("Gateway", "llm-d", "llm-d-gateway-blue") in removed and ("ReferenceGrant", "pickers", "llm-d-gateway-blue-llm-d") in removed
 
 
 def test_a_gateway_of_somebody_else_keeps_its_name() -> None:
@@ -92,8 +92,8 @@ def test_the_file_refers_to_services_with_the_suffix_or_without(written: str) ->
         ({"llm_d_benchmark": {"services": ["zo"]}}, "llm_d_benchmark.services[0]"),
         ({"llm_d_scheduler_overrides": {"zo": {}}}, "llm_d_scheduler_overrides.zo"),
     ):
-        (wrong,) = problems(file_of(**given, **{SUFFIX: "-blue"}))
-        assert (wrong.path, wrong.fix) == (path, "Did you mean zoo?")
+        (problem,) = problems(file_of(**given, **{SUFFIX: "-blue"}))
+        assert (problem.path, problem.fix) == (path, "Did you mean zoo?")
 
 
 @pytest.mark.parametrize("weights", [{"zoo": 9, "yak": 1}, {"zoo-blue": 9, "yak-blue": 1}, {"zoo": 9, "yak-blue": 1}])
@@ -112,7 +112,7 @@ def test_weights_name_services_with_the_suffix_or_without(weights: Facts, provid
     assert (target["weights"], target["headers"]["x-llm-d-service"]) == ({"zoo-blue": 9, "yak-blue": 1}, "zoo-blue")
 
 
-def test_the_element_s_name_is_meant_where_another_has_the_same_with_the_suffix() -> None:
+def test_the_name_of_an_element_precedes_the_same_name_with_the_suffix() -> None:
     zoo = {**FULL, "route": {**FULL["route"], "weights": {"zoo": 9, "zoo-blue": 1}}}
     planned = plan(file_of(llm_d_model_services=[zoo, {**YAK, "name": "zoo-blue"}], **{SUFFIX: "-blue"}))
     assert planned["services"][0]["weights"] == {"zoo-blue": 9, "zoo-blue-blue": 1}
@@ -127,22 +127,22 @@ def test_the_element_s_name_is_meant_where_another_has_the_same_with_the_suffix(
         ({"zoo": 9, "yak": 1, "yak-blue": 2}, ".yak-blue", "is the same service as 'yak'."),
     ],
 )
-def test_weights_that_name_no_service_are_told_where_the_file_has_them(weights: Facts, place: str, words: str) -> None:
+def test_weights_that_name_no_service_are_reported_at_their_path(weights: Facts, place: str, words: str) -> None:
     zoo = {**FULL, "route": {**FULL["route"], "weights": weights}}
-    (found,) = problems(file_of(llm_d_model_services=[zoo, YAK], **{SUFFIX: "-blue"}))
-    assert found.path == f"llm_d_model_services[0].route.weights{place}" and words in str(found)
+    (problem,) = problems(file_of(llm_d_model_services=[zoo, YAK], **{SUFFIX: "-blue"}))
+    assert problem.path == f"llm_d_model_services[0].route.weights{place}" and words in str(problem)
 
 
 def test_shared_requests_go_to_the_service_in_front_of_servers_where_there_is_no_pool() -> None:
     yak = {**YAK, "service": {"name": "barn", "port": 81}}
     made = file_of(llm_d_model_services=[FULL, yak], llm_d_gateway={"provider": "envoy_gateway", "connection": "ext_proc"}, **{SUFFIX: "-blue"})
-    found = {item["metadata"]["name"]: item["spec"]["rules"] for item in definitions(plan(made)) if item["kind"] == "HTTPRoute"}
+    rules = {item["metadata"]["name"]: item["spec"]["rules"] for item in definitions(plan(made)) if item["kind"] == "HTTPRoute"}
     for name in ("perch-blue", "zoo-blue.yak-blue"):
-        assert [(each["kind"], each["name"], each["port"]) for rule in found[name] for each in rule["backendRefs"]] == [("Service", "barn-blue", 81)], name
+        assert [(each["kind"], each["name"], each["port"]) for rule in rules[name] for each in rule["backendRefs"]] == [("Service", "barn-blue", 81)], name
 
 
 @pytest.mark.parametrize(
-    ("more", "service", "path", "words"),
+    ("variables", "service", "path", "words"),
     [
         ({SUFFIX: "Blue"}, {}, SUFFIX, "ending with a letter or digit"),
         ({SUFFIX: "-"}, {}, SUFFIX, "ending with a letter or digit"),
@@ -154,12 +154,12 @@ def test_shared_requests_go_to_the_service_in_front_of_servers_where_there_is_no
         ({SUFFIX: "-blue"}, {"name": "n" * 40, "accelerator": {"nodes": 2}}, "llm_d_model_services[0].name", "at most 36 characters, such as nnn"),
     ],
 )
-def test_what_does_not_fit_is_told(more: Facts, service: Facts, path: str, words: str) -> None:
-    made = user({**SIMULATOR, **service}, **more)
+def test_names_that_are_too_long_are_refused(variables: Facts, service: Facts, path: str, words: str) -> None:
+    made = user({**SIMULATOR, **service}, **variables)
     if "accelerator" in service:
         made["llm_d_charts"] = {**made.get("llm_d_charts", {}), "leader_worker_set": "/c"}
-    (found,) = problems(made)
-    assert found.path == path and words in str(found)
+    (problem,) = problems(made)
+    assert problem.path == path and words in str(problem)
 
 
 def test_the_longest_name_fits_with_its_suffix() -> None:
@@ -179,19 +179,19 @@ def placed(made: Facts) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("more", "moved"),
+    ("variables", "moved"),
     [
         ({}, set()),
         (BY_HAND, {("DestinationRule", "sim-epp-tls")}),
         (STANDALONE, {("ConfigMap", "sim-gateway"), ("Service", "sim-gateway")}),
     ],
 )
-def test_what_runs_the_endpoint_picker_moves_and_nothing_else(more: Facts, moved: set[tuple[str, str]]) -> None:
-    beside, apart = (placed(user(PRECISE, **{**WATCHED, **more, **where})) for where in ({}, APART))
-    picker = "sim-epp-tls" if more is BY_HAND else "sim-epp-solo" if more is STANDALONE else "sim-epp"
+def test_what_runs_the_endpoint_picker_moves_and_nothing_else(variables: Facts, moved: set[tuple[str, str]]) -> None:
+    beside, apart = (placed(user(PRECISE, **{**WATCHED, **variables, **where})) for where in ({}, APART))
+    picker = "sim-epp-tls" if variables is BY_HAND else "sim-epp-solo" if variables is STANDALONE else "sim-epp"
     own = {("Service", "sim-events"), *((kind, picker) for kind in ("ServiceAccount", "ConfigMap", "Deployment", "Service", "PodMonitor"))}
     assert {(kind, name) for kind, name, _place in beside - apart} == own | moved
-    made = {("Namespace", "pickers", ""), *(("ReferenceGrant", "llm-d-gateway-llm-d", "pickers") for _one in [1] if not more)}
+    made = {("Namespace", "pickers", ""), *(("ReferenceGrant", "llm-d-gateway-llm-d", "pickers") for _one in [1] if not variables)}
     assert apart - beside == {(kind, name, "pickers") for kind, name in own | moved} | made
 
 
@@ -216,12 +216,12 @@ def test_each_finds_the_other() -> None:
     assert 'namespace=~\\\\\\"llm-d|pickers\\\\\\"' in json.dumps(items["ConfigMap", "sim-grafana"]), "the restarts of all"
 
 
-def test_no_grant_is_needed_where_the_policy_stands_beside_the_endpoint_picker() -> None:
+def test_no_grant_is_needed_where_the_policy_is_in_the_namespace_of_the_endpoint_picker() -> None:
     made = user(SIMULATOR, **APART, llm_d_gateway={"routes_namespace": "pickers"})
     assert [(grant["name"], grant["namespace"]) for grant in plan(made)["gateway"]["grants"]] == [("llm-d-gateway-routes", "llm-d")]
 
 
-def test_an_envoy_filter_calls_it_there() -> None:
+def test_an_envoy_filter_calls_the_endpoint_picker_in_its_namespace() -> None:
     policies = plan(user(SIMULATOR, **BY_HAND, **APART))["services"][0]["gateway"]
     assert "outbound|9002||sim-epp-tls.pickers.svc.cluster.local" in json.dumps(policies["filter"])
     assert policies["filter"]["service"] == "sim.llm-d.svc.cluster.local"
@@ -231,7 +231,7 @@ def test_an_envoy_filter_calls_it_there() -> None:
     }
 
 
-def test_claims_and_preflight_look_for_it_there() -> None:
+def test_claims_and_preflight_have_the_namespace_of_the_endpoint_picker() -> None:
     planned = plan(user(SIMULATOR, **WATCHED, **APART, llm_d_image_pull_secrets=["own"]))
     (target,) = targets.services(planned)
     assert (target["metrics"]["namespace"], target["servers"]["namespace"]) == ("pickers", "llm-d")
@@ -242,7 +242,7 @@ def test_claims_and_preflight_look_for_it_there() -> None:
     needs = planned["preflight"]
     assert {"llm-d", "pickers"} <= set(needs["namespaces"]) and "pickers" in needs["made"]
     assert {(each["namespace"], each["name"]) for each in needs["named"]} == {("llm-d", "own"), ("pickers", "own")}
-    assert [each["name"] for each in needs["resources"]] == ["sim-decode"], "the quotas that are read are those of the servers"
+    assert [each["name"] for each in needs["resources"]] == ["sim-decode"], "the preflight reads the quotas of the servers' namespace"
     standalone = plan(user(SIMULATOR, **STANDALONE, **APART))
     assert targets.services(standalone)[0]["address"]["namespace"] == "pickers"
 
@@ -253,46 +253,46 @@ def test_the_warm_up_stays_with_the_servers_and_shares_are_counted_by_the_endpoi
     assert job == {(kind, "llm-d") for kind in ("ServiceAccount", "Role", "RoleBinding", "ConfigMap", "CronJob")}
     assert "pickers" not in planned["services"][0]["warmup_job"]["options"]
     assert [each["name"] for each in planned["preflight"]["resources"]] == ["zoo-decode", "zoo-prefill", "zoo-warmup", "yak-decode"]
-    asked = targets.services(planned)
-    assert asked[0]["weights"] == {"zoo": 90, "yak": 10} and {each["metrics"]["namespace"] for each in asked} == {"pickers"}
+    measured = targets.services(planned)
+    assert measured[0]["weights"] == {"zoo": 90, "yak": 10} and {each["metrics"]["namespace"] for each in measured} == {"pickers"}
     policies = [item for item in definitions(planned) if item["kind"] == "EnvoyExtensionPolicy"]
-    asked = {each["name"]: item["spec"]["extProc"][0]["backendRefs"][0]["namespace"] for item in policies for each in item["spec"]["targetRefs"]}
-    assert asked == dict.fromkeys(("zoo", "perch", "zoo.yak"), "pickers")
+    namespaces = {each["name"]: item["spec"]["extProc"][0]["backendRefs"][0]["namespace"] for item in policies for each in item["spec"]["targetRefs"]}
+    assert namespaces == dict.fromkeys(("zoo", "perch", "zoo.yak"), "pickers")
 
 
 def test_secrets_are_in_both_namespaces_once() -> None:
     made = user(LLAMA, **APART, llm_d_model_token="t", llm_d_image_pull_credentials=[{"registry": "r.example.com", "username": "u", "password": "p"}])
-    found = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in secret_definitions(made)]
+    names = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in secret_definitions(made)]
     wanted = [(place, f"llm-d-{name}") for place in ("llm-d", "pickers") for name in ("model-token", "image-pull")]
-    assert sorted(each for each in found if each[0] in ("llm-d", "pickers")) == sorted(wanted)
+    assert sorted(each for each in names if each[0] in ("llm-d", "pickers")) == sorted(wanted)
 
 
-def test_the_account_needs_its_rights_there_too() -> None:
+def test_the_account_needs_permissions_in_both_namespaces() -> None:
     made = user(SIMULATOR, **WATCHED, **APART)
-    found = {(each["verb"], each["resource"]) for each in plan(made)["preflight"]["rights"] if each.get("namespace") == "pickers"}
+    permissions = {(each["verb"], each["resource"]) for each in plan(made)["preflight"]["rights"] if each.get("namespace") == "pickers"}
     for resource in ("deployments", "services", "configmaps", "serviceaccounts", "podmonitors", "referencegrants"):
-        assert {("create", resource), ("list", resource), ("delete", resource)} <= found, resource
-    assert {("get", "services/proxy"), ("get", "pods/log"), ("create", "events")} <= found
+        assert {("create", resource), ("list", resource), ("delete", resource)} <= permissions, resource
+    assert {("get", "services/proxy"), ("get", "pods/log"), ("create", "events")} <= permissions
     by_hand = plan(user(SIMULATOR, **BY_HAND, **APART))["preflight"]["rights"]
     assert {each["namespace"] for each in by_hand if each["resource"] == "destinationrules"} == {"llm-d", "pickers"}
-    assert not [resource for _verb, resource in found if resource in ("roles", "rolebindings", "inferencepools", "persistentvolumeclaims")]
+    assert not [resource for _verb, resource in permissions if resource in ("roles", "rolebindings", "inferencepools", "persistentvolumeclaims")]
 
 
-def test_what_is_taken_out_is_pruned_there_too() -> None:
+def test_removed_services_are_pruned_in_both_namespaces() -> None:
     other = {**SIMULATOR, "name": "other", "route": {"path": "/other"}}
     there = definitions(plan(user(PRECISE, other, **WATCHED, **APART)))
-    gone = pruned(there, plan(user({**PRECISE, "scheduler": {"preset": "queue"}}, **WATCHED, **APART)))
-    assert ("v1", "Service", "pickers", "sim-events") in gone, "it went with the preset"
-    mine = {(kind, name) for _version, kind, place, name in gone if place == "pickers" and name.startswith("other")}
-    assert mine == {(kind, "other-epp") for kind in ("ServiceAccount", "ConfigMap", "Deployment", "Service", "PodMonitor")}
-    assert not pruned(there, plan(user(PRECISE, other, **WATCHED, **APART, llm_d_namespace="elsewhere"))), "they are of the file of another namespace"
+    removed = pruned(there, plan(user({**PRECISE, "scheduler": {"preset": "queue"}}, **WATCHED, **APART)))
+    assert ("v1", "Service", "pickers", "sim-events") in removed, "the preset requires it no longer"
+    of_other = {(kind, name) for _version, kind, place, name in removed if place == "pickers" and name.startswith("other")}
+    assert of_other == {(kind, "other-epp") for kind in ("ServiceAccount", "ConfigMap", "Deployment", "Service", "PodMonitor")}
+    assert not pruned(there, plan(user(PRECISE, other, **WATCHED, **APART, llm_d_namespace="elsewhere"))), "they belong to the file of another namespace"
 
 
 @pytest.mark.parametrize(
-    ("service", "more", "words"),
+    ("service", "variables", "words"),
     [
-        ({}, {"llm_d_gateway": {"provider": "istio"}}, "istio looks for it beside the pool"),
-        ({}, {"llm_d_gateway": {"provider": "kgateway"}}, "Take it out, or have the proxy told where it is"),
+        ({}, {"llm_d_gateway": {"provider": "istio"}}, "istio reads it in the namespace of the pool"),
+        ({}, {"llm_d_gateway": {"provider": "kgateway"}}, "Take it out, or write a provider that takes the namespace"),
         (
             {
                 "engine": {"type": "vllm", "image": "mine/vllm:nightly", "version": "0.23.0"},
@@ -304,9 +304,9 @@ def test_what_is_taken_out_is_pruned_there_too() -> None:
         ),
     ],
 )
-def test_endpoint_pickers_that_cannot_be_elsewhere_are_refused(service: Facts, more: Facts, words: str) -> None:
-    made = user({**SIMULATOR, **service}, **more)
+def test_another_namespace_of_endpoint_pickers_is_refused_where_it_is_not_supported(service: Facts, variables: Facts, words: str) -> None:
+    made = user({**SIMULATOR, **service}, **variables)
     assert not problems(made)
-    (found,) = problems({**made, **APART})
-    assert found.path == "llm_d_scheduler_namespace" and words in str(found)
-    assert not problems({**made, "llm_d_scheduler_namespace": "llm-d"}), "the usual one is no other"
+    (problem,) = problems({**made, **APART})
+    assert problem.path == "llm_d_scheduler_namespace" and words in str(problem)
+    assert not problems({**made, "llm_d_scheduler_namespace": "llm-d"}), "the namespace of the servers is accepted"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users add to warm-ups, cache servers, benchmarks and GPU tests."""
+"""Additions of users to warm-ups, cache servers, benchmarks and GPU tests."""
 
 from __future__ import annotations
 
@@ -83,23 +83,23 @@ def test_a_block_reaches_its_pod_and_no_other(place: str) -> None:
         ({"container": {"volumeMounts": [{"name": "x"}]}}, "container.volumeMounts[0].mountPath"),
     ],
 )
-def test_what_they_decide_themselves_is_refused_where_it_is_written(place: str, added: Facts, path: str) -> None:
+def test_fields_that_the_plan_decides_are_refused_at_their_path(place: str, added: Facts, path: str) -> None:
     assert [problem.path for problem in problems(file_of(place, added))] == [f"{place}.{path}"]
 
 
-def test_a_gpu_test_stays_on_its_pool_and_asks_for_its_gpu() -> None:
+def test_a_gpu_test_stays_on_its_pool_and_requests_its_gpu() -> None:
     assert [problem.path for problem in problems(file_of(PLACES[3], {"pod": {"nodeSelector": {"pool": "x"}}}))] == ["llm_d_gpus.checks.pod.nodeSelector.pool"]
     other = {"container": {"resources": {"limits": {"nvidia.com/gpu": 2}}}}
     assert [problem.path for problem in problems(file_of(PLACES[3], other))] == ["llm_d_gpus.checks.container.resources.limits.nvidia.com/gpu"]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_they_name_is_looked_for(place: str) -> None:
+def test_the_preflight_has_the_objects_that_additions_name(place: str) -> None:
     named = {each["object"]: each["path"] for each in plan(file_of(place, {"pod": {"priorityClassName": "low"}}))["preflight"]["named"]}
     assert named["PriorityClass low"] == f"{place}.pod.priorityClassName"
 
 
-def test_what_is_ours_is_shown_apart() -> None:
+def test_the_plan_is_shown_without_additions() -> None:
     for place in PLACES[:2]:
         assert definitions(without_additions(plan(file_of(place, ADDED)))) == definitions(plan(file_of()))
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`pod` and `container` of a model service: what reaches the pods, and what other options decide."""
+"""`pod` and `container` of a model service: the fields that reach the pods, and those that other options decide."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ MOUNTED: Facts = {
 }
 
 
-def file_of(service: Facts | None = None, **more: t.Any) -> Facts:
-    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [{**(service or VLLM), **more}]}
+def file_of(service: Facts | None = None, **options: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [{**(service or VLLM), **options}]}
 
 
-def servers(service: Facts | None = None, **more: t.Any) -> list[Facts]:
-    """All pods of model servers: of each role, and workers."""
-    found = plan(file_of(service, **more))["services"][0]["servers"]
-    return [pod for each in found for pod in (each, each["worker"]) if pod]
+def servers(service: Facts | None = None, **options: t.Any) -> list[Facts]:
+    """The pods of model servers: of each role, and workers."""
+    planned = plan(file_of(service, **options))["services"][0]["servers"]
+    return [pod for each in planned for pod in (each, each["worker"]) if pod]
 
 
-def told(service: Facts | None = None, **more: t.Any) -> dict[str, str]:
-    """{path within the service: the rest of the message} of all mistakes."""
-    found = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(service, **more)))
-    return {path: rest for path, _colon, rest in found}
+def messages(service: Facts | None = None, **options: t.Any) -> dict[str, str]:
+    """The mistakes: {path within the service: the rest of the message}."""
+    lines = (str(problem).removeprefix("llm_d_model_services[0].").partition(": ") for problem in problems(file_of(service, **options)))
+    return {path: rest for path, _colon, rest in lines}
 
 
 @pytest.mark.parametrize("service", [VLLM, SPLIT, GROUPS], ids=["alone", "split", "groups"])
@@ -54,10 +54,10 @@ def test_all_servers_have_what_is_added(service: Facts) -> None:
         assert spec(after)["volumes"] == [*spec(before)["volumes"], *MOUNTED["pod"]["volumes"]]
         mounts = [*main(before)["volumeMounts"], *MOUNTED["container"]["volumeMounts"]]
         assert main(after) == {**main(before), "volumeMounts": mounts, "workingDir": "/srv"}
-        assert after["ours"] == before["ours"] == before["template"], "what is ours stays as it was"
+        assert after["ours"] == before["ours"] == before["template"], "the template without additions does not change"
 
 
-def test_prefill_servers_have_it_and_their_own() -> None:
+def test_prefill_servers_have_additions_of_the_service_and_their_own() -> None:
     both = {"pod": {"priorityClassName": "high", "tolerations": [{"key": "a", "operator": "Exists"}]}, "container": {"tty": True}}
     own = {"pod": {"priorityClassName": None, "tolerations": [], "runtimeClassName": "x"}, "container": {"workingDir": "/p"}}
     decode, prefill = servers(SPLIT, **both, prefill=own)
@@ -67,16 +67,16 @@ def test_prefill_servers_have_it_and_their_own() -> None:
 
 
 def test_short_forms_are_for_all_servers_and_prefill_servers_change_them() -> None:
-    """As `pod` of the service does, which may not have the same field as well: of two lists one would be lost."""
+    """As those of `pod` are, which cannot have the same field as well: one of two lists would be lost."""
     short = {"node_selector": {"pool": "gpu", "zone": "a"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
     own = {"pod": {"nodeSelector": {"pool": "prefill", "zone": None}, "tolerations": [{"key": "prefill"}]}}
     decode, prefill = servers(SPLIT, **short, prefill=own)
     assert (spec(decode)["nodeSelector"], spec(decode)["tolerations"]) == (short["node_selector"], short["tolerations"])
     assert (spec(prefill)["nodeSelector"], spec(prefill)["tolerations"]) == ({"pool": "prefill"}, own["pod"]["tolerations"])
-    assert told(SPLIT, **short, pod=own["pod"], prefill=own).keys() == {"pod.nodeSelector", "pod.tolerations"}
+    assert messages(SPLIT, **short, pod=own["pod"], prefill=own).keys() == {"pod.nodeSelector", "pod.tolerations"}
 
 
-def test_a_profile_has_some_of_it() -> None:
+def test_additions_of_a_profile_and_of_the_service_are_merged() -> None:
     house = {
         "pod": {"volumes": [{"name": "a", "emptyDir": {}}], "tolerations": [{"key": "a"}], "securityContext": {"fsGroup": 5}},
         "container": {"env": [{"name": "A"}]},
@@ -95,7 +95,7 @@ PROBE = {"httpGet": {"port": 1}}
 
 
 @pytest.mark.parametrize(
-    ("more", "path", "option"),
+    ("options", "path", "option"),
     [
         ({"container": {"args": ["--x"]}}, "container.args", "engine.args, or an option of engine"),
         ({"container": {"command": ["x"]}}, "container.command", "engine.args"),
@@ -145,10 +145,10 @@ PROBE = {"httpGet": {"port": 1}}
         ({"container": {"readinessProbe": PROBE}, "accelerator": GROUPS["accelerator"]}, "container.readinessProbe.httpGet.port", "engine.startup_timeout"),
     ],
 )
-def test_what_other_options_decide_is_refused_with_the_option(more: Facts, path: str, option: str) -> None:
-    found = told(**more)
-    assert found[path] == f"is decided by other options of your file. Take it out, and write {option}."
-    assert {other.startswith(path.rpartition(".")[0]) for other in found} == {True}
+def test_what_other_options_decide_is_refused_with_the_option(options: Facts, path: str, option: str) -> None:
+    refusals = messages(**options)
+    assert refusals[path] == f"is decided by other options of your file. Take it out, and write {option}."
+    assert {other.startswith(path.rpartition(".")[0]) for other in refusals} == {True}
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_what_other_options_decide_is_refused_with_the_option(more: Facts, path:
         ({"pod": {"containers": [{"name": "epp", "command": ["x"]}]}}, "pod.containers[0].command", ""),
     ],
 )
-def test_of_an_endpoint_picker_too(scheduler: Facts, path: str, instead: str) -> None:
+def test_fields_of_an_endpoint_picker_that_options_decide_are_refused(scheduler: Facts, path: str, instead: str) -> None:
     fix = f"Take it out, and write {instead}." if instead else "Take it out."
-    assert told(scheduler={"preset": "queue", **scheduler})[f"scheduler.{path}"] == f"is decided by other options of your file. {fix}"
+    assert messages(scheduler={"preset": "queue", **scheduler})[f"scheduler.{path}"] == f"is decided by other options of your file. {fix}"
 
 
 def test_an_endpoint_picker_has_what_is_added() -> None:
@@ -177,7 +177,7 @@ def test_an_endpoint_picker_has_what_is_added() -> None:
         "pod": {"priorityClassName": "high", "volumes": [{"name": "a", "emptyDir": {}}]},
         "container": {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},
     }
-    before, after = (plan(file_of(scheduler={"preset": "queue", **more}))["services"][0] for more in ({}, added))
+    before, after = (plan(file_of(scheduler={"preset": "queue", **block}))["services"][0] for block in ({}, added))
     assert spec(after["scheduler"])["priorityClassName"] == "high" and after["server"] == before["server"]
     assert spec(after["scheduler"])["volumes"] == [*spec(before["scheduler"])["volumes"], {"name": "a", "emptyDir": {}}]
     assert main(after["scheduler"])["volumeMounts"][-1] == {"name": "a", "mountPath": "/a"}
@@ -191,66 +191,67 @@ def test_another_preset_keeps_what_is_added_and_adds_to_it() -> None:
     assert picker["priorityClassName"] == "high" and [volume["name"] for volume in picker["volumes"]][-2:] == ["a", "b"]
 
 
-def test_a_directive_over_a_profile_reaches_what_is_ours() -> None:
+def test_a_directive_over_a_profile_reaches_fields_of_the_plan() -> None:
     file = {**file_of(profile="house", pod={"securityContext": {"$patch": "replace", "fsGroup": 5}}), "llm_d_profiles": {"house": {"pod": {"hostname": "x"}}}}
-    found = spec(plan(file)["services"][0]["server"])
-    assert found["hostname"] == "x" and found["securityContext"] == {"fsGroup": 5}
+    server = spec(plan(file)["services"][0]["server"])
+    assert server["hostname"] == "x" and server["securityContext"] == {"fsGroup": 5}
 
 
-def test_what_an_endpoint_picker_lacks_is_told_with_what_servers_may_not_have() -> None:
+def test_missing_fields_of_an_endpoint_picker_are_reported_with_refused_ones_of_servers() -> None:
     lacking = {"preset": "queue", "pod": {"volumes": [{"emptyDir": {}}], "initContainers": [{"image": "x"}]}}
     missing = ["scheduler.pod.initContainers[0].name", "scheduler.pod.volumes[0].name"]
-    assert list(told(scheduler=lacking)) == missing and list(told(scheduler=lacking, container={"args": ["x"]})) == ["container.args", *missing]
-    assert list(told(scheduler=lacking, replicas=-1)) == ["replicas"]
+    assert list(messages(scheduler=lacking)) == missing and list(messages(scheduler=lacking, container={"args": ["x"]})) == ["container.args", *missing]
+    assert list(messages(scheduler=lacking, replicas=-1)) == ["replicas"]
 
 
-def test_what_may_not_be_added_is_told_where_it_is_written() -> None:
-    wrong = {"pod": {"serviceAccountName": "x"}}
-    assert [problem.path for problem in problems({**file_of(), "llm_d_scheduler_overrides": {"*": wrong}})] == [
+def test_refused_additions_are_reported_where_they_are_written() -> None:
+    refused = {"pod": {"serviceAccountName": "x"}}
+    assert [problem.path for problem in problems({**file_of(), "llm_d_scheduler_overrides": {"*": refused}})] == [
         "llm_d_scheduler_overrides.*.pod.serviceAccountName"
     ]
-    profile = {**file_of(profile="house"), "llm_d_profiles": {"house": {"scheduler": wrong, "container": {"image": "a/b:1"}}}}
+    profile = {**file_of(profile="house"), "llm_d_profiles": {"house": {"scheduler": refused, "container": {"image": "a/b:1"}}}}
     assert [problem.path for problem in problems(profile)] == ["llm_d_profiles.house.container.image", "llm_d_profiles.house.scheduler.pod.serviceAccountName"]
 
 
-def test_all_that_is_ours_is_told_once_and_where_it_is_written() -> None:
-    assert list(told(pod={"$patch": "replace"})) == ["pod"]
+def test_a_refused_block_is_reported_once_and_where_it_is_written() -> None:
+    assert list(messages(pod={"$patch": "replace"})) == ["pod"]
     tolerated = {"tolerations": [{"key": "a", "operator": "Exists"}]}
-    assert list(told(SPLIT, pod={"tolerations": []}, prefill={"pod": {"hostname": "x"}}, **tolerated)) == ["pod.tolerations"]
+    assert list(messages(SPLIT, pod={"tolerations": []}, prefill={"pod": {"hostname": "x"}}, **tolerated)) == ["pod.tolerations"]
 
 
-def test_a_label_of_ours_is_nobodys() -> None:
+def test_labels_of_the_collection_are_refused() -> None:
     picker = {**SPLIT["scheduler"], "pod": {"labels": {"llm-d.ai/x": "y"}}}
-    found = told(VLLM, pod={"labels": {"llm-d.ai/role": "x"}}, prefill={"pod": {"labels": {"app.kubernetes.io/name": "x"}}}, scheduler=picker)
-    assert list(found) == ["pod.labels.llm-d.ai/role", "prefill.pod.labels.app.kubernetes.io/name", "scheduler.pod.labels.llm-d.ai/x"]
+    refusals = messages(VLLM, pod={"labels": {"llm-d.ai/role": "x"}}, prefill={"pod": {"labels": {"app.kubernetes.io/name": "x"}}}, scheduler=picker)
+    assert list(refusals) == ["pod.labels.llm-d.ai/role", "prefill.pod.labels.app.kubernetes.io/name", "scheduler.pod.labels.llm-d.ai/x"]
 
 
-def test_what_kubernetes_requires_is_named_where_it_is_written() -> None:
-    found = told(pod={"volumes": [{"name": "a", "emptyDir": {}}, {"emptyDir": {}}], "containers": [{"image": "x"}]}, container={"env": [{"value": "x"}]})
-    assert list(found) == ["container.env[0].name", "pod.containers[0].name", "pod.volumes[1].name"]
-    assert set(found.values()) == {"is missing, and Kubernetes requires it. Write it."}
-    assert list(told(SPLIT, prefill={"pod": {"topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}})) == [
+def test_missing_fields_that_kubernetes_requires_are_reported_at_their_path() -> None:
+    reported = messages(pod={"volumes": [{"name": "a", "emptyDir": {}}, {"emptyDir": {}}], "containers": [{"image": "x"}]}, container={"env": [{"value": "x"}]})
+    assert list(reported) == ["container.env[0].name", "pod.containers[0].name", "pod.volumes[1].name"]
+    assert set(reported.values()) == {"is missing, and Kubernetes requires it. Write it."}
+    assert list(messages(SPLIT, prefill={"pod": {"topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}})) == [
         "prefill.pod.topologySpreadConstraints[0].whenUnsatisfiable"
     ]
     first, second = {"key": "a", "path": "a"}, {"key": "b"}
     whole, lacking = ({"volumes": [{"name": "v", "secret": {"secretName": "s", "items": items}}]} for items in ([first], [first, second]))
-    assert list(told(SPLIT, pod=whole, prefill={"pod": lacking})) == ["prefill.pod.volumes[0].secret.items[1].path"]
+    assert list(messages(SPLIT, pod=whole, prefill={"pod": lacking})) == ["prefill.pod.volumes[0].secret.items[1].path"]
 
 
-def test_the_same_as_ours_and_what_is_free_may_be_written() -> None:
+def test_values_of_the_plan_and_free_fields_are_accepted() -> None:
     assert (
-        told(pod={"terminationGracePeriodSeconds": spec(servers()[0])["terminationGracePeriodSeconds"]}, container={"image": main(servers()[0])["image"]}) == {}
+        messages(pod={"terminationGracePeriodSeconds": spec(servers()[0])["terminationGracePeriodSeconds"]}, container={"image": main(servers()[0])["image"]})
+        == {}
     )
     free = {"pod": {"securityContext": None, "automountServiceAccountToken": True}, "container": {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}}
     routed = {"pod": {"initContainers": [{"name": "routing-proxy", "resources": {"limits": {"cpu": "1"}}}]}}
-    assert sidecars(servers(SPLIT, **routed)[0])[0]["resources"]["limits"] == {"cpu": "1"}, "of a sidecar, what it has not"
+    assert sidecars(servers(SPLIT, **routed)[0])[0]["resources"]["limits"] == {"cpu": "1"}, "a sidecar takes fields that the plan does not set"
     (server,) = servers(**free)
     assert "securityContext" not in spec(server) and spec(server)["automountServiceAccountToken"] is True
     assert main(server)["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
 
 
 def leaves(value: t.Any, path: str = "") -> t.Iterator[str]:
-    """The paths of what is not empty, without elements of lists."""
+    """The paths of scalars, without the elements of lists."""
     for key, item in value.items() if isinstance(value, dict) else ():
         yield from leaves(item, f"{path}.{key}")
     for item in value if isinstance(value, list) else ():
@@ -260,8 +261,8 @@ def leaves(value: t.Any, path: str = "") -> t.Iterator[str]:
 
 
 @pytest.mark.parametrize("service", [VLLM, SPLIT, GROUPS])
-def test_every_field_of_ours_has_an_option(service: Facts) -> None:
-    """A field that is added to the template gets an option as well, or is free."""
+def test_every_field_of_a_server_has_an_option(service: Facts) -> None:
+    """Each field of the template has an option that decides it, or is free."""
     placed = {"service_account": "x", "storage": {"claim": True, "size": "9Gi", "access_mode": "ReadWriteMany"}}
     made = plan({**file_of(service, **placed), "llm_d_image_pull_secrets": ["pull"]})["services"][0]["servers"]
     assert not [path for each in made for pod in (each, each["worker"]) if pod for path in ungoverned(pod, pod_template.GOVERNED)]
@@ -282,7 +283,7 @@ def ungoverned(pod: Facts, table: Facts) -> list[str]:
     return [path for path in paths if path != ".container.name" and not any(f"{path}.".startswith(f".{name}.") for name in table)]
 
 
-def test_the_options_that_are_named_are_there() -> None:
+def test_the_options_of_the_tables_exist() -> None:
     rules = [*pod_template.GOVERNED.values(), *picker_pod.GOVERNED.values()]
     named = {part.removeprefix("an option of ") for rule in rules for part in re.split(", or |, | or ", rule.option) if part}
     for name in named:
@@ -291,7 +292,7 @@ def test_the_options_that_are_named_are_there() -> None:
         assert not rest or rest in (field.options or {}), name
 
 
-def test_those_who_read_pods_see_what_is_added() -> None:
+def test_images_and_preflight_have_what_is_added() -> None:
     side = {"name": "side", "image": "example.com/side:1", "resources": {"requests": {"cpu": "3"}}}
     added = {"pod": {"containers": [side], "nodeSelector": {"zone": "a"}, "tolerations": [{"key": "t", "operator": "Exists"}]}}
     planned = plan(file_of(**added))
@@ -312,11 +313,11 @@ def test_those_who_read_pods_see_what_is_added() -> None:
         ([{}], {}),
     ],
 )
-def test_the_preflight_asks_for_labels_without_an_alternative(terms: list[Facts], labels: Facts) -> None:
+def test_the_preflight_has_labels_without_an_alternative(terms: list[Facts], labels: Facts) -> None:
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     assert next(pod["labels"] for pod in plan(file_of(pod={"affinity": affinity}))["preflight"]["pods"] if pod["server"]) == labels
 
 
-def test_what_is_added_to_prefill_servers_that_are_not_there_is_said() -> None:
+def test_additions_to_prefill_servers_that_do_not_exist_are_noted() -> None:
     (service,) = plan(file_of(prefill={"pod": {"hostname": "x"}}, scheduler={"preset": "queue"}))["services"]
     assert any("prefill is not used" in note for note in service["scheduler"]["notes"])

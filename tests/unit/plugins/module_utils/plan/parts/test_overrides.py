@@ -40,11 +40,11 @@ def test_a_preset_replaces_how_to_decide_and_nothing_else() -> None:
     assert "--v=4" in plan(variables({"one": {"preset": "queue"}}))["services"][0]["scheduler"]["args"]
 
 
-def test_weights_alone_are_laid_over() -> None:
+def test_weights_alone_are_merged() -> None:
     assert weights({"one": {"scorers": {"kv_cache": 5}}}) == {"queue-scorer": 7, "kv-cache-utilization-scorer": 5, "prefix-cache-scorer": 3}
 
 
-def test_one_service_or_all_others() -> None:
+def test_an_override_is_for_one_service_or_for_all_others() -> None:
     before, after = plan(variables({}))["services"], plan(variables({"one": {"preset": "queue"}}))["services"]
     assert before[1] == after[1] and before[0] != after[0]
     assert weights({"*": {"preset": "queue"}}, 1) == weights({"*": {"preset": "queue"}}, 0) == {"queue-scorer": 1}
@@ -62,20 +62,20 @@ def test_one_service_or_all_others() -> None:
         ("queue", "llm_d_scheduler_overrides", "mapping"),
     ],
 )
-def test_a_mistake_is_told_where_it_was_written(overrides: t.Any, path: str, words: str) -> None:
-    found = problems(variables(overrides))
-    assert path in [problem.path for problem in found], found
-    assert any(words in f"{problem.reason} {problem.fix}" for problem in found if problem.path == path)
+def test_a_mistake_is_reported_where_it_is_written(overrides: t.Any, path: str, words: str) -> None:
+    mistakes = problems(variables(overrides))
+    assert path in [problem.path for problem in mistakes], mistakes
+    assert any(words in f"{problem.reason} {problem.fix}" for problem in mistakes if problem.path == path)
 
 
 def compared() -> dict[str, dict[str, t.Any]]:
-    """The comparisons that docs/compare.md has as files, by their name."""
+    """The comparisons that docs/compare.md shows as files, by name."""
     text = (Path(__file__).resolve().parents[6] / "docs/compare.md").read_text(encoding="utf-8")
     return {name: yaml.safe_load(block) for name, block in re.findall(r"```yaml\n# -e @([\w.-]+):[^\n]*\n(.*?)```", text, re.DOTALL)}
 
 
 def test_what_the_docs_compare_can_be_deployed_and_sent() -> None:
-    """Each policy with a plan of its own, the same prompts for all, each once beforehand."""
+    """Each policy has a plan of its own; the prompts are the same for all, and each is sent once as a warm-up."""
     assert set(compared()) == {"one-prefix.yml", "many-sessions.yml"}
     for name, given in compared().items():
         cases = {case["name"]: case["scheduler"] for case in comparison_cases(given["compare_presets"])}

@@ -1,4 +1,4 @@
-"""Profiles: options by name, under those of the service; a mistake is told where it is written."""
+"""Profiles: named options, which those of the service override; a mistake is reported where it is written."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ VLLM: Facts = {"name": "llama", "model": {"uri": "hf://org/m"}}
 S0 = "llm_d_model_services[0]"
 
 
-def user(*services: Facts, **more: t.Any) -> Facts:
-    return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": list(services), **more}
+def user(*services: Facts, **variables: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": list(services), **variables}
 
 
-def service(element: Facts, **more: t.Any) -> Facts:
-    return t.cast(Facts, plan(user(element, **more))["services"][0])
+def service(element: Facts, **variables: t.Any) -> Facts:
+    return t.cast(Facts, plan(user(element, **variables))["services"][0])
 
 
 def test_the_element_comes_first_at_any_depth_and_lists_are_its_own() -> None:
@@ -38,9 +38,9 @@ def test_the_element_comes_first_at_any_depth_and_lists_are_its_own() -> None:
 
 def test_a_preset_of_the_service_replaces_how_the_profile_decides_and_not_how_it_runs() -> None:
     profiles = {"ours": {"scheduler": {"scorers": {"queue": 7}, "verbosity": 4}}}
-    found = service({**VLLM, "profile": "ours", "scheduler": {"preset": "prefix_aware"}}, llm_d_profiles=profiles)
+    planned = service({**VLLM, "profile": "ours", "scheduler": {"preset": "prefix_aware"}}, llm_d_profiles=profiles)
     alone = service({**VLLM, "scheduler": {"preset": "prefix_aware"}})
-    assert found["scheduler"]["config"] == alone["scheduler"]["config"] and "--v=4" in found["scheduler"]["args"]
+    assert planned["scheduler"]["config"] == alone["scheduler"]["config"] and "--v=4" in planned["scheduler"]["args"]
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -48,8 +48,8 @@ def test_a_preset_of_the_service_replaces_how_the_profile_decides_and_not_how_it
 def test_each_profile_of_ours_is_what_it_says(name: str, release: str) -> None:
     element = {**VLLM, "profile": name, **({"model": {"served_name": "m"}} if name == "simulated" else {})}
     bare = {key: value for key, value in element.items() if key != "profile"}
-    if found := problems(user({**bare, **PROFILES[name]}, llm_d_release=release)):
-        assert (name, release) == ("basic-gpu-with-nixl", "gie-1.5"), found
+    if mistakes := problems(user({**bare, **PROFILES[name]}, llm_d_release=release)):
+        assert (name, release) == ("basic-gpu-with-nixl", "gie-1.5"), mistakes
         assert [problem.path for problem in problems(user(element, llm_d_release=release))] == [f"{S0}.profile"]
         return
     made = plan(user(element, llm_d_release=release))
@@ -79,20 +79,20 @@ def test_ours_can_be_replaced() -> None:
         ({"profile": "ours"}, {"ours": [1]}, "llm_d_profiles.ours", "a mapping"),
     ],
 )
-def test_a_mistake_is_told_once_where_it_is_written(element: Facts, profiles: Facts, place: str, words: str) -> None:
-    found = problems(user({**VLLM, **element}, {**VLLM, "name": "second", "route": {"path": "/second"}, **element}, llm_d_profiles=profiles))
-    here = [problem for problem in found if problem.path == place]
-    assert len(here) == 1 and words in str(here[0]), found
-    assert {problem.path.replace("services[1]", "services[0]") for problem in found} == {place}, found
+def test_a_mistake_is_reported_once_where_it_is_written(element: Facts, profiles: Facts, place: str, words: str) -> None:
+    mistakes = problems(user({**VLLM, **element}, {**VLLM, "name": "second", "route": {"path": "/second"}, **element}, llm_d_profiles=profiles))
+    here = [problem for problem in mistakes if problem.path == place]
+    assert len(here) == 1 and words in str(here[0]), mistakes
+    assert {problem.path.replace("services[1]", "services[0]") for problem in mistakes} == {place}, mistakes
 
 
-def test_a_mistake_that_a_profile_of_ours_makes_of_the_rest_is_told_at_its_name() -> None:
-    (found,) = problems(user({**VLLM, "profile": "basic-gpu-with-nixl", "engine": {"type": "simulator"}, "accelerator": {"nodes": 2}}))[:1]
-    assert found.path.startswith(S0)
+def test_a_conflict_with_a_profile_of_the_collection_is_reported_at_its_name() -> None:
+    (mistake,) = problems(user({**VLLM, "profile": "basic-gpu-with-nixl", "engine": {"type": "simulator"}, "accelerator": {"nodes": 2}}))[:1]
+    assert mistake.path.startswith(S0)
     (problem,) = problems(user({**VLLM, "profile": "small-latency", "engine": {"args": ["--max-num-seqs=4"]}}))
     assert problem.path in (f"{S0}.profile", f"{S0}.engine.args[0]", f"{S0}.engine.args"), problem
 
 
 def test_no_secret_of_a_profile_is_shown() -> None:
-    found = problems(user({**VLLM, "profile": "ours"}, llm_d_profiles={"ours": {"engine": {"env": {"TOKEN": ["hunter2"]}}}}))
-    assert found and "hunter2" not in " ".join(f"{problem} {problem.value}" for problem in found)
+    mistakes = problems(user({**VLLM, "profile": "ours"}, llm_d_profiles={"ours": {"engine": {"env": {"TOKEN": ["hunter2"]}}}}))
+    assert mistakes and "hunter2" not in " ".join(f"{problem} {problem.value}" for problem in mistakes)

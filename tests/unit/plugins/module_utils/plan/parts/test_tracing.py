@@ -1,4 +1,4 @@
-"""Traces: what each component of each release line is told, and what is said where one of them cannot take part."""
+"""Traces: the settings of each component of each release line, and warnings where one of them sends no spans."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ COLLECTOR = "otel-collector.monitoring:4317"
 ROUTERS = ("router-0.9", "router-0.10", "router-0.11")
 
 
-def planned(*services: Facts, endpoint: str | None = COLLECTOR, sampling: float = 0.25, **more: t.Any) -> Facts:
+def planned(*services: Facts, endpoint: str | None = COLLECTOR, sampling: float = 0.25, **variables: t.Any) -> Facts:
     charts = {"envoy_gateway": "/c", "envoy_ai_gateway": "/c"}
-    return plan({"llm_d_charts": charts, "llm_d_model_services": [*services], "llm_d_tracing": {"endpoint": endpoint, "sampling": sampling}, **more})
+    return plan({"llm_d_charts": charts, "llm_d_model_services": [*services], "llm_d_tracing": {"endpoint": endpoint, "sampling": sampling}, **variables})
 
 
 def environment(container: Facts) -> dict[str, str]:
@@ -40,25 +40,25 @@ def traced(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("line", RELEASES)
 @pytest.mark.parametrize("endpoint", [COLLECTOR, f"http://{COLLECTOR}", f"http://{COLLECTOR}/"])
-def test_each_component_is_told_where_the_collector_is(line: str, endpoint: str) -> None:
-    found = planned(VLLM, endpoint=endpoint, llm_d_release=line)
-    (service,) = found["services"]
+def test_each_component_has_the_address_of_the_collector(line: str, endpoint: str) -> None:
+    made = planned(VLLM, endpoint=endpoint, llm_d_release=line)
+    (service,) = made["services"]
     assert flags_of(service["scheduler"]["args"])["tracing"] == "true"
     assert environment(main(service["scheduler"])) == {"OTEL_TRACES_EXPORTER": "otlp", **traced("chat-epp")}
     assert flags_of(service["server"]["args"])["otlp-traces-endpoint"] == f"http://{COLLECTOR}"
     assert environment(main(service["server"])) == traced("chat-decode")
-    assert found["gateway"]["tracing"] == {"host": "otel-collector.monitoring", "port": 4317, "numerator": 2500, "denominator": 10000}
+    assert made["gateway"]["tracing"] == {"host": "otel-collector.monitoring", "port": 4317, "numerator": 2500, "denominator": 10000}
 
 
 @pytest.mark.parametrize("line", RELEASES)
-def test_nothing_is_traced_unless_it_is_asked_for(line: str) -> None:
-    found = planned(VLLM, endpoint=None, llm_d_release=line)
-    (service,) = found["services"]
+def test_nothing_is_traced_by_default(line: str) -> None:
+    made = planned(VLLM, endpoint=None, llm_d_release=line)
+    (service,) = made["services"]
     assert flags_of(service["scheduler"]["args"])["tracing"] == "false"
-    # Those of the scheduler lines send without being asked, unless they are to send nothing of all.
+    # Endpoint pickers of the scheduler lines send spans by default, unless the share is 0.
     assert environment(main(service["scheduler"])) == ({"OTEL_TRACES_SAMPLER_ARG": "0"} if line.startswith("scheduler-") else {})
     assert "otlp-traces-endpoint" not in flags_of(service["server"]["args"]) and environment(main(service["server"])) == {}
-    assert found["gateway"]["tracing"] is None and not [text for text in found["gateway"]["warnings"] if "llm_d_tracing" in text]
+    assert made["gateway"]["tracing"] is None and not [text for text in made["gateway"]["warnings"] if "llm_d_tracing" in text]
 
 
 @pytest.mark.parametrize("line", [line for line in RELEASES if line != "gie-1.5"])
@@ -86,19 +86,19 @@ def test_every_version_of_vllm_knows_the_flag(version: str) -> None:
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
-def test_a_gateway_is_traced_or_the_file_is_told_that_it_is_not(provider: str) -> None:
+def test_a_gateway_is_traced_or_a_warning_says_that_it_is_not(provider: str) -> None:
     platform = (GATEWAY_PROVIDERS[provider]["platforms"] or ["kubernetes"])[0]
     gateway = {"provider": provider, **({"name": "theirs"} if provider == "none" else {})}
-    found = planned(VLLM, llm_d_gateway=gateway, llm_d_platform=platform)
-    proxy = found["services"][0]["scheduler"]["proxy"]
-    told = [text for text in found["gateway"]["warnings"] if "the gateway" in text and "llm_d_tracing" in text]
+    made = planned(VLLM, llm_d_gateway=gateway, llm_d_platform=platform)
+    proxy = made["services"][0]["scheduler"]["proxy"]
+    warnings = [text for text in made["gateway"]["warnings"] if "the gateway" in text and "llm_d_tracing" in text]
     ours = provider in ("envoy_gateway", "envoy_ai_gateway", "standalone")
-    assert bool(found["gateway"]["tracing"] or (proxy and "OpenTelemetryConfig" in proxy["config"])) == ours == (not told)
+    assert bool(made["gateway"]["tracing"] or (proxy and "OpenTelemetryConfig" in proxy["config"])) == ours == (not warnings)
 
 
-def test_a_gateway_of_somebody_else_is_left_to_him() -> None:
-    found = planned(VLLM, llm_d_gateway={"provider": "envoy_gateway", "create": False})
-    assert found["gateway"]["tracing"] is None and any("whoever owns it" in text for text in found["gateway"]["warnings"])
+def test_a_gateway_of_another_owner_is_not_traced() -> None:
+    made = planned(VLLM, llm_d_gateway={"provider": "envoy_gateway", "create": False})
+    assert made["gateway"]["tracing"] is None and any("whoever owns it" in text for text in made["gateway"]["warnings"])
 
 
 def test_the_proxy_of_a_standalone_service_sends_its_share() -> None:
@@ -121,9 +121,9 @@ def test_lines_that_begin_a_trace_of_their_own_are_named(line: str, joins: bool)
 
 
 def test_servers_that_send_nothing_are_named() -> None:
-    found = planned(VLLM, SIM)
-    assert any("the model servers of sim send no spans" in text for text in found["gateway"]["warnings"])
-    server = found["services"][1]["server"]
+    made = planned(VLLM, SIM)
+    assert any("the model servers of sim send no spans" in text for text in made["gateway"]["warnings"])
+    server = made["services"][1]["server"]
     assert environment(main(server)) == {} and "otlp-traces-endpoint" not in flags_of(server["args"])
     assert not [text for text in planned(VLLM)["gateway"]["warnings"] if "llm_d_tracing" in text]
 
@@ -147,8 +147,8 @@ def test_servers_that_send_nothing_are_named() -> None:
     ],
 )
 def test_an_endpoint_to_which_nothing_can_be_sent_is_refused(endpoint: str, words: str) -> None:
-    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [VLLM], "llm_d_tracing": {"endpoint": endpoint}})
-    assert [problem.path for problem in found] == ["llm_d_tracing.endpoint"] and words in str(found[0])
+    mistakes = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [VLLM], "llm_d_tracing": {"endpoint": endpoint}})
+    assert [problem.path for problem in mistakes] == ["llm_d_tracing.endpoint"] and words in str(mistakes[0])
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,14 @@ def test_an_endpoint_to_which_nothing_can_be_sent_is_refused(endpoint: str, word
         ("10.0.0.1", None),
     ],
 )
-def test_the_service_of_the_collector_is_looked_for(host: str, place: Facts | None) -> None:
+def test_the_preflight_has_the_service_of_the_collector(host: str, place: Facts | None) -> None:
     assert planned(VLLM, endpoint=f"{host}:4317")["preflight"]["collector"] == place
     assert planned(VLLM, endpoint=None)["preflight"]["collector"] is None
 
 
 @pytest.mark.parametrize(("sampling", "words"), [(10, "10 is more than 1."), (-0.1, "less than 0."), ("10%", "is a string, not a number")])
-def test_a_share_is_from_nought_to_one(sampling: t.Any, words: str) -> None:
-    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [VLLM], "llm_d_tracing": {"endpoint": COLLECTOR, "sampling": sampling}})
-    assert [problem.path for problem in found] == ["llm_d_tracing.sampling"] and words in str(found[0])
+def test_a_share_is_from_zero_to_one(sampling: t.Any, words: str) -> None:
+    mistakes = problems(
+        {"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [VLLM], "llm_d_tracing": {"endpoint": COLLECTOR, "sampling": sampling}}
+    )
+    assert [problem.path for problem in mistakes] == ["llm_d_tracing.sampling"] and words in str(mistakes[0])

@@ -1,4 +1,4 @@
-"""Cache tiers of a service: what vLLM, LMCache and the server of a shared cache are told by the real templates of the roles, and every mistake in them."""
+"""Cache tiers of a service: the configuration of vLLM, LMCache and the shared cache server by the real templates of the roles, and all mistakes in it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def flags(cache: Facts | None, **service: t.Any) -> list[str]:
 
 
 def variables(cache: Facts, **service: t.Any) -> Facts:
-    """What is set for LMCache: values, and (Secret, key) of those that are read from one."""
+    """{variable for LMCache: its value, or (Secret, key) if it is read from a Secret}."""
     before = {item["name"] for item in pod(None, **service)["containers"][0]["env"]}
-    found = pod(cache, **service)["containers"][0]["env"]
-    return {item["name"]: item.get("value") or tuple(item["valueFrom"]["secretKeyRef"].values()) for item in found if item["name"] not in before}
+    env = pod(cache, **service)["containers"][0]["env"]
+    return {item["name"]: item.get("value") or tuple(item["valueFrom"]["secretKeyRef"].values()) for item in env if item["name"] not in before}
 
 
 def test_without_tiers_nothing_changes() -> None:
@@ -94,8 +94,8 @@ def test_lmcache_has_memory_and_a_disk() -> None:
 
 
 def test_each_process_of_lmcache_has_its_share_of_the_pod() -> None:
-    found = variables({"cpu_size": "8Gi", "disk": {"size": "100Gi"}}, accelerator={"per_replica": 4})
-    assert found["LMCACHE_MAX_LOCAL_CPU_SIZE"] == "2" and found["LMCACHE_MAX_LOCAL_DISK_SIZE"] == "22.5"
+    env = variables({"cpu_size": "8Gi", "disk": {"size": "100Gi"}}, accelerator={"per_replica": 4})
+    assert env["LMCACHE_MAX_LOCAL_CPU_SIZE"] == "2" and env["LMCACHE_MAX_LOCAL_DISK_SIZE"] == "22.5"
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_the_disk_is_a_volume_of_each_pod(disk: Facts, volume: Facts) -> None:
     ],
 )
 def test_what_is_in_memory_is_asked_for(cache: Facts, resources: Facts | None, requests: str | None, limits: str | None) -> None:
-    found = pod(cache, **({"resources": resources} if resources else {}))["containers"][0]["resources"]
-    assert found["requests"].get("memory") == requests and found["limits"].get("memory") == limits
-    assert found["limits"]["nvidia.com/gpu"] == 1
+    written = pod(cache, **({"resources": resources} if resources else {}))["containers"][0]["resources"]
+    assert written["requests"].get("memory") == requests and written["limits"].get("memory") == limits
+    assert written["limits"]["nvidia.com/gpu"] == 1
 
 
 PASSWORD = ("pw", "password")
@@ -184,10 +184,10 @@ PASSWORD = ("pw", "password")
     ],
 )
 def test_lmcache_finds_the_shared_server(shared: Facts, written: Facts) -> None:
-    found = variables({"cpu_size": "8Gi", "shared": shared}, **OWN)
+    env = variables({"cpu_size": "8Gi", "shared": shared}, **OWN)
     own = ("PYTHONHASHSEED", "LMCACHE_LOCAL_CPU", "LMCACHE_MAX_LOCAL_CPU_SIZE")
-    assert {name: value for name, value in found.items() if name not in own} == written
-    names = list(found)
+    assert {name: value for name, value in env.items() if name not in own} == written
+    names = list(env)
     assert not [name for name in ("LLM_D_CACHE_PASSWORD",) if name in names and names.index(name) > names.index("LMCACHE_REMOTE_URL")]
 
 
@@ -203,8 +203,8 @@ def test_our_server() -> None:
     persistence = {"size": "80Gi", "class_name": "fast"}
     shared = {**SERVER, "server": {"size": "32Gi", "eviction": "allkeys-lfu", "persistence": persistence}}
     made = file_of({"cpu_size": "8Gi", "shared": shared})
-    found = objects(made)
-    spec = found["Deployment", "a-cache"]["spec"]
+    rendered = objects(made)
+    spec = rendered["Deployment", "a-cache"]["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     assert " ".join(container["args"]) == (
         f"--requirepass $(CACHE_PASSWORD) --maxmemory {32 * 2**30} --maxmemory-policy allkeys-lfu --appendonly yes --appendfsync everysec --save "
@@ -231,25 +231,25 @@ def test_a_server_without_persistence_has_no_claim() -> None:
 
 
 def test_only_servers_of_the_service_reach_it() -> None:
-    found = objects(file_of({"cpu_size": "8Gi", "shared": SERVER}))
-    policy, server = found["NetworkPolicy", "a-cache"]["spec"], found["Deployment", "a-cache"]["spec"]["template"]["metadata"]["labels"]
+    rendered = objects(file_of({"cpu_size": "8Gi", "shared": SERVER}))
+    policy, server = rendered["NetworkPolicy", "a-cache"]["spec"], rendered["Deployment", "a-cache"]["spec"]["template"]["metadata"]["labels"]
     assert policy["podSelector"]["matchLabels"].items() <= server.items()
     assert policy["policyTypes"] == ["Ingress", "Egress"] and policy["egress"] == []
-    ((who,), ports) = (policy["ingress"][0]["from"], policy["ingress"][0]["ports"])
+    ((peer,), ports) = (policy["ingress"][0]["from"], policy["ingress"][0]["ports"])
     assert ports == [{"port": 6379, "protocol": "TCP"}]
-    wanted, key = who["podSelector"]["matchLabels"], who["podSelector"]["matchExpressions"][0]
+    wanted, key = peer["podSelector"]["matchLabels"], peer["podSelector"]["matchExpressions"][0]
     assert key["operator"] == "Exists" and len(policy["ingress"]) == 1
-    model = found["Deployment", "a-decode"]["spec"]["template"]["metadata"]["labels"]
+    model = rendered["Deployment", "a-decode"]["spec"]["template"]["metadata"]["labels"]
     assert wanted.items() <= model.items() and key["key"] in model and key["key"] not in server
-    assert found["Service", "a-cache"]["spec"]["selector"].items() <= server.items()
-    assert not found["Service", "a"]["spec"]["selector"].items() <= server.items(), "requests must not reach the cache"
+    assert rendered["Service", "a-cache"]["spec"]["selector"].items() <= server.items()
+    assert not rendered["Service", "a"]["spec"]["selector"].items() <= server.items(), "requests must not reach the cache"
 
 
 def test_the_objects_have_only_fields_that_kubernetes_knows() -> None:
     client = kubernetes.client.ApiClient()
-    found = objects(file_of({"cpu_size": "8Gi", "disk": {"size": "9Gi", "class_name": "fast"}, "shared": SERVER}))
+    rendered = objects(file_of({"cpu_size": "8Gi", "disk": {"size": "9Gi", "class_name": "fast"}, "shared": SERVER}))
     for kind in ("NetworkPolicy", "Service", "Deployment"):
-        item = found[kind, "a-cache"]
+        item = rendered[kind, "a-cache"]
         again = client.deserialize(json.dumps(item), f"V1{kind}", "application/json")
         assert client.sanitize_for_serialization(again) == item
 
@@ -264,7 +264,7 @@ def test_the_server_goes_with_its_service_or_its_block() -> None:
     assert ("v1", "PersistentVolumeClaim", "llm-d", "a-cache") in pruned(there, claims)
 
 
-def test_what_the_cluster_and_its_people_have_to_have() -> None:
+def test_the_requirements_on_the_cluster() -> None:
     shared = {**SERVER, "server": {"size": "32Gi", "persistence": {"size": "80Gi"}}}
     made = file_of({"cpu_size": "8Gi", "disk": {"size": "9Gi", "class_name": "fast"}, "shared": shared})
     planned = plan(made)
@@ -276,8 +276,8 @@ def test_what_the_cluster_and_its_people_have_to_have() -> None:
         {"class_name": None, "path": f"{C0}.shared.server.persistence.class_name"},
     ]
     assert any(item["name"] == "a-cache" and item["containers"][0]["requests"]["memory"] == str(40 * 2**30) for item in needs["resources"])
-    asked = {(item.get("group"), item["resource"]) for item in needs["rights"]}
-    assert {("networking.k8s.io", "networkpolicies"), ("", "persistentvolumeclaims")} <= asked
+    requested = {(item.get("group"), item["resource"]) for item in needs["rights"]}
+    assert {("networking.k8s.io", "networkpolicies"), ("", "persistentvolumeclaims")} <= requested
     plain = plan(file_of({"cpu_size": "8Gi"}))["preflight"]
     assert ("networking.k8s.io", "networkpolicies") not in {(item.get("group"), item["resource"]) for item in plain["rights"]}
     assert any("valkey" in image for image in needed(planned)["images"])
@@ -297,7 +297,7 @@ def shared(**settings: t.Any) -> Facts:
 CPU = {"accelerator": {"vendor": "none"}}
 AMD = {"accelerator": {"vendor": "amd"}}
 APART = {"scheduler": {"preset": "disaggregated"}}
-# What is written, where it is refused, words of the reason, words of what to write instead.
+# (title, cache, other options of the service, path of the problem, words of the reason, words of the fix)
 REFUSED: list[tuple[str, Facts, Facts, str, str, str]] = [
     ("a simulator", MEMORY, {"engine": {"type": "simulator"}, "model": {"served_name": "m"}}, C0, "is for vLLM only", "type: vllm"),
     ("no accelerators", MEMORY, CPU, C0, "on CPUs the KV cache is in memory already", "VLLM_CPU_KVCACHE_SPACE"),
@@ -311,11 +311,11 @@ REFUSED: list[tuple[str, Facts, Facts, str, str, str]] = [
     ("the same for a shared server", shared(url="redis://r:1"), AMD, f"{C0}.shared", "needs LMCache", "cpu_size alone needs no LMCache"),
     ("memory beside transfers", MEMORY, APART, f"{C0}.cpu_size", "vLLM takes one", "preset: prefix_aware"),
     ("a disk beside transfers", DISK, APART, f"{C0}.disk", "the scheduler has one already", "preset: prefix_aware"),
-    ("offloading said twice", MEMORY, {"engine": {"args": ["--kv-offloading-size=4"]}}, f"{S0}.engine.args[0]", "is what cache says", "take out cache"),
-    ("a connector said twice", DISK, {"engine": {"args": ["--seed=1", "--kv-transfer-config={}"]}}, f"{S0}.engine.args[1]", "is what cache", "take out cache"),
+    ("offloading set twice", MEMORY, {"engine": {"args": ["--kv-offloading-size=4"]}}, f"{S0}.engine.args[0]", "is what cache says", "take out cache"),
+    ("a connector set twice", DISK, {"engine": {"args": ["--seed=1", "--kv-transfer-config={}"]}}, f"{S0}.engine.args[1]", "is what cache", "take out cache"),
     ("a connector beside memory", MEMORY, {"engine": {"args": ["--kv-transfer-config={}"]}}, f"{S0}.engine.args[0]", "is what cache", "take out cache"),
-    ("bytes said twice", {"device_size": "9Gi"}, {"engine": {"args": ["--kv-cache-memory-bytes=1G"]}}, f"{S0}.engine.args[0]", "is what", "take out"),
-    ("LMCache said twice", DISK, {"engine": {"env": {"LMCACHE_LOCAL_DISK": "x"}}}, f"{S0}.engine.env.LMCACHE_LOCAL_DISK", "is what cache says", "take out"),
+    ("bytes set twice", {"device_size": "9Gi"}, {"engine": {"args": ["--kv-cache-memory-bytes=1G"]}}, f"{S0}.engine.args[0]", "is what", "take out"),
+    ("LMCache set twice", DISK, {"engine": {"env": {"LMCACHE_LOCAL_DISK": "x"}}}, f"{S0}.engine.env.LMCACHE_LOCAL_DISK", "is what cache says", "take out"),
     ("a file of LMCache", DISK, {"engine": {"env": {"LMCACHE_CONFIG_FILE": "x"}}}, f"{S0}.engine.env.LMCACHE_CONFIG_FILE", "ignore its environment", "out"),
     ("a class for a RAM disk", {**MEMORY, "disk": {"size": "9Gi", "medium": "memory", "class_name": "f"}}, {}, f"{C0}.disk.class_name", "RAM disk", "medium"),
     ("compression of a disk", {**MEMORY, "disk": {"size": "9Gi", "compression": "zstd"}}, {}, f"{C0}.disk.compression", "no such option", ""),
@@ -325,7 +325,7 @@ REFUSED: list[tuple[str, Facts, Facts, str, str, str]] = [
     ("two servers", shared(**SERVER, url="redis://r:1"), {}, f"{C0}.shared.url", "and server both name a server", "not both"),
     ("memcached", shared(url="memcached://m:11211"), {}, f"{C0}.shared.url", "is not redis://", "redis://redis.caches:6379"),
     ("a password in the file", shared(url="redis://:secret@r:1"), {}, f"{C0}.shared.url", "without credentials", "redis://redis.caches:6379"),
-    ("no password", shared(server={"size": "1Gi"}), {}, f"{C0}.shared.password_secret", "lets nobody in", "kubectl create secret"),
+    ("no password", shared(server={"size": "1Gi"}), {}, f"{C0}.shared.password_secret", "requires a password", "kubectl create secret"),
     ("no name of a primary", shared(url="redis-sentinel://r:1"), {}, f"{C0}.shared.sentinel_master", "is missing", "redismaster"),
     ("a primary of nobody", shared(url="redis://r:1", sentinel_master="m"), {}, f"{C0}.shared.sentinel_master", "is for redis-sentinel://", "Take it out"),
     ("compression of whole blocks", shared(url="resp://r:1", compression="cachegen"), {}, f"{C0}.shared.compression", "blocks of one size", "Write redis://"),
@@ -338,7 +338,7 @@ REFUSED: list[tuple[str, Facts, Facts, str, str, str]] = [
         shared(password_secret="pw", server={"size": "1Gi", "eviction": "volatile-ttl"}),
         {},
         f"{C0}.shared.server.eviction",
-        "refuse blocks for ever",
+        "would reject all blocks",
         "allkeys-lru, or ttl_seconds",
     ),
     ("a policy that keeps everything", shared(server={"size": "1Gi", "eviction": "noeviction"}), {}, f"{C0}.shared.server.eviction", "", "allkeys"),
@@ -347,15 +347,15 @@ REFUSED: list[tuple[str, Facts, Facts, str, str, str]] = [
 
 @pytest.mark.parametrize(("cache", "service", "path", "reason", "fix"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_cannot_be_is_refused_where_it_stands(cache: Facts, service: Facts, path: str, reason: str, fix: str) -> None:
-    found = problems(file_of(cache, **service))
-    assert [problem.path for problem in found] == [path], [str(problem) for problem in found]
-    assert reason in str(found[0]) and fix in str(found[0])
+    reported = problems(file_of(cache, **service))
+    assert [problem.path for problem in reported] == [path], [str(problem) for problem in reported]
+    assert reason in str(reported[0]) and fix in str(reported[0])
 
 
 @pytest.mark.parametrize("own", [{"engine": {"image": "acme/vllm-rocm:1"}}, {}])
 def test_an_image_of_ones_own_may_have_lmcache(own: Facts) -> None:
-    more = {} if own else {"llm_d_images": {"vllm": "acme/vllm-rocm:1"}}
-    assert not problems({**file_of(DISK, **AMD, **own), **more})
+    images = {} if own else {"llm_d_images": {"vllm": "acme/vllm-rocm:1"}}
+    assert not problems({**file_of(DISK, **AMD, **own), **images})
 
 
 def test_the_size_on_accelerators_goes_with_transfers() -> None:
@@ -364,12 +364,12 @@ def test_the_size_on_accelerators_goes_with_transfers() -> None:
 
 @pytest.mark.parametrize(("cache", "place"), [({"cpu_size": "8Gi"}, "cpu_size"), ({"device_size": "9Gi"}, None)])
 def test_a_version_of_vllm_without_the_flag_is_refused(cache: Facts, place: str | None) -> None:
-    found = problems(file_of(cache, engine={"image": "acme/vllm:1", "version": "0.11.0"}))
-    assert {problem.path for problem in found} == ({f"{C0}.{place}"} if place else set())
+    reported = problems(file_of(cache, engine={"image": "acme/vllm:1", "version": "0.11.0"}))
+    assert {problem.path for problem in reported} == ({f"{C0}.{place}"} if place else set())
 
 
 def test_two_services_cannot_share_a_name_with_a_cache() -> None:
     first = file_of(None)["llm_d_model_services"][0]
     second = {**first, "name": "a-cache", "route": {"path": "/b"}}
-    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [first, second]})
-    assert found and "'a-cache'" in str(found[0])
+    reported = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [first, second]})
+    assert reported and "'a-cache'" in str(reported[0])

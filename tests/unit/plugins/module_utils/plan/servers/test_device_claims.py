@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Accelerators by claim: the ResourceClaimTemplate, the pods that claim by it, and what is refused."""
+"""Accelerators by claim: the ResourceClaimTemplate, the pods that use it, and mistakes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Facts = dict[str, t.Any]
 CLAIM: Facts = {"device_class": "gpu.nvidia.com"}
 
 
-def file_of(claim: Facts | None = None, **more: t.Any) -> Facts:
-    accelerator = {**({"claim": claim} if claim else {}), **more.pop("accelerator", {})}
-    service = {"name": "a", "model": {"uri": "hf://o/m"}, "accelerator": accelerator, **more}
+def file_of(claim: Facts | None = None, **options: t.Any) -> Facts:
+    accelerator = {**({"claim": claim} if claim else {}), **options.pop("accelerator", {})}
+    service = {"name": "a", "model": {"uri": "hf://o/m"}, "accelerator": accelerator, **options}
     return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service]}
 
 
@@ -26,7 +26,7 @@ def made(file: Facts) -> list[Facts]:
     return [item for item in definitions(plan(file)) if item["kind"] == "ResourceClaimTemplate"]
 
 
-def told(file: Facts) -> dict[str, str]:
+def refusals(file: Facts) -> dict[str, str]:
     return {problem.path.removeprefix("llm_d_model_services[0]."): f"{problem.reason} {problem.fix}" for problem in problems(file)}
 
 
@@ -76,21 +76,21 @@ def test_without_a_claim_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "more", "path", "says"),
+    ("claim", "options", "path", "words"),
     [
         ({"selectors": ["true"]}, {}, "accelerator.claim", "names no template and no device class. Write {template: NAME} or {device_class: NAME}."),
         ({"template": "a", "device_class": "b"}, {}, "accelerator.claim", "names a template and a device class"),
         ({"template": "a", "selectors": ["true"]}, {}, "accelerator.claim.selectors", "are for a device class"),
-        (CLAIM, {"accelerator": {"resource": "nvidia.com/mig-1g.5gb"}}, "accelerator.resource", "asks for the devices of the claim once more."),
+        (CLAIM, {"accelerator": {"resource": "nvidia.com/mig-1g.5gb"}}, "accelerator.resource", "requests the devices of the claim a second time."),
         ({"class": "x"}, {}, "accelerator.claim.class", "there is no such option. Allowed here: device_class, selectors, template."),
         (CLAIM, {"pod": {"resourceClaims": [{"name": "accelerators", "resourceClaimName": "x"}]}}, "pod.resourceClaims[0].resourceClaimName", "is decided by"),
     ],
 )
-def test_what_is_refused(claim: Facts, more: Facts, path: str, says: str) -> None:
-    found = told(file_of(claim, **more))
-    assert path in found and found[path].startswith(says), found
+def test_what_is_refused(claim: Facts, options: Facts, path: str, words: str) -> None:
+    reported = refusals(file_of(claim, **options))
+    assert path in reported and reported[path].startswith(words), reported
 
 
-def test_a_claim_of_prefill_servers_is_told_there() -> None:
+def test_a_claim_of_prefill_servers_is_reported_there() -> None:
     file = file_of(None, scheduler={"preset": "disaggregated"}, prefill={"accelerator": {"claim": {"selectors": ["true"]}}})
-    assert list(told(file)) == ["prefill.accelerator.claim"]
+    assert list(refusals(file)) == ["prefill.accelerator.claim"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The block `warmup` of a model service: what is planned of it, what is refused."""
+"""The block `warmup` of a model service: its plan, and mistakes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ VLLM: Facts = {"name": "a", "model": {"uri": "hf://org/model"}, "warmup": {"prom
 PLACE = "llm_d_model_services[0]"
 
 
-def file_of(*services: Facts, **more: t.Any) -> Facts:
-    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": list(services), **more}
+def file_of(*services: Facts, **variables: t.Any) -> Facts:
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": list(services), **variables}
 
 
 def test_what_is_planned() -> None:
     service = {**SIM, "replicas": 3, "engine": {"type": "simulator", "block_size": 8, "port": 9000}, "warmup": {"prompts": [PROMPT], "config_map": "more"}}
-    (found,) = plan(file_of(service, llm_d_namespace="team"))["warmups"]
-    assert found == {
+    (warmup,) = plan(file_of(service, llm_d_namespace="team"))["warmups"]
+    assert warmup == {
         "name": "sim",
         "model": "acme/sim",
         "api": "chat_completions",
@@ -43,7 +43,7 @@ def test_what_is_planned() -> None:
 
 
 def test_the_block_size_of_vllm_is_known_only_where_it_was_asked_for() -> None:
-    """Otherwise each server is asked, and no prompt is refused beforehand."""
+    """Otherwise it is read from each server, and no prompt is refused before."""
     short = {**VLLM, "warmup": {"prompts": ["Hello."]}}
     assert plan(file_of(short))["warmups"][0]["block_size"] is None
     assert plan(file_of({**VLLM, "engine": {"block_size": 32}}))["warmups"][0]["block_size"] == 32
@@ -52,13 +52,13 @@ def test_the_block_size_of_vllm_is_known_only_where_it_was_asked_for() -> None:
 
 def test_prefill_servers_are_warmed_as_well() -> None:
     service = {**SIM, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}
-    (found,) = plan(file_of(service))["warmups"]
-    assert [(entry["label_selector"].rpartition("=")[2], entry["count"], entry["port"]) for entry in found["replicas"]] == [
+    (warmup,) = plan(file_of(service))["warmups"]
+    assert [(entry["label_selector"].rpartition("=")[2], entry["count"], entry["port"]) for entry in warmup["replicas"]] == [
         ("decode", 1, "8000"),
         ("prefill", 2, "8000"),
     ]
-    (found,) = plan(file_of({**service, "prefill": {"replicas": 0}}))["warmups"]
-    assert len(found["replicas"]) == 1
+    (warmup,) = plan(file_of({**service, "prefill": {"replicas": 0}}))["warmups"]
+    assert len(warmup["replicas"]) == 1
 
 
 @pytest.mark.parametrize("service", [{**SIM, "warmup": None}, {**SIM, "replicas": 0}])
@@ -67,7 +67,7 @@ def test_without_prompts_or_servers_there_is_nothing_to_do(service: Facts) -> No
 
 
 @pytest.mark.parametrize("role", [0, 1])
-def test_vllm_is_told_to_say_what_it_took_from_its_cache(role: int) -> None:
+def test_vllm_reports_cached_prompt_tokens(role: int) -> None:
     flag = "--enable-prompt-tokens-details"
     split: Facts = {"scheduler": {"preset": "disaggregated"}}
     args = plan(file_of({**VLLM, **split}))["services"][0]["servers"][role]["args"]
@@ -78,11 +78,11 @@ def test_vllm_is_told_to_say_what_it_took_from_its_cache(role: int) -> None:
     assert own.count(flag) == 1
 
 
-def test_no_right_is_wanted_that_was_not_wanted_before() -> None:
-    found = plan(file_of({**SIM, "warmup": {"config_map": "more"}}))
-    asked = {(entry["verb"], entry["resource"]) for entry in found["preflight"]["rights"]}
-    assert {("get", "configmaps"), ("list", "pods"), ("create", "pods/proxy")} <= asked
-    assert found["preflight"]["rights"] == plan(file_of({**SIM, "warmup": None}))["preflight"]["rights"]
+def test_a_warm_up_needs_no_further_permission() -> None:
+    planned = plan(file_of({**SIM, "warmup": {"config_map": "more"}}))
+    requested = {(entry["verb"], entry["resource"]) for entry in planned["preflight"]["rights"]}
+    assert {("get", "configmaps"), ("list", "pods"), ("create", "pods/proxy")} <= requested
+    assert planned["preflight"]["rights"] == plan(file_of({**SIM, "warmup": None}))["preflight"]["rights"]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_no_right_is_wanted_that_was_not_wanted_before() -> None:
     ],
 )
 def test_what_is_refused(service: Facts, place: str, reason: str) -> None:
-    found = problems(file_of(service))
-    assert [problem.path for problem in found] == [PLACE + place], [str(problem) for problem in found]
-    assert reason in str(found[0]) and ("Write" in found[0].fix or "Take it out" in found[0].fix or "Did you mean" in found[0].fix)
+    reported = problems(file_of(service))
+    assert [problem.path for problem in reported] == [PLACE + place], [str(problem) for problem in reported]
+    assert reason in str(reported[0]) and ("Write" in reported[0].fix or "Take it out" in reported[0].fix or "Did you mean" in reported[0].fix)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_what_is_not_refused(service: Facts) -> None:
     assert problems(file_of(service)) == []
 
 
-def test_one_switch_is_told_once_for_events_and_once_for_the_warm_up() -> None:
+def test_one_switch_is_reported_for_events_and_for_the_warm_up() -> None:
     service = {**VLLM, "engine": {"prefix_caching": False}, "scheduler": {"preset": "precise_prefix"}}
     assert {problem.path for problem in problems(file_of(service))} == {f"{PLACE}.engine.prefix_caching"}
 
 
-def test_a_simulator_whose_cache_is_off_is_told_once_where_events_need_it() -> None:
+def test_a_simulator_whose_cache_is_off_is_reported_once_where_events_need_it() -> None:
     service = {**SIM, "warmup": None, "engine": {"type": "simulator", "args": ["--enable-kvcache=false"]}, "scheduler": {"preset": "precise_prefix"}}
     assert [problem.path for problem in problems({**file_of(service), "llm_d_release": "scheduler-0.7"})] == [f"{PLACE}.engine.args[0]"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A warm-up on a schedule: the objects of its CronJob, what they may do, what is refused, what removes them."""
+"""A warm-up on a schedule: the objects of its CronJob, their permissions, mistakes, and their removal."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def made(file: Facts) -> dict[str, Facts]:
 
 
 def unknown_fields(value: t.Any, kind: str, path: str = "") -> list[str]:
-    """Fields that the API of Kubernetes does not have, by the models that its client generates from it."""
+    """Paths of fields that the API of Kubernetes does not have, according to the generated models of its client."""
     if kind.startswith("List["):
-        return [wrong for item in value for wrong in unknown_fields(item, kind[5:-1], path)]
+        return [field for item in value for field in unknown_fields(item, kind[5:-1], path)]
     model = getattr(kubernetes.client, kind, None)
     if model is None:
         return []
     names = {spelled: name for name, spelled in model.attribute_map.items()}
-    found = [f"{path}.{key}" for key in value if key not in names]
-    return found + [wrong for key, item in value.items() if key in names for wrong in unknown_fields(item, model.openapi_types[names[key]], f"{path}.{key}")]
+    unknown = [f"{path}.{key}" for key in value if key not in names]
+    return unknown + [field for key, item in value.items() if key in names for field in unknown_fields(item, model.openapi_types[names[key]], f"{path}.{key}")]
 
 
 def test_what_is_made() -> None:
-    found = made(file_of({**SCHEDULED, "warmup": {**WARMUP, "time_zone": "Europe/Berlin"}}, llm_d_namespace="team", llm_d_image_pull_secrets=["pull"]))
-    assert list(found) == [*KINDS, "Secret"] and {item["metadata"]["namespace"] for item in found.values()} == {"team"}
-    assert {item["metadata"]["labels"][SERVICE_LABEL] for item in found.values()} == {"sim"}
-    spec = found["CronJob"]["spec"]
+    objects = made(file_of({**SCHEDULED, "warmup": {**WARMUP, "time_zone": "Europe/Berlin"}}, llm_d_namespace="team", llm_d_image_pull_secrets=["pull"]))
+    assert list(objects) == [*KINDS, "Secret"] and {item["metadata"]["namespace"] for item in objects.values()} == {"team"}
+    assert {item["metadata"]["labels"][SERVICE_LABEL] for item in objects.values()} == {"sim"}
+    spec = objects["CronJob"]["spec"]
     assert (spec["schedule"], spec["timeZone"], spec["suspend"]) == ("*/15 * * * *", "Europe/Berlin", False)
     assert spec["concurrencyPolicy"] == "Forbid" and spec["startingDeadlineSeconds"] and spec["jobTemplate"]["spec"]["activeDeadlineSeconds"]
     assert (spec["successfulJobsHistoryLimit"], spec["failedJobsHistoryLimit"], spec["jobTemplate"]["spec"]["backoffLimit"]) == (1, 1, 0)
@@ -60,11 +60,11 @@ def test_what_is_made() -> None:
     assert container["image"] == PYTHON_IMAGE and container["resources"]["requests"] and container["resources"]["limits"]
     assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
     assert template["spec"]["securityContext"]["runAsNonRoot"] and template["spec"]["serviceAccountName"] == "sim-warmup"
-    assert found["ServiceAccount"]["imagePullSecrets"] == [{"name": "pull"}]
-    # Neither a pool nor anybody who looks for servers may find these pods.
+    assert objects["ServiceAccount"]["imagePullSecrets"] == [{"name": "pull"}]
+    # No pool and no selector of servers may match these pods.
     assert not {SERVICE_LABEL, SERVING_LABEL} & template["metadata"]["labels"].keys()
     mounted = {source[kind]["name"] for source in template["spec"]["volumes"][0]["projected"]["sources"] for kind in source}
-    assert mounted == {found["ConfigMap"]["metadata"]["name"], found["Secret"]["metadata"]["name"]}
+    assert mounted == {objects["ConfigMap"]["metadata"]["name"], objects["Secret"]["metadata"]["name"]}
 
 
 def test_prompts_that_a_secret_just_holds_are_taken() -> None:
@@ -79,11 +79,11 @@ def test_without_a_schedule_nothing_is_made() -> None:
 
 
 def test_kubernetes_has_every_field() -> None:
-    found = made(file_of({**SCHEDULED, "warmup": {**WARMUP, "time_zone": "Etc/UTC", "suspend": True}}))
-    assert [wrong for kind, item in found.items() for wrong in unknown_fields(item, f"V1{kind}")] == []
-    spec: Facts = found["CronJob"]["spec"]
+    objects = made(file_of({**SCHEDULED, "warmup": {**WARMUP, "time_zone": "Etc/UTC", "suspend": True}}))
+    assert [field for kind, item in objects.items() for field in unknown_fields(item, f"V1{kind}")] == []
+    spec: Facts = objects["CronJob"]["spec"]
     spec["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["images"] = "x"
-    assert unknown_fields(found["CronJob"], "V1CronJob") == [".spec.jobTemplate.spec.template.spec.containers.images"]
+    assert unknown_fields(objects["CronJob"], "V1CronJob") == [".spec.jobTemplate.spec.template.spec.containers.images"]
 
 
 def test_the_account_finds_servers_and_reads_the_one_config_map_and_nothing_else() -> None:
@@ -94,8 +94,8 @@ def test_the_account_finds_servers_and_reads_the_one_config_map_and_nothing_else
 
 
 def test_prompts_are_in_the_secret_and_nowhere_else() -> None:
-    found = made(file_of(SCHEDULED))
-    secret = found.pop("Secret")
+    objects = made(file_of(SCHEDULED))
+    secret = objects.pop("Secret")
     assert json.loads(base64.b64decode(secret["data"]["prompts.json"])) == [PROMPT]
     hidden = base64.b64encode(json.dumps([PROMPT]).encode()).decode()
     planned = plan(file_of(SCHEDULED))
@@ -116,8 +116,8 @@ def test_both_roles_of_servers_are_warmed_however_many_there_are() -> None:
 def test_the_image_is_listed_mirrored_pinned_and_replaced() -> None:
     digest = f"sha256:{'a' * 64}"
 
-    def image(**more: t.Any) -> str:
-        return str(made(file_of(SCHEDULED, **more))["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"])
+    def image(**variables: t.Any) -> str:
+        return str(made(file_of(SCHEDULED, **variables))["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"])
 
     assert PYTHON_IMAGE in needed(plan(file_of(SCHEDULED)))["sources"] and PYTHON_IMAGE not in needed(plan(file_of(SIM)))["sources"]
     assert image(llm_d_image_registry="mirror.example.com/m") == f"mirror.example.com/m/{PYTHON_IMAGE.partition('/')[2]}"
@@ -126,15 +126,15 @@ def test_the_image_is_listed_mirrored_pinned_and_replaced() -> None:
     assert image(llm_d_images={"python": "acme/python:3"}) == "acme/python:3"
 
 
-def test_the_rights_are_asked_for_before() -> None:
-    def asked(service: Facts) -> set[tuple[str, str, str | None]]:
+def test_its_permissions_are_requested() -> None:
+    def requested(service: Facts) -> set[tuple[str, str, str | None]]:
         return {(entry["verb"], entry["resource"], entry.get("name")) for entry in plan(file_of(service))["preflight"]["rights"]}
 
-    more = asked(SCHEDULED) - asked(SIM)
-    assert more == {(verb, "cronjobs", None) for verb in ("get", "list", "create", "patch", "delete")} | {
+    added = requested(SCHEDULED) - requested(SIM)
+    assert added == {(verb, "cronjobs", None) for verb in ("get", "list", "create", "patch", "delete")} | {
         (verb, "secrets", "sim-warmup") for verb in ("get", "patch", "delete")
     }
-    assert ("create", "secrets", None) in asked(SCHEDULED)  # as for the records of Helm
+    assert ("create", "secrets", None) in requested(SCHEDULED)  # as for the records of Helm
 
 
 @pytest.mark.parametrize("after", [file_of(SIM), file_of({**SIM, "name": "other", "warmup": None}, llm_d_prune={"services": True})])
@@ -150,7 +150,7 @@ def test_what_kubernetes_takes_is_taken(schedule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "place", "reason"),
+    ("settings", "place", "reason"),
     [
         ({"schedule": "* * * *"}, "schedule", "five fields of cron"),
         ({"schedule": "60 * * * *"}, "schedule", "five fields of cron"),
@@ -163,16 +163,16 @@ def test_what_kubernetes_takes_is_taken(schedule: str) -> None:
         ({"schedule": None, "suspend": True}, "suspend", "there is none"),
     ],
 )
-def test_what_is_refused(more: Facts, place: str, reason: str) -> None:
-    found = problems(file_of({**SIM, "warmup": {**WARMUP, **more}}))
-    assert [problem.path for problem in found] == [f"{PLACE}.warmup.{place}"] and reason in str(found[0]) and "Write" in found[0].fix
+def test_what_is_refused(settings: Facts, place: str, reason: str) -> None:
+    reported = problems(file_of({**SIM, "warmup": {**WARMUP, **settings}}))
+    assert [problem.path for problem in reported] == [f"{PLACE}.warmup.{place}"] and reason in str(reported[0]) and "Write" in reported[0].fix
 
 
 def test_a_name_that_is_too_long_for_a_cron_job_is_refused_only_with_one() -> None:
     name = "a" * 46
     assert problems(file_of({**SIM, "name": name})) == []
-    (found,) = problems(file_of({**SCHEDULED, "name": name}))
-    assert found.path == f"{PLACE}.name" and "at most 45" in found.fix
+    (refusal,) = problems(file_of({**SCHEDULED, "name": name}))
+    assert refusal.path == f"{PLACE}.name" and "at most 45" in refusal.fix
     assert problems(file_of({**SCHEDULED, "name": name[1:]})) == []
     taken = problems(file_of(SCHEDULED, {**SIM, "name": "sim-warmup", "warmup": None, "route": {"path": "/b"}}))
     assert [problem.path for problem in taken] == ["llm_d_model_services[1].name"]
