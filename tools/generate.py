@@ -170,6 +170,7 @@ def plain(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Ansible's markup as Markdown."""
+    text = re.sub(r"P\(([\w.]+)#\w+\)", r"`\1`", text)  # a plugin, with its type
     return re.sub(r"[BCIOVM]\(((?:[^()]|\([^()]*\))*)\)", r"`\1`", text).replace("|", "\\|")
 
 

@@ -77,7 +77,7 @@ def test_names_say_what_a_value_is() -> None:
 def test_a_cited_page_can_be_opened() -> None:
     """Pages that text names are in the repository. Whole URLs are not checked."""
     pages = {path.name for path in [*files(), GLOSSARY] if path.suffix == ".md"}
-    written = {"index.md", "table.md", "diagnosis.md", "endpoint_picker.md", "contributing.md", "internal.md", "reports.md"}  # playbooks and the site write these
+    written = {"index.md", "table.md", "diagnosis.md", "endpoint_picker.md", "contributing.md", "internal.md", "reports.md"}  # by playbooks and the site
     missing = [
         f"{path.relative_to(ROOT)} cites {name}"
         for path in files()
