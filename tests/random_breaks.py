@@ -25,7 +25,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import de
 
 LIMITS = {"request_timeout": 5, "log_lines": 200, "requests": False}
 LEFT_OUT = {"metadata", "status", "apiVersion", "kind"}
-SOMEBODY = {"fieldManager": "somebody"}
+SOMEONE = {"fieldManager": "someone"}
 Facts = dict[str, t.Any]
 Way = tuple[t.Any, ...]
 
@@ -66,7 +66,7 @@ def spoil(obj: Facts, chance: random.Random) -> tuple[str, Facts]:
     elif kind == "add" and isinstance(parent, list):
         parent.append(copy.deepcopy(parent[way[-1]]))
     elif kind == "add" and all(isinstance(item, str) for item in parent.values()):
-        parent["added-by-somebody"] = "yes"
+        parent["added-by-someone"] = "yes"
     else:
         kind, parent[way[-1]] = "change", changed(parent[way[-1]], chance)
     return f"{kind} {shown}", made
@@ -117,7 +117,7 @@ class Stack:
                 continue
             what, after = spoil(before, chance)
             try:
-                answer = self.cluster.request("PUT", path, SOMEBODY, after)
+                answer = self.cluster.request("PUT", path, SOMEONE, after)
             except ClusterError:
                 out.refused += 1
                 continue
@@ -127,7 +127,7 @@ class Stack:
             try:
                 findings = self.findings(SUSPECT)
             finally:
-                self.cluster.request("PUT", path, SOMEBODY, before)
+                self.cluster.request("PUT", path, SOMEONE, before)
             title = object_title(item)
             hits = [index for index, entry in enumerate(findings) if title in entry.where]
             out.done, out.named, out.first = out.done + 1, out.named + bool(hits), out.first + (hits[:1] == [0])

@@ -36,7 +36,7 @@ class Report(t.NamedTuple):
 REPORTS = {
     "verdict": Report("Verdict", "claims", "site", "Claims, each with its evidence.", verdict_page.page),
     "benchmark": Report("Benchmark", "benchmark", "benchmark", "Latencies and rates of each stage, held against the objectives.", benchmark_page.page),
-    "comparison": Report("Comparison", "compare", "compare", "Schedulers under the same load, one after the other.", comparison_page.page),
+    "comparison": Report("Comparison", "compare", "compare_scorers", "Schedulers under the same load, one after the other.", comparison_page.page),
     "fleet": Report("Clusters of an inventory", "fleets", "site", "One line for each cluster, with its verdict.", fleet.page),
 }
 

@@ -125,7 +125,7 @@ what to write instead; `dataLayer.discovery` was regrouped, and the old spelling
 _PROVIDERS = """\
 - Envoy Gateway 1.9.3 mends CVE-2026-35189. Its own default is Envoy 1.39.5, which still trusts compromised certificate authorities (CVE-2026-111943),
   so the proxies get 1.39.6. Since 1.9 its chart has the safe-upgrades policy of the Gateway API in its subchart `crds`, and Helm refuses one that
-  somebody else installed; the collection leaves that subchart out. Where another release of the chart installs it, that policy needs Helm's ownership
+  someone else installed; the collection leaves that subchart out. Where another release of the chart installs it, that policy needs Helm's ownership
   labels. A `ClientTrafficPolicy` of your own with `clientIPDetection` has to name exactly one method.
 - Envoy AI Gateway is called Agent Router since September 2026
   ([theagentrouter.ai](https://theagentrouter.ai/blog/envoy-ai-gateway-is-now-agent-router/)). Name, site and source repository moved; images, charts,

@@ -23,7 +23,7 @@ options:
     description: The other service or model that they move to. By default the only one with a weight that is neither the service nor its served name.
     type: raw
   steps:
-    description: Percentages of the requests, in rising order, as a list or as a text with commas.
+    description: Percentages of the requests, in rising order, as a list or as a comma-separated string.
     type: raw
     required: true
   pause:

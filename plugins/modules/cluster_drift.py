@@ -23,7 +23,7 @@ options:
     elements: dict
     required: true
   labels:
-    description: Labels of what this deployment creates. A Namespace or GatewayClass without them belongs to somebody else, and is not compared.
+    description: Labels of what this deployment creates. A Namespace or GatewayClass without them belongs to someone else, and is not compared.
     type: dict
     default: {}
 extends_documentation_fragment:

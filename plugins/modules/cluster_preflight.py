@@ -23,7 +23,7 @@ options:
     type: dict
     required: true
   objects:
-    description: References to the objects that the deployment creates. One that exists without the labels of the deployment belongs to somebody else.
+    description: References to the objects that the deployment creates. One that exists without the labels of the deployment belongs to someone else.
     type: list
     elements: dict
     default: []

@@ -54,7 +54,7 @@ options:
     description:
       - Whether absent objects may still appear, as after a change.
       - V(false) is for a verdict on what runs. Then it waits only for operations in progress, such as a rollout, an image that is pulled, a model that
-        is loaded, nodes that an autoscaler adds, and for what somebody has paused. It fails at once when an object is absent; within seconds when an object, an
+        is loaded, nodes that an autoscaler adds, and for what someone has paused. It fails at once when an object is absent; within seconds when an object, an
         image or a pod is refused, when a container is in a crash loop or when no node takes a pod; and when a registry or a controller has not answered for a
         while.
     type: bool

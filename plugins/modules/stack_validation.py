@@ -226,7 +226,7 @@ def of_plan(module: AnsibleModule, plan: dict[str, t.Any], now: str) -> dict[str
 
 
 def of_services(module: AnsibleModule, now: str) -> dict[str, t.Any]:
-    """The returned values for services that somebody has deployed."""
+    """The returned values for services that someone has deployed."""
     try:
         connection = client.connect(module) if needs_cluster(module.params) else None
         result = Proof(module.params, connection, limits(module.params, waits_of(module.params))).run()

@@ -19,7 +19,7 @@ PHASES = {
     "gateway": "gateway_provider",
     "endpoint pickers": "gaie_scheduler",
     "model servers": "model_service",
-    "what the file no longer asks for is pruned": "record",
+    "what the file no longer requests is pruned": "record",
     "validation": "validation",
 }
 

@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import 
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 
 NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
-SOMEBODY = {"fieldManager": "somebody"}
+SOMEONE = {"fieldManager": "someone"}
 LIMIT = 30  # seconds that one diagnosis may take
 VERDICT_LIMIT = 20  # seconds that a verdict may take, its play included, when no rollout is in progress
 Object = dict[str, t.Any]
@@ -55,8 +55,8 @@ class Stack:
         self.artifacts = artifacts
 
     def call(self, method: str, where: str, body: Object | None = None) -> Object:
-        """Send one request to the API server as the field manager `somebody`: the diagnosis distinguishes foreign changes from the collection's."""
-        return self.cluster.request(method, where, SOMEBODY if method in ("PUT", "POST") else None, body)
+        """Send one request to the API server as the field manager `someone`: the diagnosis distinguishes foreign changes from the collection's."""
+        return self.cluster.request(method, where, SOMEONE if method in ("PUT", "POST") else None, body)
 
     def edit(self, kind: str, name: str, change: t.Callable[[Object], None], namespace: str = NAMESPACE) -> Undo:
         """Change an object; returns the function that restores its content."""
@@ -105,7 +105,7 @@ class Stack:
     def restart(self, name: str) -> None:
         """Replace the pods of a Deployment, as kubectl rollout restart does."""
         note = {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": str(time.time())}}}}}
-        self.cluster.request("PATCH", path("deployments", name), SOMEBODY, note, content_type="application/merge-patch+json")
+        self.cluster.request("PATCH", path("deployments", name), SOMEONE, note, content_type="application/merge-patch+json")
 
     def servers(self) -> dict[str, str]:
         """{pod name: address} of the model servers."""

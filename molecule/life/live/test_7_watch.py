@@ -9,7 +9,7 @@ from stack import INVENTORY, NAMESPACE, SIM, Stack
 
 ROUTE = ("gateway.networking.k8s.io/v1", "HTTPRoute")
 # Changes with the default field manager count as the collection's.
-SOMEBODY = {"fieldManager": "somebody"}
+SOMEONE = {"fieldManager": "someone"}
 GIVEN = {"llm_d_model_services": [SIM]}
 
 
@@ -28,7 +28,7 @@ def test_drift_is_restored_without_a_user(stack: Stack) -> None:
 
     service = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim"
     ports = stack.cluster.get(service)["spec"]["ports"]
-    stack.cluster.request("PATCH", service, SOMEBODY, body={"spec": {"selector": {"llm-d.ai/role": "nobody"}}}, content_type="application/merge-patch+json")
+    stack.cluster.request("PATCH", service, SOMEONE, body={"spec": {"selector": {"llm-d.ai/role": "nobody"}}}, content_type="application/merge-patch+json")
     route = next(iter(stack.named(*ROUTE)))
     stack.cluster.request("DELETE", f"{stack.cluster.path(*ROUTE, NAMESPACE)}/{route}")
     status, shown, differing = watch(stack, watch_restore=False)
@@ -43,10 +43,10 @@ def test_drift_is_restored_without_a_user(stack: Stack) -> None:
 def test_what_others_added_stays_and_is_named(stack: Stack) -> None:
     service = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim"
     addition = {"spec": {"ports": [{"name": "theirs", "port": 9999}]}}
-    stack.cluster.request("PATCH", service, SOMEBODY, body=addition, content_type="application/strategic-merge-patch+json")
+    stack.cluster.request("PATCH", service, SOMEONE, body=addition, content_type="application/strategic-merge-patch+json")
     status, shown, differing = watch(stack)
     assert status == 2 and differing == [f"Service {NAMESPACE}/sim"] and "9999" in shown, (differing, shown[-3000:])
     ports = stack.cluster.get(service)["spec"]["ports"]
     patch = {"spec": {"ports": [port for port in ports if port["name"] != "theirs"]}}
-    stack.cluster.request("PATCH", service, SOMEBODY, body=patch, content_type="application/merge-patch+json")
+    stack.cluster.request("PATCH", service, SOMEONE, body=patch, content_type="application/merge-patch+json")
     assert watch(stack)[0] == 0

@@ -130,12 +130,12 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Fleet]:
 
 def test_eight_serve_one_is_refused_one_unreachable_and_the_page_tells_all(fleet: Fleet) -> None:
     refused = yaml.safe_load(Path(fleet.kubeconfig(CLOSED)).read_text(encoding="utf-8"))
-    refused["users"] = [{"name": entry["name"], "user": {"token": "of-somebody-else"}} for entry in refused["users"]]
+    refused["users"] = [{"name": entry["name"], "user": {"token": "of-someone-else"}} for entry in refused["users"]]
     closed = fleet.folder / "closed.kubeconfig"
     closed.write_text(yaml.safe_dump(refused), encoding="utf-8")
     fleet.write(fleet_3={"llm_d_gatway": {}}, fleet_7={"llm_d_kubeconfig": str(closed)})
     status, output = fleet.run("site.yml")
-    assert status and "Traceback" not in output and "of-somebody-else" not in output, output[-6000:]
+    assert status and "Traceback" not in output and "of-someone-else" not in output, output[-6000:]
 
     page = fleet.page()
     states = {row["host"]: row["state"] for row in page["clusters"]}

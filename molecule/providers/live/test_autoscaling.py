@@ -73,11 +73,11 @@ def test_the_number_is_given_up_without_a_change_of_it(artifacts: Path) -> None:
 
 
 def test_who_scales_by_the_scale_subresource_is_left_alone(artifacts: Path) -> None:
-    client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 3}}, field_manager="somebody")
+    client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 3}}, field_manager="someone")
     assert servers()[0] == 3
     assert "changed=0 " in well(artifacts, {"provider": "external"})
     count, _pods, owners = servers()
-    assert count == 3 and owners == {"somebody"}
+    assert count == 3 and owners == {"someone"}
 
 
 def test_an_autoscaler_without_metrics_is_claimed_not_to_scale(artifacts: Path) -> None:

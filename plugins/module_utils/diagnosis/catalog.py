@@ -199,10 +199,10 @@ _ALL = (
     ),
     *_entries(
         "pods",
-        ("absent", "an object of the plan does not exist", "404 for a Deployment, Service, pool or route that your file asks for", "run playbooks/site.yml"),
+        ("absent", "an object of the plan does not exist", "404 for a Deployment, Service, pool or route that your file requests", "run playbooks/site.yml"),
         (
             "scaled",
-            "fewer replicas than your file asks for",
+            "fewer replicas than your file requests",
             "spec.replicas is below the plan, perhaps 0",
             "run playbooks/site.yml, or scale it up again",
         ),

@@ -412,7 +412,7 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_prune": Field(
         "dict",
-        "What a run deletes that this file no longer asks for. Objects are found by the record of O(llm_d_instance) and by its labels, so two files"
+        "What a run deletes that this file no longer requests. Objects are found by the record of O(llm_d_instance) and by its labels, so two files"
         " for one namespace need two instances.",
         default={},
         options={
@@ -424,7 +424,7 @@ VARIABLES: dict[str, Field] = {
             ),
             "claims": Field(
                 "bool",
-                "Whether PersistentVolumeClaims of weights that the file no longer asks for are deleted, too. The weights are lost.",
+                "Whether PersistentVolumeClaims of weights that the file no longer requests are deleted, too. The weights are lost.",
                 default=False,
             ),
         },
@@ -536,7 +536,7 @@ VARIABLES: dict[str, Field] = {
         options={
             "wait": Field(
                 "int",
-                "Seconds to wait for missing prerequisites, which somebody else may create meanwhile. C(0) reports them at once.",
+                "Seconds to wait for missing prerequisites, which someone else may create meanwhile. C(0) reports them at once.",
                 default=0,
                 minimum=0,
                 maximum=86400,

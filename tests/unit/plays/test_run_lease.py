@@ -141,9 +141,9 @@ def test_it_is_renewed_while_the_run_goes_on_and_not_taken_back_once_it_is_lost(
         until(runs.look)
         runs.write(renewTime=LONG_AGO)
         until(lambda: not runs.look()["spec"]["renewTime"].startswith("2020"), 30)
-        runs.write(holderIdentity="somebody")
+        runs.write(holderIdentity="someone")
         runs.marker.touch()
-    assert runs.look()["spec"]["holderIdentity"] == "somebody"
+    assert runs.look()["spec"]["holderIdentity"] == "someone"
 
 
 @pytest.mark.rest

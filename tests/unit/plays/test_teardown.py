@@ -221,7 +221,7 @@ def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api
     assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept
 
 
-def test_what_has_the_name_of_ours_and_is_of_somebody_else_stays(teardown, api):
+def test_what_has_the_name_of_ours_and_is_of_someone_else_stays(teardown, api):
     ours, foreign = (f"/apis/apps/v1/namespaces/llm-d/deployments/llama-{part}" for part in ("epp-solo", "decode"))
     for path, owner in ((ours, "llm-d"), (foreign, "b")):
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels(owner)}}

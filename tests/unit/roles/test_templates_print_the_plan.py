@@ -302,7 +302,7 @@ def test_a_template_says_by_itself_what_is_listed_here_and_nothing_else() -> Non
     assert by_kind == CONSTANTS
 
 
-def test_every_field_of_a_service_is_printed_or_read_by_somebody_else() -> None:
+def test_every_field_of_a_service_is_printed_or_read_by_someone_else() -> None:
     planned, printed = set(), set()
     for name in (*CASES, *STANDALONE):
         made, items = case(name)

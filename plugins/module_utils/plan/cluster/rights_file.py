@@ -37,7 +37,7 @@ def chosen(given: c.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
     problems = [Problem(f"{PREFIX}{problem.path}", problem.value, problem.reason, problem.fix) for problem in problems]
     existing = [name for name in ("user", "group") if own.get(name)]
     conflicts = [name for name in (*existing[1:], "account", "account_namespace", "token") if existing and own.get(name)]
-    why = f"is of a ServiceAccount, and {PREFIX}{existing[0]} names somebody else." if existing else ""
+    why = f"is of a ServiceAccount, and {PREFIX}{existing[0]} names someone else." if existing else ""
     return options, problems + [Problem(f"{PREFIX}{name}", own[name], why, f"Leave it out, or {PREFIX}{existing[0]}.") for name in conflicts]
 
 

@@ -148,7 +148,7 @@ def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:
     if storage["claim"] and (simulated or kind != "hf"):
         yield Problem(f"{place}.claim", True, "is for what an engine downloads of an hf:// model; these weights are not downloaded.", "Take it out.")
     elif storage["claim"] and not storage["size"]:
-        yield Problem(f"{place}.size", None, "is missing: a claim asks for room.", "Write twice the size of the weights, such as 50Gi.")
+        yield Problem(f"{place}.size", None, "is missing: a claim requests a size.", "Write twice the size of the weights, such as 50Gi.")
     for option in _OF_A_CLAIM if not storage["claim"] else ():
         if storage[option]:
             yield Problem(f"{place}.{option}", storage[option], "is for a claim that we make.", "Write 'claim: true' beside it, or take it out.")

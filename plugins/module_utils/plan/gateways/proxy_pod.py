@@ -47,7 +47,7 @@ def proxy_pod_problems(user: Facts) -> list[Problem]:
     if settings["provider"] == "standalone":
         why, fix = "is of no use: the proxy is in the pod of the endpoint picker.", "Write scheduler.pod of a model service."
     elif not settings["create"] or settings["provider"] == "none":
-        why, fix = "is of no use: somebody else creates the Gateway.", "Take it out."
+        why, fix = "is of no use: someone else creates the Gateway.", "Take it out."
     else:
         why, fix = f"is not supported with {settings['provider']}, whose controller takes no patch for its proxies.", "Take it out, or write another provider."
     return [Problem(f"{BLOCK}.{name}", REDACTED, why, fix) for name in added]

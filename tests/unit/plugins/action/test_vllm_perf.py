@@ -99,6 +99,9 @@ def test_progress_is_shown_while_it_runs(start):
         process = start(url, stages=[{"rate": 20, "seconds": 7}], arrivals="constant", slo={"error_rate_max": 0})
         lines, times = [], []
         for line in process.stdout:
+            if line.startswith("      ") and lines and lines[-1].startswith("    rate 20: "):
+                lines[-1] += " " + line.strip()  # the rest of a line that is wider than 80 columns
+                continue
             lines.append(line.rstrip())
             times.append(time.monotonic())
     shown = [(moment, line) for moment, line in zip(times, lines, strict=False) if line.startswith("    rate 20: ")]

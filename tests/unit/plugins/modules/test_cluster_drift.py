@@ -105,7 +105,7 @@ def test_a_field_that_differs_is_named_whatever_the_dry_run_says(compare: t.Any,
     assert result["objects"][0]["differences"] == [{"field": "spec.ports[port=80].targetPort", "found": "9", "planned": "8000", "by": "", "at": ""}]
 
 
-def test_a_default_that_somebody_has_set_is_no_difference(compare: t.Any) -> None:
+def test_a_default_that_someone_has_set_is_no_difference(compare: t.Any) -> None:
     live = copy.deepcopy(SERVICE)
     live["metadata"]["managedFields"] = [{"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:sessionAffinity": {}}}}]
     live["spec"]["sessionAffinity"] = "None"
@@ -129,7 +129,7 @@ def test_what_is_missing_or_cannot_be_read_is_told(compare: t.Any) -> None:
     assert "forbidden" in result["objects"][1]["problem"]
 
 
-def test_a_namespace_of_somebody_else_is_theirs(compare: t.Any) -> None:
+def test_a_namespace_of_someone_else_is_theirs(compare: t.Any) -> None:
     theirs = item("Namespace", "llm-d")
     theirs["metadata"]["labels"] = {}
     assert compare(Api(theirs), item("Namespace", "llm-d"))["ok"]

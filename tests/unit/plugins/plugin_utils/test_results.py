@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils import results
 
 @pytest.fixture(name="place")
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of artifacts with one inside that somebody else has made; temporary files lie beside it. Folders named `locked` are not writable."""
+    """A folder of artifacts with one inside that someone else has made; temporary files lie beside it. Folders named `locked` are not writable."""
     (tmp_path / "locked/artifacts").mkdir(parents=True)
     (tmp_path / "open/artifacts/locked").mkdir(parents=True)
     (tmp_path / "open/other").mkdir()

@@ -36,7 +36,7 @@ SHOWN = [
     ("x-team", "tiny"),
     ("x-priority", "1"),
     ("x-trace", "0af7651916cd43dd8448eb211c80319c"),
-    ("x-author", "somebody"),
+    ("x-author", "someone"),
     ("x-keyword", "something"),
     ("x-monkeys", "twelve"),
     ("x-max-tokens", "100000"),

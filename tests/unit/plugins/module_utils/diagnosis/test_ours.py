@@ -270,7 +270,7 @@ def test_routes_and_their_policies_are_looked_for_in_their_namespace():
     assert report.diagnose(snap)[0].where == "HTTPRoute routes/sim"
 
 
-def test_a_gateway_of_somebody_else_may_have_any_class():
+def test_a_gateway_of_someone_else_may_have_any_class():
     snap = healthy(planned({"provider": "none", "name": "llm-d-gateway"}))
     assert [(entry.code, entry.where, entry.evidence) for entry in report.diagnose(snap)] == []
 

@@ -297,7 +297,7 @@ def test_istio_selects_only_pods_that_it_configures():
     assert [entry.weight for entry in named(snap)] == [strangers.AIMED[0]]
 
 
-def test_policies_of_a_gateway_that_somebody_else_owns_are_its_owners():
+def test_policies_of_a_gateway_that_someone_else_owns_are_its_owners():
     made = planned()
     made["gateway"]["create"] = False
     assert report.diagnose(stack(NEAR["gateway"], made=made)) == []

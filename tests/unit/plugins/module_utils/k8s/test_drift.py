@@ -118,8 +118,8 @@ def test_a_field_that_another_manager_has_set_to_its_default_is_no_difference() 
     "by",
     [
         entry("kube-controller-manager", {"f:spec": {"f:volumeName": {}}}),
-        entry("somebody", {"f:status": {"f:volumeName": {}}}),
-        entry("somebody", {"f:spec": {"f:volumeName": {}}}, subresource="scale"),
+        entry("someone", {"f:status": {"f:volumeName": {}}}),
+        entry("someone", {"f:spec": {"f:volumeName": {}}}, subresource="scale"),
         entry(f"{OURS}-replicas", {"f:spec": {"f:volumeName": {}}}),
     ],
 )

@@ -95,7 +95,7 @@ def test_what_kubernetes_and_openshift_put_everywhere_goes() -> None:
         *(item("ConfigMap", f"config-{name}-cabundle") for name in ("service", "trusted")),
         item("RoleBinding", "pipelines-scc-rolebinding", RBAC),
         *(item("RoleBinding", f"system:{name}", RBAC) for name in ("image-pullers", "image-builders", "deployers")),
-        item("ClusterServiceVersion", "somebodys.v1", OLM, labels={"olm.copiedFrom": "openshift-operators"}),
+        item("ClusterServiceVersion", "someones.v1", OLM, labels={"olm.copiedFrom": "openshift-operators"}),
     ]
     copied = [
         *(item("ConfigMap", name) for name in ("openshift-gw-ca-root-cert", "odh-trusted-ca-bundle")),

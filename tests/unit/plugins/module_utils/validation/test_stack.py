@@ -184,7 +184,7 @@ def scaler(name, target, reason="ValidMetricFound", status="True"):
 )
 def test_what_is_scaled_works(prove, items, ok, evidence):
     server = Server()
-    server.pages[SCALERS] = {"items": [*items, scaler("other", "somebody-elses", "FailedGetExternalMetric", "False")]}
+    server.pages[SCALERS] = {"items": [*items, scaler("other", "someone-elses", "FailedGetExternalMetric", "False")]}
     claims = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
     assert [(entry["id"], entry["ok"]) for entry in claims] == [("sim/scaling", ok)] and evidence in claims[0]["evidence"]
     assert bool(claims[0]["remedy"]) is not ok

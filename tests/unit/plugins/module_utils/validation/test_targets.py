@@ -69,7 +69,7 @@ def test_a_pool_has_to_be_served_by_our_gateway_where_its_controller_says_so(pla
     assert [entry["parent"] for entry in pools] == ["llm-d/llm-d-gateway"] * 2
 
 
-def test_a_controller_of_somebody_else_is_not_looked_at(plan):
+def test_a_controller_of_someone_else_is_not_looked_at(plan):
     plan["gateway"]["install"] = False
     assert "envoy-gateway-system" not in {entry["namespace"] for entry in targets.required_objects(plan)}
 

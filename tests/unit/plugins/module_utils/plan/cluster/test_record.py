@@ -188,7 +188,7 @@ def test_what_is_installed_for_the_cluster_is_recorded_by_its_name() -> None:
     assert team["crds"] == team["releases"] == []
 
 
-def test_a_controller_is_needed_also_where_somebody_else_installs_it() -> None:
+def test_a_controller_is_needed_also_where_someone_else_installs_it() -> None:
     for provider, namespace in (("envoy_gateway", "envoy-gateway-system"), ("istio", "istio-system")):
         for install in (True, False):
             assert plan(user(llm_d_gateway={"provider": provider, "install": install}))["record"]["needed"] == [namespace]

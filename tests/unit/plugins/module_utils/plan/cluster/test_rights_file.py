@@ -99,8 +99,8 @@ def test_each_subject_has_a_binding_of_its_own() -> None:
         ({"account": "Not A Name"}, "list_rights_account", "lower-case"),
         ({"state": "gone"}, "list_rights_state", "present"),
         ({"user": "jane", "token": True}, "list_rights_token", "Leave it out, or list_rights_user."),
-        ({"user": "jane", "group": "ml"}, "list_rights_group", "names somebody else"),
-        ({"group": "ml", "account_namespace": "ci"}, "list_rights_account_namespace", "names somebody else"),
+        ({"user": "jane", "group": "ml"}, "list_rights_group", "names someone else"),
+        ({"group": "ml", "account_namespace": "ci"}, "list_rights_account_namespace", "names someone else"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given: Facts, path: str, words: str) -> None:

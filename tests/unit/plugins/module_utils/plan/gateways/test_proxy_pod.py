@@ -77,8 +77,8 @@ def test_our_pull_secrets_stay_beside_what_is_added(provider: str) -> None:
         ("standalone", {}, "is of no use: the proxy is in the pod of the endpoint picker. Write scheduler.pod of a model service."),
         ("gke", {}, "is not supported with gke, whose controller takes no patch for its proxies. Take it out, or write another provider."),
         ("kgateway", {"class_name": "kgateway"}, "is not supported with kgateway, whose controller takes no patch"),
-        ("none", {"name": "theirs"}, "is of no use: somebody else creates the Gateway. Take it out."),
-        ("istio", {"create": False, "name": "theirs"}, "is of no use: somebody else creates the Gateway. Take it out."),
+        ("none", {"name": "theirs"}, "is of no use: someone else creates the Gateway. Take it out."),
+        ("istio", {"create": False, "name": "theirs"}, "is of no use: someone else creates the Gateway. Take it out."),
     ],
 )
 def test_a_provider_that_takes_no_patch_refuses_additions(provider: str, gateway: Facts, reason: str) -> None:

@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
     "hpa to none": ({**HPA, "min": 0}, {}, "autoscaling.min", "keeps the last server", "provider: keda"),
     "prefill servers and none": ({**KEDA, "min": 0}, APART, "autoscaling.min", "requests need one of each", "Write 1 or more"),
     "idle, and one stays": ({**KEDA, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
-    "idle, and somebody else scales": ({"provider": "external", "min": 0, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
+    "idle, and someone else scales": ({"provider": "external", "min": 0, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
     "idle for less than can be observed": (
         {**KEDA, "min": 0, "idle_seconds": 150},
         {"llm_d_monitoring": {"interval": 60}},

@@ -77,7 +77,7 @@ def test_the_gateway_of_another_provider_is_pruned_under_its_name() -> None:
     assert ("Gateway", "llm-d", "llm-d-gateway-blue") in removed and ("ReferenceGrant", "pickers", "llm-d-gateway-blue-llm-d") in removed
 
 
-def test_a_gateway_of_somebody_else_keeps_its_name() -> None:
+def test_a_gateway_of_someone_else_keeps_its_name() -> None:
     for gateway in ({"provider": "none", "name": "shared"}, {"create": False, "name": "shared"}):
         assert plan(file_of(llm_d_gateway=gateway, **{SUFFIX: "-blue"}))["gateway"]["name"] == "shared"
 
