@@ -171,7 +171,7 @@ class Runner:
         p90 = totals.hist["ttft_from_schedule"].percentile(90)
         self._say(
             f"{'warm-up, ' if self._step.warmup else ''}{self._step.label}: {now:.0f} s, {totals.requests} ended ({totals.ok / now:.1f}/s), "
-            f"{client.running} in flight, {totals.failed} failed" + ("" if p90 is None else f", 90 % of first tokens within {p90:.0f} ms")
+            f"{client.running} in flight, {totals.failed} failed" + ("" if p90 is None else f", TTFT p90 {p90:.0f} ms")
         )
 
     async def _sweep(self, client: LoadClient, ladder: Ladder) -> None:
