@@ -20,7 +20,7 @@ from plugins.module_utils.validation import fleet, verdict_page
 RESULTS = Path(__file__).resolve().parent.parent / "docs/site/reports"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SCHEMES = {"dark": 0, "light": 1}  # of Blink's setting preferredColorScheme
-WIDE, HIGH = 1100, 900
+WIDE, HIGH = 1100, 900  # of a picture
 
 
 class Report(t.NamedTuple):
@@ -31,13 +31,14 @@ class Report(t.NamedTuple):
     play: str
     shows: str
     page: c.Callable[[t.Any], str]
+    high: int = HIGH  # of the picture
 
 
 REPORTS = {
     "verdict": Report("Verdict", "claims", "site", "Claims, each with its evidence.", verdict_page.page),
     "benchmark": Report("Benchmark", "benchmark", "benchmark", "Latencies and rates of each stage, held against the objectives.", benchmark_page.page),
     "comparison": Report("Comparison", "compare", "compare_scorers", "Schedulers under the same load, one after the other.", comparison_page.page),
-    "fleet": Report("Clusters of an inventory", "fleets", "site", "One line for each cluster, with its verdict.", fleet.page),
+    "fleet": Report("Clusters of an inventory", "fleets", "site", "One line for each cluster, with its verdict.", fleet.page, 620),
 }
 
 
@@ -53,7 +54,7 @@ def write(folder: Path) -> None:
         result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         (shown / f"{name}.html").write_text(report.page(result), encoding="utf-8")
         for scheme in SCHEMES:
-            picture(browser, shown / f"{name}.html", scheme)
+            picture(browser, shown / f"{name}.html", scheme, report.high)
         images = "".join(f"```{{image}} static/reports/{name}-{scheme}.png\n:class: only-{scheme}\n:alt: {report.title}\n```\n\n" for scheme in SCHEMES)
         whole = f'<a href="_static/reports/{name}.html">The whole page</a>'
         links = f"{whole}, written by `llm_d.inference.{report.play}`; [more about it]({report.guide}.md)."
@@ -61,11 +62,11 @@ def write(folder: Path) -> None:
     (folder / "reports.md").write_text("\n".join(parts), encoding="utf-8")
 
 
-def picture(browser: str, page: Path, scheme: str) -> None:
+def picture(browser: str, page: Path, scheme: str, high: int) -> None:
     """Write a picture of the top of a page beside it."""
     target = page.with_name(f"{page.stem}-{scheme}.png")
     with tempfile.TemporaryDirectory() as profile:
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}", f"--window-size={WIDE},{HIGH}"]
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}", f"--window-size={WIDE},{high}"]
         command += [f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", f"--screenshot={target}", page.as_uri()]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
     if not target.is_file():

@@ -61,7 +61,6 @@ options:
     type: str
     choices: [fail, report]
     default: fail
-    version_added: 1.0.0
   skip_forbidden:
     description: With O(owned_by), whether objects that the account may not read are left out, as someone else's.
     type: bool

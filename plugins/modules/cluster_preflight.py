@@ -32,7 +32,6 @@ options:
       - The planned deployment in short, as the role P(llm_d.inference.prerequisites#role) computes it, to compare with the existing one of this instance.
       - Without it nothing is compared.
     type: dict
-    version_added: 1.0.0
   credentials:
     description: Credentials of image registries, in addition to those in the pull Secrets.
     type: list
@@ -55,12 +54,10 @@ options:
     description: Versions of collections on the controller by name. One that is known to be broken, alone or with the version of Helm, is reported.
     type: dict
     default: {}
-    version_added: 1.0.0
   refuse:
     description: Whether the task fails for what is missing. It fails in any case where the API server is not reached.
     type: bool
     default: true
-    version_added: 1.0.0
   timeout:
     description: Seconds to wait for missing prerequisites, which are checked repeatedly. V(0) reports them at once.
     type: int

@@ -254,7 +254,6 @@ OPTIONS: dict[str, t.Any] = {
         "dict",
         "More to keep with the result and to show on its page, such as the C(instance), C(namespace), C(cluster) and C(release) of a deployment.",
         default={},
-        version_added="1.0.0",
     ),
     "artifacts": option(
         "path",

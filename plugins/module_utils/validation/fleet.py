@@ -114,16 +114,16 @@ def _note(entry: Facts) -> str:
 def page(content: Facts) -> str:
     """The HTML page of the content of fleet.json."""
     rows = content["clusters"]
-    head = ["Cluster", "State", "Claims", "Failed claims", "Instance", "Namespace", "Kubernetes", "Release", "Gateway", "Endpoint", "Time"]
+    head = ["Cluster", "State", "Claims", "Failed claims", "Endpoint", "Instance", "Namespace", "Kubernetes", "Release", "Gateway", "Time"]
     body = [
         [
             html.link(urllib.parse.quote(each["page"]), each["host"]) if each["page"] else each["host"],
             html.Markup(f'<span class="mark {"ok" if each["state"] == "ok" else "fail"}">{html.escape(each["state"])}</span>'),
             _claims(each),
             ", ".join(failed["id"] for failed in each["failed"]),
+            each["endpoint"] or "",
             *(str(each.get(key) or "") for key in ("instance", "namespace")),
             *(str(each["versions"][key] or "") for key in ("kubernetes", "release", "gateway")),
-            each["endpoint"] or "",
             each["time"],
         ]
         for each in rows
@@ -140,7 +140,7 @@ def page(content: Facts) -> str:
 FLEET_STYLE = """
 .fail.mark{color:#b3261e}@media(prefers-color-scheme:dark){.fail.mark{color:#ff8b80}}
 .claims p{white-space:pre-line}h2{overflow-wrap:anywhere}
-th:first-child,td:first-child,th:nth-child(4),td:nth-child(4){text-align:left}td:nth-child(4){white-space:normal;min-width:12em}
+th,td{text-align:left}td:nth-child(4):not(:empty){white-space:normal;min-width:12em}
 """
 
 

@@ -30,7 +30,7 @@ def test_a_report_is_made_of_results_that_are_there(name: str) -> None:
     report = report_pictures.REPORTS[name]
     assert (ROOT / f"playbooks/{report.play}.yml").is_file() and (ROOT / f"docs/{report.guide}.md").is_file()
     page = report.page(json.loads((report_pictures.RESULTS / f"{name}.json").read_text(encoding="utf-8")))
-    assert page.startswith("<!DOCTYPE html>") and "</html>" in page
+    assert page.startswith("<!doctype html>") and "</html>" in page
 
 
 def test_links_of_documents_lead_to_pages_of_the_site() -> None:
