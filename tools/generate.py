@@ -175,16 +175,26 @@ def markdown(text: str) -> str:
 
 
 def user_file() -> str:
-    """docs/user-file.md: every variable and option."""
+    """docs/user-file.md: every variable and option, with examples."""
     lines = [f"<!-- {BANNER} -->", "# Your file", "", _intro(), ""]
+    shown = examples()
     for name, field in VARIABLES.items():
         lines += [f"## `{name}`", "", markdown(field.description), ""]
+        lines += [line for example in shown.get(name, ()) for line in ("```yaml", example, "```", "")]
         options = field.options or (field.elements.options if field.elements else None)
         if options:
             lines += _table(options, "")
         else:
             lines += [_facts(field), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def examples() -> dict[str, list[str]]:
+    """The text of the examples of docs/user-file-examples.yml, by their first variable."""
+    by_name: dict[str, list[str]] = {}
+    for text in (ROOT / "docs/user-file-examples.yml").read_text(encoding="utf-8").split("---\n")[1:]:
+        by_name.setdefault(next(iter(yaml.safe_load(text))), []).append(text.rstrip())
+    return by_name
 
 
 def _intro() -> str:

@@ -35,7 +35,7 @@ def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> No
         shutil.copytree(root / part, tmp_path / part)
     assert load(tmp_path).stale() == []
     spec = tmp_path / "roles/gaie_scheduler/meta/argument_specs.yml"
-    spec.write_text(spec.read_text(encoding="utf-8").replace("fewest permissions", "most permissions"), encoding="utf-8")
+    spec.write_text(spec.read_text(encoding="utf-8").replace("for each model service its InferencePool", "for each model its InferencePool"), encoding="utf-8")
     assert [path.name for path in load(tmp_path).stale()] == ["README.md"]
 
 
