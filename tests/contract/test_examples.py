@@ -12,31 +12,59 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster import rights_file
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options import PLAYBOOKS, options_of
 
 from tools import generate
 
 from .gateway_cases import CHARTS
+from .test_plugins import OURS, options
+from .test_plugins import problems as unknown
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICE: dict[str, t.Any] = {"llm_d_model_services": [{"name": "a", "model": {"uri": "hf://o/m"}}], "llm_d_charts": CHARTS}
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_ANY = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PLAYBOOK = re.compile(r"\bplaybooks/(\w+)\.yml|\bllm_d\.inference\.(\w+)|\s(\w+)\.yml\b")
+
+# Examples of objects of others: how they begin, and what they are.
+ELSEWHERE = {
+    "rules:\n  - seriesQuery": "the configuration of prometheus-adapter, as in molecule/autoscaling/definitions",
+    "inference_stacks:": "statistics of a run, as in tests/unit/plays/test_reports.py",
+    "spec: # of the pod": "a pod specification of AWX",
+    "- name: Deploy what the survey asks for": "a play, as extensions/patterns has them",
+    "apiVersion: v1\nkind: ServiceAccount": "a Role, which tests/unit/plugins/module_utils/plan/cluster/test_rbac.py reads",
+}
 
 
-def examples() -> t.Iterator[t.Any]:
-    """(name, text) of each block of YAML that begins with a variable of ours."""
+def blocks() -> t.Iterator[t.Any]:
+    """(text) of each block of YAML of the documents that is not in ELSEWHERE."""
     for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
         for number, text in enumerate(_BLOCK.findall(path.read_text(encoding="utf-8")), 1):
-            if re.match(r"(#.*\n|\s*\n)*llm_d_\w+:", text):
+            if not text.startswith(tuple(ELSEWHERE)):
                 yield pytest.param(text, id=f"{path.name}-{number}")
 
 
-@pytest.mark.parametrize("text", [*examples()])
+def mistakes(example: t.Any) -> list[str]:
+    """The mistakes of an example: a file, options of a model service, variables of a role, or tasks."""
+    if isinstance(example, list):
+        return [
+            problem for task in example for name in task if name.startswith(OURS) for problem in unknown(task[name], options(name.removeprefix(OURS)), name)
+        ]
+    if all(name.startswith("compare_") for name in example):
+        known = yaml.safe_load((ROOT / "roles/compare/meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+        return [f"{name} is no option" for name in example if name not in known]
+    if not all(name.startswith("llm_d_") for name in example):
+        (service,) = SERVICE["llm_d_model_services"]
+        example = {"llm_d_model_services": [{**service, **example, "model": {**service["model"], **example.get("model", {})}}]}
+    wanted = {**SERVICE, **example}
+    return [str(problem) for problem in problems(wanted)] or ([] if plan(wanted)["services"] else ["it has no model service"])
+
+
+@pytest.mark.parametrize("text", [*blocks()])
 def test_an_example_can_be_planned(text: str) -> None:
-    file = yaml.safe_load(re.sub(r"\"?\{\{.*?\}\}\"?", "planned", text))
-    wanted = {**SERVICE, **file}
-    assert [str(problem) for problem in problems(wanted)] == []
-    assert plan(wanted)["services"]
+    assert mistakes(yaml.safe_load(re.sub(r"\"?\{\{.*?\}\}\"?", "planned", text))) == []
 
 
 def test_each_block_of_the_file_has_an_example() -> None:
@@ -49,3 +77,25 @@ def test_each_block_of_the_file_has_an_example() -> None:
 
 def test_an_example_is_that_of_a_variable() -> None:
     assert not generate.examples().keys() - VARIABLES.keys()
+
+
+def commands() -> set[str]:
+    """Each command with ansible-playbook in the documents."""
+    lines: set[str] = set()
+    for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
+        text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+        lines |= {line for language, block in _ANY.findall(text) if language in ("", "console", "shell") for line in block.splitlines()}
+        lines |= set(re.findall(r"`([^`\n]+)`", _ANY.sub("", text)))
+    return {line for line in lines if re.search(r"\bansible-playbook\s", line)}
+
+
+def test_commands_run_playbooks_and_set_options_that_there_are() -> None:
+    playbooks = {path.stem for path in (ROOT / "playbooks").glob("*.yml")} | {"NAME"}
+    options = {*VARIABLES, *(name for of in PLAYBOOKS.values() for name in of)}
+    options |= {name for path in (ROOT / "roles").iterdir() for name in options_of(path.name)} | {f"{rights_file.PREFIX}{name}" for name in rights_file.OPTIONS}
+    lost = set()
+    for command in commands():
+        run = {"".join(names) for names in _PLAYBOOK.findall(command)} - {""}
+        given = set(re.findall(r"-e\s+'?(?:\{\s*\"?)?(\w+)", command))
+        lost |= {f"{name}: {command}" for name in (run - playbooks) | (given - options)}
+    assert len(commands()) > 40 and not lost
