@@ -152,7 +152,7 @@ def test_our_own_modules_are_imported_relatively(room):
     assert absolute == []
 
 
-def test_what_says_that_it_is_pure_reaches_no_io():
+def test_modules_documented_as_pure_reach_no_io():
     paths = {name_of(path): path for path in modules()}
     pure = [path for path in modules() if is_pure(path)]
     assert len(pure) > 100, "most modules are pure, and say so in the first paragraph of their docstring"

@@ -92,7 +92,7 @@ def test_autoscalers_pass_the_schema_and_scale_what_is_there(provider: str, shap
         ("keda", ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior", "scaleUp", "seconds"), 1),
     ],
 )
-def test_what_is_wrong_is_found(provider: str, place: tuple[str, ...], value: t.Any) -> None:
+def test_invalid_autoscalers_are_refused_by_the_schema(provider: str, place: tuple[str, ...], value: t.Any) -> None:
     item = next(each for each in made(provider, "one pod each") if each["kind"] in KINDS)
     inner = item
     for key in place[:-1]:
@@ -123,7 +123,7 @@ def test_the_container_that_is_measured_is_there() -> None:
     assert container["resources"]["requests"]["cpu"]
 
 
-def test_the_simulator_has_what_is_asked_of_it() -> None:
+def test_the_simulator_has_each_metric_that_autoscalers_query() -> None:
     """The simulator's source has each of vLLM's metrics."""
     go_mod = (ROOT / "roles/local_cluster/files/go/simulator/go.mod").read_text(encoding="utf-8")
     module = re.search(r"(github.com/llm-d/llm-d-inference-sim) (v\S+)", go_mod)

@@ -124,7 +124,7 @@ def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> No
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that_is_asked_for(name: str) -> None:
+def test_the_chart_creates_the_awaited_controller_with_the_mirrored_image(name: str) -> None:
     planned, objects = rendered(name)
     controller, chart = requested(name, planned)["controller"], requested(name, planned)["chart"]
     made = [item for item in objects if item["kind"] == controller["kind"] and item["metadata"]["name"] == controller["name"]]
@@ -133,7 +133,7 @@ def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that
     assert images and all(image.startswith("mirror:5000/x/") for image in images)
 
 
-def test_envoy_gateway_is_told_of_its_extension_and_may_read_pools() -> None:
+def test_envoy_gateway_gets_its_extensions_address_and_may_read_pools() -> None:
     """With the two real charts: the address is that of the Service of the other chart, and its role is bound to Envoy Gateway's account."""
     planned = plan(file_of(EXTENSION, llm_d_charts={EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}))
     extension, main = (made_by(chart) for chart in planned["gateway"]["charts"])
@@ -207,7 +207,7 @@ def test_istio_leaves_out_each_of_its_definitions() -> None:
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_what_hooks_leave_behind_is_known(name: str) -> None:
+def test_objects_that_chart_hooks_leave_behind_are_declared(name: str) -> None:
     """All their objects, except a Job that is deleted after it has ended."""
     planned, objects = rendered(name)
     hooks = [item for item in objects if "helm.sh/hook" in item["metadata"].get("annotations", {})]

@@ -79,7 +79,7 @@ def test_all_of_it_is_made_once(made: Configured) -> None:
     assert made.api.complaints == [] and made.api.refused == []
 
 
-def test_what_is_left_out_is_not_made(awx: Path, tmp_path: Path) -> None:
+def test_awx_objects_whose_settings_are_empty_are_not_created(awx: Path, tmp_path: Path) -> None:
     with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
         configured = Configured(api, awx, tmp_path)
         configured.run(image="", notification_url="")
@@ -106,7 +106,7 @@ def test_repositories_and_registries_that_are_private_have_credentials_of_their_
         assert configured.run(**{name: name for name in kinds}) == 0
 
 
-def test_what_can_be_chosen(awx: Path, tmp_path: Path) -> None:
+def test_organization_schedules_branches_and_credentials_can_be_chosen(awx: Path, tmp_path: Path) -> None:
     """Another organization, schedules that start jobs, a tag of the collection, and existing credentials, or none."""
     chosen: dict[str, t.Any] = {"organization": "Ops", "scheduled": "true", "project_branch": "v0.1.0", "inventory_branch": "live", "kubeconfig": ""}
     with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
@@ -151,7 +151,7 @@ def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> Non
         assert answers.items() <= made.api.launches[-1]["extra_vars"].items()
 
 
-def test_what_changes_and_the_verdict_are_the_text_of_the_approval(made: Configured, tmp_path: Path) -> None:
+def test_the_approval_text_shows_the_verdict_and_the_changes(made: Configured, tmp_path: Path) -> None:
     """For a cluster without a stack."""
     services = [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]
     cluster = KeepingApi(ready=True)

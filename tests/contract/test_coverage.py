@@ -54,7 +54,7 @@ BREAKS = [(row["id"], change) for row in ROWS for change in row.get("broken_by",
 
 
 @pytest.mark.parametrize(("row", "change"), BREAKS, ids=[f"{row} {index}" for index, (row, _change) in enumerate(BREAKS)])
-def test_what_breaks_a_feature_can_be_made(row: str, change: dict[str, str]) -> None:
+def test_the_text_that_a_break_replaces_occurs_once_in_its_file(row: str, change: dict[str, str]) -> None:
     """tests/run-breaks makes it, and the row's tests have to notice it."""
     assert set(change) == {"file", "from", "to"} and change["from"] != change["to"], row
     assert (ROOT / change["file"]).read_text(encoding="utf-8").count(change["from"]) == 1, f"{row}: {change['file']} does not contain it exactly once"
@@ -74,5 +74,5 @@ def test_every_proof_is_there(proof: str) -> None:
         ("galaxy.yml#no such words", "does not occur"),
     ],
 )
-def test_what_is_not_there_is_no_proof(proof: str, why: str) -> None:
+def test_a_missing_proof_is_reported(proof: str, why: str) -> None:
     assert why in trouble(ROOT, proof)

@@ -120,14 +120,14 @@ def test_every_object_of_an_inventory_is_tried_once_and_kept_never(ready: tuple[
 
 
 @pytest.mark.parametrize(("kind", "spoil", "word"), OF_CUSTOM_KINDS)
-def test_a_mistake_is_told(ready: tuple[Server, Api], kind: str, spoil: t.Callable[[Facts], None], word: str) -> None:
+def test_a_mistake_in_a_custom_resource_is_reported(ready: tuple[Server, Api], kind: str, spoil: t.Callable[[Facts], None], word: str) -> None:
     items = case("kubernetes")[1]
     mistake = spoiled(items, kind, spoil)
     answers = refused(ready[1], [*items, mistake])
     assert list(answers) == [f"{kind} {mistake['metadata']['name']}"] and word in answers[f"{kind} {mistake['metadata']['name']}"]
 
 
-def test_what_was_there_stays_and_a_kind_that_nobody_knows_is_told() -> None:
+def test_existing_objects_stay_and_an_unknown_kind_is_reported() -> None:
     items = [item for item in case("kubernetes")[1] if group_of(item) not in ("networking.istio.io", "gateway.networking.k8s.io")]
     server = Server(*others.definitions("inference.networking.k8s.io"))
     with running(server) as api:
@@ -139,7 +139,7 @@ def test_what_was_there_stays_and_a_kind_that_nobody_knows_is_told() -> None:
     )
 
 
-def test_what_was_made_goes_after_a_failure_too() -> None:
+def test_created_objects_are_deleted_after_a_failure_too() -> None:
     items = case("simulator")[1]
     server = Server()
     with running(server) as api:

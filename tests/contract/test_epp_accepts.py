@@ -143,7 +143,7 @@ def test_the_metrics_of_each_engine_are_taken(line: str, engine: str) -> None:
         },
     ],
 )
-def test_what_users_write_next_to_a_preset_is_taken(line: str, scheduler: Document) -> None:
+def test_the_endpoint_picker_accepts_options_beside_a_preset(line: str, scheduler: Document) -> None:
     built = build(scheduler, line, CONTEXT)
     assert not built.problems
     assert verdict(built.text, line) == (True, "")
@@ -162,7 +162,7 @@ def test_what_users_write_next_to_a_preset_is_taken(line: str, scheduler: Docume
         {"scorers": {"prefix": 1}, "disaggregation": {"non_cached_tokens": 100}, "saturation": {"queue_depth": 2}},
     ],
 )
-def test_what_only_llm_d_has_is_taken(scheduler: Document) -> None:
+def test_the_endpoint_picker_of_llm_d_accepts_its_own_plugins(scheduler: Document) -> None:
     built = build(scheduler, "scheduler-0.7", CONTEXT)
     assert not built.problems, [str(problem) for problem in built.problems]
     assert verdict(built.text, "scheduler-0.7") == (True, "")
@@ -238,7 +238,7 @@ LEFT_OUT = ('x{a!="b"}', "x offset 5m", "x # c")
 
 
 @pytest.mark.parametrize("spec", LEFT_OUT)
-def test_what_it_leaves_out_of_a_metric_is_refused(spec: str) -> None:
+def test_metric_syntax_that_the_endpoint_picker_ignores_is_refused(spec: str) -> None:
     line, document = extracting({"name": "a", "kvUsageSpec": spec})
     assert verdict(dump(document), line) == (True, "") and check.check(document, line)
 
@@ -316,7 +316,7 @@ REFUSED: dict[str, tuple[str, Document, str]] = {
 
 
 @pytest.mark.parametrize(("line", "document", "words"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_it_refuses_we_refuse(line: str, document: Document, words: str) -> None:
+def test_configurations_that_the_endpoint_picker_refuses_are_refused(line: str, document: Document, words: str) -> None:
     loaded, error = verdict(dump(document), line)
     assert not loaded and words in error, error
     assert check.check(document, line)
@@ -354,7 +354,7 @@ SILENT: dict[str, tuple[str, Document, str]] = {
 
 
 @pytest.mark.parametrize(("line", "document", "words"), SILENT.values(), ids=SILENT.keys())
-def test_what_it_takes_in_silence_we_refuse(line: str, document: Document, words: str) -> None:
+def test_configurations_that_the_endpoint_picker_misreads_are_refused(line: str, document: Document, words: str) -> None:
     """The endpoint picker starts, and ignores or misinterprets a part of the document."""
     assert verdict(dump(document), line) == (True, "")
     assert any(words in f"{problem.reason} {problem.fix}" for problem in check.check(document, line))
@@ -368,7 +368,7 @@ IDLE: dict[str, tuple[Document, str]] = {
 
 
 @pytest.mark.parametrize(("document", "words"), IDLE.values(), ids=IDLE.keys())
-def test_what_it_takes_and_does_not_need_we_note(document: Document, words: str) -> None:
+def test_settings_that_the_endpoint_picker_does_not_need_are_noted(document: Document, words: str) -> None:
     """Upstream's guides have such documents: nothing that is set is lost."""
     assert verdict(dump(document), "scheduler-0.7") == (True, "")
     assert check.check(document, "scheduler-0.7") == []

@@ -86,7 +86,7 @@ def test_every_advice_names_only_what_the_line_has(line: str, source: t.Callable
     assert {text: missing for text in given if (missing := lacking(text, line))} == {}
 
 
-def test_what_a_line_lacks_is_found() -> None:
+def test_names_that_a_release_line_lacks_are_detected_in_advice() -> None:
     assert lacking("Declare token-producer with modelName.", "scheduler-0.7") == ["token-producer"]
     assert lacking("Add prepareDataPlugins to featureGates.", "router-0.10") == ["prepareDataPlugins"]
     assert lacking("Use a release that has it: router-0.9, with token-producer.", "scheduler-0.7") == []

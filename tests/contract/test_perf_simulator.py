@@ -43,7 +43,7 @@ def _without_usage(line: str) -> str:
     return f"data: {json.dumps(event)}\n"
 
 
-def test_the_tokenizer_of_a_server_counts_what_its_answers_do_not_tell(run: t.Any) -> None:
+def test_tokens_are_counted_by_the_servers_tokenizer_if_answers_lack_usage(run: t.Any) -> None:
     with simulator("--force-dummy-tokenizer") as url, serve(silent(url)) as proxy:
         assert run(vllm_health, url=url, timeout=30, interval=0.2)["healthy"] is True
         reported, counted = (run(vllm_perf, url=place, **OPTIONS)["stages"][0] for place in (url, proxy))

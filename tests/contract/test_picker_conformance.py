@@ -154,7 +154,7 @@ FAILS = {
 
 
 @pytest.mark.parametrize("name", FAILS)
-def test_what_a_real_endpoint_picker_passes_and_fails(api: ApiServer, name: str, tmp_path: Path) -> None:
+def test_a_real_endpoint_picker_fails_exactly_the_recorded_checks(api: ApiServer, name: str, tmp_path: Path) -> None:
     with deployed(api, tmp_path) as place, picker(api, name, place, tmp_path) as addresses:
         results = outcome(bench_of(api, place.pool, **addresses))
     assert {each for each, test in results.items() if test["result"] == "failed"} == FAILS[name], results
@@ -166,7 +166,7 @@ FAILS_OF_PORTS = {"epp": {"subset_ports", "no_body_subset"}, "epp-gie": {"subset
 
 
 @pytest.mark.parametrize("name", FAILS_OF_PORTS)
-def test_what_a_real_endpoint_picker_makes_of_several_ports(api: ApiServer, name: str, tmp_path: Path) -> None:
+def test_a_real_endpoint_picker_with_several_ports_fails_only_recorded_checks(api: ApiServer, name: str, tmp_path: Path) -> None:
     with deployed(api, tmp_path, extra_ports=[port_for_a_program()]) as place, picker(api, name, place, tmp_path) as addresses:
         results = outcome(bench_of(api, place.pool, **addresses), "offered", "subset", "subset_ports", "together", "no_body", "no_body_subset")
     assert {each for each, test in results.items() if test["result"] != "passed"} == FAILS_OF_PORTS[name], results
@@ -270,7 +270,7 @@ FAILS_BEHIND_ENVOY = {"epp": set(), "epp-gie": set(), "lwepp": set(GATEWAY), "lw
 
 @pytest.mark.parametrize("mode", ["FailClose", "FailOpen"])
 @pytest.mark.parametrize("name", FAILS_BEHIND_ENVOY)
-def test_what_a_real_endpoint_picker_does_behind_a_real_envoy(api: ApiServer, name: str, mode: str, tmp_path: Path) -> None:
+def test_a_real_endpoint_picker_behind_envoy_fails_only_recorded_checks(api: ApiServer, name: str, mode: str, tmp_path: Path) -> None:
     if not ENVOYS:
         pytest.skip("no Envoy: the local cluster installs it")
     reference = {"name": "pool-epp", "port": {"number": 9002}, "failureMode": mode}

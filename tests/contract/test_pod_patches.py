@@ -205,7 +205,7 @@ BOTH: Facts = {"emptyDir": {}, "hostPath": {"path": "/x"}}
         ({"tolerations": [{"key": "a"}, {"key": "b", "operator": "Exists", "value": "c"}]}, "tolerations[1].operator"),
     ],
 )
-def test_what_the_api_server_refuses_has_its_place_in_the_file(server: ApiServer, added: Facts, path: str) -> None:
+def test_fields_that_the_api_server_refuses_are_reported_with_their_path(server: ApiServer, added: Facts, path: str) -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_model_services": [{**BASE, **added}]})
     made = deployment("a-decode", planned["services"][0]["server"]["template"])
     made["metadata"]["labels"] = {SERVICE_LABEL: "a"}
@@ -214,7 +214,7 @@ def test_what_the_api_server_refuses_has_its_place_in_the_file(server: ApiServer
     assert place({"kind": "Deployment", "name": "a-decode", "problem": str(error.value)}, planned, made) == f"llm_d_model_services[0].{path}", error.value
 
 
-def test_the_oldest_version_is_the_one_that_is_asked_for() -> None:
+def test_the_oldest_recorded_version_is_the_minimum_kubernetes_version() -> None:
     assert pod_fields.OLDEST.rpartition(".")[0] == MINIMUM["kubernetes"]
     assert f"Kubernetes {MINIMUM['kubernetes']} and {pod_fields.NEWEST.rpartition('.')[0]}" in DOCUMENT.read_text(encoding="utf-8")
 
@@ -247,6 +247,6 @@ def test_definitions_are_read() -> None:
 
 @pytest.mark.rest  # downloads two versions of Kubernetes
 @pytest.mark.timeout(600)
-def test_what_is_recorded_is_what_the_versions_have() -> None:
+def test_the_recorded_pod_fields_equal_those_of_the_kubernetes_versions() -> None:
     versions = {version: TOOL["recorded"](TOOL["description"](version)) for version in (pod_fields.OLDEST, pod_fields.NEWEST)}
     assert TOOL["data_file"](versions) == Path(pod_fields.__file__).read_text(encoding="utf-8")

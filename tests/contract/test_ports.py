@@ -29,7 +29,7 @@ def calls(node: ast.AST) -> set[str]:
     return {each.attr if isinstance(each, ast.Attribute) else ast.unparse(each) for each in functions}
 
 
-def test_no_port_is_found_and_used_later(root: Path) -> None:
+def test_no_test_uses_a_free_port_after_closing_its_socket(root: Path) -> None:
     files = [file for folder in ("tests", "molecule") for file in sorted((root / folder).rglob("*.py"))]
     rows = [f"{file.relative_to(root)}:{line}" for file in files for line in offenders(file.read_text(encoding="utf-8"))]
     assert len(files) > 200 and rows == []
@@ -44,5 +44,5 @@ def test_no_port_is_found_and_used_later(root: Path) -> None:
         ("with socket.create_server(('127.0.0.1', 0)) as server:\n    reply = ask(server.getsockname()[1])", 0),
     ],
 )
-def test_what_counts(source: str, count: int) -> None:
+def test_a_port_used_after_its_socket_is_closed_is_detected(source: str, count: int) -> None:
     assert len(offenders(source)) == count

@@ -178,7 +178,7 @@ def test_every_query_returns_data(url):
     assert "has none until" not in results["dashboards"]["evidence"], "mistakes of clients are shown, but fire no alert"
 
 
-def test_names_of_another_release_line_are_found_out(url):
+def test_metric_names_of_another_release_line_are_reported(url):
     facts = planned()
     other = planned(llm_d_release="router-0.10")
     for part in ("queried", "alerts"):
@@ -198,7 +198,7 @@ def test_an_alert_that_is_not_loaded_is_named(url):
     assert not claim["ok"] and claim["evidence"] == "Prometheus has not loaded 1 alert: LlmDOther" and "llm_d_monitoring.labels" in claim["remedy"]
 
 
-def test_pods_that_are_not_scraped_are_told_from_metrics_that_do_not_exist(url):
+def test_unscraped_pods_are_distinguished_from_missing_metrics(url):
     facts = planned(llm_d_namespace="other")
     claim = claims(url, facts, 0.0)["dashboards"]
     assert not claim["ok"] and "(the metric has no series with namespace=other)" in claim["evidence"] and "labels namespace and pod" in claim["remedy"]
@@ -297,7 +297,7 @@ def values(url: str, expr: str) -> list[float]:
 
 
 @pytest.mark.rest
-def test_what_keda_asks_has_one_answer_or_none_where_something_is_not_scraped(tmp_path):
+def test_keda_queries_return_one_value_or_none_if_something_is_not_scraped(tmp_path):
     """Idle servers, no servers, servers and endpoint pickers that are not scraped, and refused requests."""
     targets = {"queue": 4, "requests": 9, "kv_cache": 0.8, "requests_per_second": 3, "ttft_p99": 2}
     scaling = {"provider": "keda", "min": 0, "max": 4, "metrics": targets, "prometheus": "http://127.0.0.1:1"}

@@ -99,7 +99,7 @@ def test_modules_connect_and_packages_are_given_a_connection():
     assert len(connecting) > 20, "most modules of the group connect"
 
 
-def test_what_can_reach_a_cluster_is_in_the_action_group():
+def test_modules_that_can_reach_a_cluster_are_in_the_action_group():
     group = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["cluster"]
     reaching = {name.removeprefix("modules.") for name in SOURCES if name.startswith("modules.") and CLIENT in reached(name)}
     # These have an action plugin that calls modules of the group, and no code of their own.
@@ -107,7 +107,7 @@ def test_what_can_reach_a_cluster_is_in_the_action_group():
     assert reaching | by_action == {each for each in group if isinstance(each, str)} | OUTSIDE_THE_GROUP
 
 
-def test_what_computes_reaches_no_cluster():
+def test_filters_lookups_and_plan_packages_reach_no_cluster():
     computing = [name for name in SOURCES if name.startswith(("filter.", "lookup."))]
     computing += [name for name in SOURCES if name.split(".")[:2] in (["module_utils", "plan"], ["module_utils", "schema"], ["module_utils", "epp"])]
     assert computing

@@ -108,7 +108,7 @@ def test_behind_an_air_gap_nothing_is_fetched_from_elsewhere(provider: str) -> N
 
 
 @pytest.mark.parametrize("mirror", [None, *MIRRORS])
-def test_upstreams_name_is_found_again(mirror: t.Any) -> None:
+def test_the_upstream_name_of_a_mirrored_image_is_recovered(mirror: t.Any) -> None:
     for _component, image in [*image_rows(), ("gaudi", f"{GAUDI_REGISTRY}/gaudi-metric-exporter/metric-exporter:1")]:
         assert source_of(mirrored(image, mirror), mirror) == image
     assert source_of("registry.test/mine:1", mirror) == "registry.test/mine:1"

@@ -29,7 +29,7 @@ def noxfile(root: Path) -> dict[str, t.Any]:
     return {target.id: ast.literal_eval(value) for target, value in pairs if isinstance(target, ast.Name)}
 
 
-def test_the_matrix_is_what_users_are_told(root: Path, nox: dict[str, t.Any]) -> None:
+def test_the_readme_names_the_versions_of_the_test_matrix(root: Path, nox: dict[str, t.Any]) -> None:
     match = re.search(r"ansible-core (\S+) to (\S+) on Python (\S+) to ([\d.]+\d)", (root / "README.md").read_text(encoding="utf-8"))
     assert match
     cores, pythons = (sorted({pair[at] for pair in nox["MATRIX"]}, key=minor) for at in (0, 1))

@@ -101,5 +101,5 @@ def test_no_test_of_the_gate_measures_time(root: Path) -> None:
         ("def test_a():\n    assert call(timeout=0)['failed']", 0),
     ],
 )
-def test_what_counts(source: str, count: int) -> None:
+def test_clock_comparisons_short_timeouts_and_counted_sleeps_are_detected(source: str, count: int) -> None:
     assert len(offenders(source)) == count

@@ -163,7 +163,7 @@ def test_gateway_and_server_are_in_one_trace_and_the_endpoint_picker_as_the_tabl
 
 
 @pytest.mark.parametrize("line", BINARIES)
-def test_what_is_not_traced_sends_nothing(api: t.Any, line: str, tmp_path: Path) -> None:
+def test_an_untraced_service_sends_no_spans(api: t.Any, line: str, tmp_path: Path) -> None:
     """Endpoint pickers of the scheduler lines would sample a tenth: with 200 requests the test misses it once in a billion runs."""
     with running(api, line, {}, tmp_path) as path:
         for _number in range(200):

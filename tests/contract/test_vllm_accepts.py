@@ -82,7 +82,7 @@ def lines(item: Facts) -> t.Iterator[list[str]]:
             yield [*in_script, *container["args"][1:]]
 
 
-def test_what_is_rendered_is_not_little() -> None:
+def test_rendered_arguments_cover_all_presets_and_release_lines() -> None:
     by_case = rendered()
     assert {key[0] for key in by_case} == set(PRESETS) and {key[1] for key in by_case} == set(RELEASES) and {key[2] for key in by_case} == set(WAYS)
     assert all(by_case.values())

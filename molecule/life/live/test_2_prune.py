@@ -49,7 +49,7 @@ def _others(stack: Stack) -> t.Iterator[list[str]]:
         stack.cluster.request("DELETE", path)
 
 
-def test_what_is_taken_out_of_the_file_goes_and_nothing_else(stack: Stack, others: list[str]) -> None:
+def test_a_service_removed_from_the_file_is_pruned_and_nothing_else(stack: Stack, others: list[str]) -> None:
     stack.serves(SIM)
     alone = objects_present(stack)
     stack.serves(SIM, SECOND)

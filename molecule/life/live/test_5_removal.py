@@ -51,7 +51,7 @@ FOREIGN: dict[str, dict[str, t.Any]] = {
 }
 
 
-def test_what_others_have_put_into_the_namespace_keeps_it(stack: Stack) -> None:
+def test_teardown_keeps_a_namespace_that_holds_foreign_objects(stack: Stack) -> None:
     stack.serves(SIM)
     for plural, made in FOREIGN.items():
         stack.cluster.request("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body={"apiVersion": "v1", **made})

@@ -40,7 +40,7 @@ def test_drift_is_restored_without_a_user(stack: Stack) -> None:
     assert stack.ask("sim", "who answers?").startswith("sim-")
 
 
-def test_what_others_added_stays_and_is_named(stack: Stack) -> None:
+def test_a_foreign_addition_to_an_own_object_stays_and_is_reported(stack: Stack) -> None:
     service = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim"
     addition = {"spec": {"ports": [{"name": "theirs", "port": 9999}]}}
     stack.cluster.request("PATCH", service, SOMEONE, body=addition, content_type="application/strategic-merge-patch+json")

@@ -61,7 +61,7 @@ def test_a_server_that_restarts_has_none_until_the_next_run(stack: Stack, pods: 
     assert listed(stack) == [{"chat"}] * 2
 
 
-def test_what_cannot_be_is_refused_before_anything_changes(stack: Stack) -> None:
+def test_a_duplicate_adapter_name_is_refused(stack: Stack) -> None:
     service = adapted(CHAT, {**CHAT, "source": "/models/other"})
     done = plays.run("-i", INVENTORY, "playbooks/site.yml", "-e", json.dumps({"llm_d_model_services": [service]}))
     assert done.returncode != 0 and "model.adapters[1].name: is another adapter already" in " ".join(done.stdout.split()), done.stdout

@@ -128,7 +128,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Fleet]:
             core.delete_namespace(name)
 
 
-def test_eight_serve_one_is_refused_one_unreachable_and_the_page_tells_all(fleet: Fleet) -> None:
+def test_a_fleet_run_reports_a_refused_and_an_unreachable_cluster(fleet: Fleet) -> None:
     refused = yaml.safe_load(Path(fleet.kubeconfig(CLOSED)).read_text(encoding="utf-8"))
     refused["users"] = [{"name": entry["name"], "user": {"token": "of-someone-else"}} for entry in refused["users"]]
     closed = fleet.folder / "closed.kubeconfig"

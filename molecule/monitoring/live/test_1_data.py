@@ -28,7 +28,7 @@ def test_prometheus_scrapes_each_pod_once(stack: Watched) -> None:
     assert sorted(series["metric"]["pod"] for series in stack.query(f'up{{namespace="{NAMESPACE}"}} == 1')) == sorted(pods)
 
 
-def test_what_is_switched_off_goes_and_comes_back(stack: Watched, tmp_path: Path) -> None:
+def test_dashboards_are_deleted_when_switched_off_and_come_back(stack: Watched, tmp_path: Path) -> None:
     def dashboards() -> set[str]:
         maps = {item.metadata.name for item in stack.core.list_namespaced_config_map(NAMESPACE).items}
         return {name for name in maps if name.endswith("-grafana")}

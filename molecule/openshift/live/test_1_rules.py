@@ -73,7 +73,7 @@ def test_preflight_knows_the_platform(play: t.Callable[..., t.Any]) -> None:
         ({"llm_d_gateway": {"provider": "openshift", "service_type": "LoadBalancer"}}, "load_balancer/none"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_changes(api: Api, play: t.Callable[..., t.Any], variables: Facts, words: str) -> None:
+def test_unsupported_options_are_refused_on_openshift_before_any_change(api: Api, play: t.Callable[..., t.Any], variables: Facts, words: str) -> None:
     before = versions(api)
     done = play("playbooks/site.yml", **variables)
     assert not done.ok and words in done.text, done.text[-3000:]

@@ -75,13 +75,13 @@ def test_another_way_to_share_takes_the_old_one_back(api: Api, play: t.Callable[
 
 
 @pytest.mark.rest
-def test_a_number_that_no_node_has_is_told(play: t.Callable[..., t.Any]) -> None:
+def test_a_gpu_count_that_no_node_offers_is_reported(play: t.Callable[..., t.Any]) -> None:
     done = play(PLAY, gpu_operator_timeout=6, **wanted({**L40S, "gpus_per_node": 8}))
     assert not done.ok and "node gpu-l40s: allocatable nvidia.com/gpu is 12, not 24" in done.text, done.text[-3000:]
 
 
 @pytest.mark.rest
-def test_a_driver_that_does_not_come_up_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_a_gpu_driver_that_does_not_come_up_is_reported(api: Api, play: t.Callable[..., t.Any]) -> None:
     api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.BROKEN: "true"}}})
     try:
         done = play(PLAY, gpu_operator_timeout=6, gpu_operator_state="verify", **wanted(L40S))
@@ -91,7 +91,7 @@ def test_a_driver_that_does_not_come_up_is_told(api: Api, play: t.Callable[..., 
 
 
 @pytest.mark.rest
-def test_a_test_pod_that_fails_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_a_failing_gpu_test_pod_is_reported_unless_pod_checks_are_off(api: Api, play: t.Callable[..., t.Any]) -> None:
     api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.FAILING: "true"}}})
     try:
         done = play(PLAY, **wanted(L40S))
@@ -103,7 +103,7 @@ def test_a_test_pod_that_fails_is_told(api: Api, play: t.Callable[..., t.Any]) -
 
 
 @pytest.mark.rest
-def test_a_node_without_metrics_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_a_node_without_a_dcgm_exporter_pod_is_reported(api: Api, play: t.Callable[..., t.Any]) -> None:
     pod = "/api/v1/namespaces/nvidia-gpu-operator/pods/nvidia-dcgm-exporter-gpu-l40s"
     api.merge(pod, {"metadata": {"labels": {"app": "lost"}}})
     try:
@@ -150,14 +150,14 @@ def test_absent_leaves_nothing_behind(api: Api, play: t.Callable[..., t.Any]) ->
         ("v99", "no operators found in channel v99"),
     ],
 )
-def test_an_operator_that_does_not_come_up_is_told(play: t.Callable[..., t.Any], channel: str, words: str) -> None:
+def test_a_gpu_operator_that_does_not_come_up_is_reported(play: t.Callable[..., t.Any], channel: str, words: str) -> None:
     done = play(PLAY, gpu_operator_timeout=8, **wanted(channel=channel))
     assert not done.ok and words in done.text, done.text[-3000:]
     removed(play, **wanted(channel=channel))
 
 
 @pytest.mark.rest
-def test_what_waits_for_a_person_is_installed_when_it_was_named(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_a_manual_install_plan_is_approved_when_its_csvs_are_named(api: Api, play: t.Callable[..., t.Any]) -> None:
     done = play(PLAY, **wanted(L40S, approval="Manual"))
     assert not done.ok and all(f"write {name} under llm_d_gpus.approved" in done.text for name in CSV), done.text[-3000:]
     assert not api.items(f"{olm.ROOT}/clusterserviceversions")

@@ -43,7 +43,7 @@ PLACES = [
 ]
 
 
-def test_a_wrong_field_in_each_block_is_told_with_its_place(stack: Stack) -> None:
+def test_an_invalid_field_in_each_block_is_reported_with_its_path(stack: Stack) -> None:
     before = stack.versions()
     status, out = stack.play("site.yml", **MISTAKEN)
     assert status != 0 and f"{len(PLACES)} mistakes in your llm_d_* variables. Nothing has been touched." in out, out[-6000:]
@@ -51,7 +51,7 @@ def test_a_wrong_field_in_each_block_is_told_with_its_place(stack: Stack) -> Non
     assert stack.versions() == before
 
 
-def test_what_is_not_there_is_named_before_anything_is_touched(stack: Stack) -> None:
+def test_references_to_missing_objects_are_reported_before_any_change(stack: Stack) -> None:
     before = stack.versions()
     named = {
         **SIM,

@@ -98,7 +98,7 @@ def mebibytes(amount: str) -> int:
     return int(float(amount[:-2]) * units[amount[-2:]]) if amount[-2:] in units else int(amount) // 1024**2
 
 
-def test_what_is_taken_out_goes_from_the_pods(stack: Stack) -> None:
+def test_pod_settings_removed_from_the_file_are_removed_from_the_pods(stack: Stack) -> None:
     stack.site(SIM, llm_d_gateway=GATEWAY)
     assert {pod.spec.runtime_class_name for pod in stack.servers()} == {None} and not any(
         "example.com/cost-center" in pod.metadata.labels for pod in stack.servers()

@@ -31,7 +31,7 @@ def test_the_api_server_takes_every_object(api: Api, name: str) -> None:
     assert refused(api, case(name)[1]) == {}
 
 
-def test_the_api_server_refuses_what_is_wrong(api: Api) -> None:
+def test_the_api_server_refuses_an_invalid_destination_rule(api: Api) -> None:
     _plan, objects = case("istio")
     rule = next(item for item in objects if item["kind"] == "DestinationRule")
     status, message = dry_run(api, {**rule, "spec": {**rule["spec"], "trafficPolicy": {"tls": {"mode": "PLAIN"}}}})

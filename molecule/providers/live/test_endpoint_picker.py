@@ -19,7 +19,7 @@ PROFILE = {"conformance_profile": "endpoint_picker", "conformance_probe_image": 
 OUTCOME = {"no_body_subset": "failed", "subset_ports": "skipped"}
 
 
-def test_what_the_endpoint_picker_of_the_stack_passes(tmp_path: Path) -> None:
+def test_the_endpoint_picker_conforms_with_two_documented_exceptions(tmp_path: Path) -> None:
     plays.site(LOCAL, tmp_path)
     plays.well(LOCAL, "playbooks/conformance.yml", tmp_path, **PROFILE, conformance_fail=False)
     report = json.loads((tmp_path / "conformance/endpoint_picker.json").read_text(encoding="utf-8"))

@@ -87,12 +87,12 @@ def test_presets_are_compared_without_a_gateway(artifacts: Path) -> None:
     assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts, **STANDALONE)
 
 
-def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
+def test_a_stack_without_a_gateway_is_diagnosed_as_healthy(artifacts: Path) -> None:
     plays.well(LOCAL, "playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["the first run", "a run after one that was cut"])
-def test_an_endpoint_picker_of_another_name_is_asked_when_it_is_ready(artifacts: Path, begun: bool) -> None:
+def test_a_renamed_endpoint_picker_takes_over_only_when_it_is_ready(artifacts: Path, begun: bool) -> None:
     """Older versions of the collection named it so, and the Service selected it. begun: the new endpoint picker exists and is not ready."""
     config.load_kube_config(KUBECONFIG)
     endpoint = plays.site(LOCAL, artifacts, **STANDALONE)[0]["endpoint"]

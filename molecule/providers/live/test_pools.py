@@ -185,7 +185,7 @@ def test_the_next_run_changes_nothing(artifacts: Path) -> None:
     assert verdict["ok"] and "changed=0 " in out, out[-3000:]
 
 
-def test_what_answers_is_what_was_picked(artifacts: Path) -> None:
+def test_the_obeyed_claim_passes_with_the_endpoint_picker_of_gie_1_5(artifacts: Path) -> None:
     """The claim `obeyed`, which requires an endpoint picker that counts its picks per server."""
     api = urllib.request.Request("http://127.0.0.1:5215/v2/registry.k8s.io/gateway-api-inference-extension/epp/tags/list")
     try:

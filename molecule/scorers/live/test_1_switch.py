@@ -63,7 +63,7 @@ def test_a_long_answer_survives_a_switch(stack: Stack) -> None:
     assert load.report.sent >= 3 and min(load.report.latencies) > 30
 
 
-def test_what_the_endpoint_picker_refuses_is_taken_back(stack: Stack) -> None:
+def test_a_configuration_that_the_endpoint_picker_refuses_is_rolled_back(stack: Stack) -> None:
     """A configuration for another release passes every check, and the endpoint picker does not start with it."""
     before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").data, stack.picker("sim")
     image = stack.core.list_namespaced_pod("llm-d", label_selector="app.kubernetes.io/instance=sim-epp").items[0].spec.containers[0].image

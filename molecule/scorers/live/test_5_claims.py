@@ -174,7 +174,7 @@ def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> Non
     [("round_robin", "roam", "balanced"), ("queue", "avoid", "round_robin"), ("precise_prefix", "follow", "balanced"), ("disaggregated", "split", "balanced")],
 )
 @pytest.mark.rest
-def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promise: str, other: str) -> None:
+def test_the_claim_of_a_preset_holds_only_on_a_stack_with_that_preset(stack: Stack, tmp_path: Path, preset: str, promise: str, other: str) -> None:
     """The claim of a preset fails on a stack with another preset, and passes with this one."""
     overrides = {"llm_d_scheduler_overrides": {"sim": {"preset": preset}}}
     if other != "balanced":

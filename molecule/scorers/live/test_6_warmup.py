@@ -110,7 +110,7 @@ def test_the_first_run_warms_and_the_second_changes_nothing(stack: Stack, config
 
 
 @pytest.mark.rest
-def test_a_server_that_was_restarted_is_warmed_again_and_the_claim_tells(stack: Stack, tmp_path: Path) -> None:
+def test_a_restarted_server_fails_the_claim_until_it_is_warmed_again(stack: Stack, tmp_path: Path) -> None:
     warmup = {"prompts": [PROMPT]}
     assert run("scorers", warmup)[:2] == (0, 1)
     held = claim(tmp_path, warmup)
@@ -197,7 +197,7 @@ def test_prefill_servers_are_warmed_as_well(stack: Stack, tmp_path: Path) -> Non
 
 
 @pytest.mark.rest
-def test_what_cannot_be_kept_does_not_stop_the_run_and_fails_the_claim(stack: Stack, tmp_path: Path) -> None:
+def test_an_unusable_warmup_prompt_fails_the_claim_and_not_the_run(stack: Stack, tmp_path: Path) -> None:
     """A prompt of few tokens but many bytes, and a ConfigMap that does not exist."""
     short = {"prompts": [PROMPT, "incomprehensibilities"], "api": "completions"}
     code, changes, shown = run("scorers", short)

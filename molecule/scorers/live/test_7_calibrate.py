@@ -39,7 +39,7 @@ def test_a_server_that_ends_in_the_middle_is_one_clear_error(stack: Stack, inter
     assert calibrations.imitations(stack) == []
 
 
-def test_what_ctrl_c_leaves_goes_with_the_next_run(stack: Stack, tmp_path: Path) -> None:
+def test_the_next_run_removes_the_simulator_of_an_interrupted_calibration(stack: Stack, tmp_path: Path) -> None:
     """Ansible runs no cleanup then; the simulator is a model service that the file does not contain."""
     calibrations.interrupted(stack, command(tmp_path), 300)
     plays.well("molecule/scorers/inventory", "site.yml", tmp_path, "--skip-tags", "validation")

@@ -19,7 +19,7 @@ def kubectl(*arguments: str) -> str:
     return done.stdout
 
 
-def test_what_kubectl_applies_is_what_site_would_apply(stack: Stack, tmp_path: Path) -> None:
+def test_site_changes_nothing_after_kubectl_applies_the_export(stack: Stack, tmp_path: Path) -> None:
     plays.well(INVENTORY, "playbooks/export.yml", tmp_path, export_path=str(tmp_path / "out"))
     before = len(stack.servers("sim"))
     kubectl("delete", "--namespace", NAMESPACE, "deployment/sim-decode", "deployment/sim-epp", "service/sim-epp", "httproute/sim")

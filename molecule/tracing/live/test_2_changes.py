@@ -38,7 +38,7 @@ def test_a_collector_without_a_name_costs_no_request(stack: Traced, tmp_path: Pa
         stack.ask_traced(secrets.token_hex(16))
 
 
-def test_what_is_switched_off_sends_nothing(stack: Traced, tmp_path: Path) -> None:
+def test_no_spans_are_sent_when_tracing_is_switched_off(stack: Traced, tmp_path: Path) -> None:
     """Endpoint pickers of the scheduler lines would send a tenth of their spans."""
     deploy(stack, tmp_path, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel-collector.tracing:4317"}, llm_d_tracing={})
     time.sleep(SENT / 4)  # earlier spans have been sent
@@ -50,7 +50,7 @@ def test_what_is_switched_off_sends_nothing(stack: Traced, tmp_path: Path) -> No
     assert {name: stack.spans_of(name, begun) for name in names} == dict.fromkeys(names, [])
 
 
-def test_what_is_switched_on_again_is_traced(stack: Traced, tmp_path: Path) -> None:
+def test_requests_are_traced_when_tracing_is_switched_on_again(stack: Traced, tmp_path: Path) -> None:
     deploy(stack, tmp_path)
     trace = secrets.token_hex(16)
     stack.ask_traced(trace)

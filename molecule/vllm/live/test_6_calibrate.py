@@ -57,7 +57,7 @@ def milliseconds(address: str, words: int, tokens: int) -> float:
     return statistics.median(took)
 
 
-def test_what_is_found_is_what_the_server_shows(stack: Stack, tmp_path: Path) -> None:
+def test_calibrated_options_match_the_timings_and_cache_of_the_server(stack: Stack, tmp_path: Path) -> None:
     done = subprocess.run(
         calibrations.command(INVENTORY, "chat", tmp_path, **SHORT), cwd=plays.ROOT, env=plays.environment(), capture_output=True, text=True, check=False
     )

@@ -33,7 +33,7 @@ def tasks() -> t.Iterator[dict[str, t.Any]]:
                 yield {**task, "ansible.builtin.include_tasks": str(ROLE / "tasks" / included)} if included else task
 
 
-def test_prompts_as_long_as_the_server_takes_them_tell_its_speed(tmp_path, root):
+def test_prefill_throughput_is_measured_with_prompts_scaled_to_max_model_len(tmp_path, root):
     requests = []
 
     def answer(_handler, _method, _path, body):

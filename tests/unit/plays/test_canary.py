@@ -87,7 +87,7 @@ CHECKED, TENTH, HALF, ALL, NOTHING = "checked old new", "([0]..|1[012345678].|19
 
 
 @pytest.mark.rest
-def test_each_step_is_applied_and_checked_and_what_to_write_is_told(collections: Path) -> None:
+def test_each_step_is_applied_and_checked_and_the_final_weights_are_logged(collections: Path) -> None:
     done, noted = canary(collections, canary_steps=[50, 100])
     assert done.returncode == 0, done.stdout
     assert noted == [CHECKED, HALF, CHECKED, ALL, CHECKED]
@@ -137,7 +137,7 @@ def test_a_key_in_the_plan_is_in_no_output(collections: Path) -> None:
         assert done.returncode == (0 if bad == "none" else 2) and "sk-of-the-test" not in done.stdout + done.stderr, bad
 
 
-def test_mistakes_are_told_at_once_in_the_words_of_a_survey(collections: Path) -> None:
+def test_all_mistakes_in_canary_variables_are_reported_together(collections: Path) -> None:
     done, noted = canary(collections, canary_to="nobody", canary_steps="10,5", canary_pause="soon")
     assert done.returncode == 2 and not noted
     for line in (

@@ -171,7 +171,7 @@ def test_each_preset_is_sent_the_same_and_kept(compare):
     assert len(json.loads((folder / "results.json").read_text())["runs"]) == 2 and (folder / "table.md").is_file() and (folder / "index.html").is_file()
 
 
-def test_a_workload_that_does_not_fit_into_the_caches_is_told(compare):
+def test_a_workload_that_exceeds_the_caches_is_warned_about(compare):
     """By the metrics of the servers before: 2 prefixes, and one block of 16 tokens."""
     small = [{"server": "Pod llm-d/a", "metrics": {"blocks": {"value": 1}, "block_size": {"value": 16}}}]
     with serve(Stack()) as url:

@@ -24,11 +24,11 @@ def refused(*given: str, **where: str) -> str:
 
 @pytest.mark.rest
 @pytest.mark.parametrize("given", [(), ("-e", "configure_awx_inventory_url=")])
-def test_what_is_required_is_asked_for_by_its_name(given: tuple[str, ...]) -> None:
+def test_a_missing_required_variable_is_reported_by_its_name(given: tuple[str, ...]) -> None:
     assert "configure_awx_inventory_url: is missing. Write a string, such as 'https://git.example.com/stack.git'." in refused(*given, **LOGIN)
 
 
-def test_where_awx_is_and_the_kubeconfig_are_asked_for_at_once() -> None:
+def test_a_missing_login_and_a_missing_kubeconfig_are_reported_together() -> None:
     shown = refused(*URL, "-e", "configure_awx_kubeconfig=/not/there", **NO_LOGIN)
     assert "CONTROLLER_HOST is not set" in shown and "there is no login" in shown
     assert "configure_awx_kubeconfig: there is no file /not/there" in shown

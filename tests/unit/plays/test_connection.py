@@ -129,7 +129,7 @@ def test_a_dry_run_that_reaches_nobody_names_the_cause_in_the_line_of_the_error(
 
 
 @pytest.mark.parametrize("role", ["validation", "benchmark", "calibrate", "compare"])
-def test_what_needs_the_api_server_says_at_once_that_it_is_not_there(role, play, tmp_path):
+def test_a_role_reports_an_unreachable_api_server_at_once(role, play, tmp_path):
     """And nothing else is tried that would wait for it."""
     dead = f"http://127.0.0.1:{closed_port()}"
     output = play([entry(role, None)], {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", theirs=dead)})

@@ -46,7 +46,7 @@ class Cluster:
 
 @pytest.mark.rest
 @pytest.mark.parametrize("setting", [None, True, False])
-def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, setting):
+def test_a_created_object_gets_an_event_unless_llm_d_events_is_false(tmp_path, setting):
     role = {"name": "llm_d.inference.objects", "tasks_from": "apply"}
     task = {"ansible.builtin.include_role": role, "vars": {"objects_definitions": [MADE], "objects_wait": False}}
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [task]}]), encoding="utf-8")

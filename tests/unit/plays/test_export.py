@@ -69,7 +69,7 @@ def test_files_of_others_are_neither_removed_nor_overwritten(tmp_path: Path) -> 
     assert export(tmp_path)["mine.yml"] == b"kind: ConfigMap\n", "a user has listed it in our file"
 
 
-def test_what_others_refer_to_comes_first_and_what_sends_requests_last() -> None:
+def test_sync_waves_put_referenced_objects_first_and_routes_last() -> None:
     objects = definitions(plan(dict(USER)))
     files = exported_files(plan(dict(USER)), objects)
     waves = {
@@ -80,7 +80,7 @@ def test_what_others_refer_to_comes_first_and_what_sends_requests_last() -> None
     assert waves["HTTPRoute"] == waves["PodMonitor"] == 2
 
 
-def test_what_is_in_no_file_is_listed() -> None:
+def test_needed_objects_outside_the_exported_files_are_listed() -> None:
     planned = plan({**USER, "llm_d_image_pull_credentials": [{"registry": "quay.io", "username": "me", "password": "pw_planted"}]})
     text = exported_files(planned, [])["NEEDS.md"]
     assert "- Secret llm-d/llm-d-model-token with the key HF_TOKEN" in text and "- Secret llm-d/llm-d-image-pull with the key .dockerconfigjson" in text

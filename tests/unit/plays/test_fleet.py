@@ -143,7 +143,7 @@ def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fle
 
 
 @pytest.mark.rest
-def test_a_row_stays_until_a_run_tells_otherwise(fleet: Fleet) -> None:
+def test_the_row_of_a_cluster_stays_until_a_later_run_judges_it(fleet: Fleet) -> None:
     fleet.inventory({name: {} for name in "abc"})
     good = dict.fromkeys("abc", True)
     assert fleet.judge(good, "--check")[0] == 0 and not fleet.artifacts.exists(), "check mode writes nothing"
@@ -191,7 +191,7 @@ def test_two_hosts_with_kubeconfigs_of_one_cluster_are_in_one_place(fleet: Fleet
 
 
 @pytest.mark.rest
-def test_a_play_that_connects_by_other_ways_tells_its_hosts_apart_itself(fleet: Fleet) -> None:
+def test_hosts_that_differ_only_in_k8s_auth_context_are_accepted(fleet: Fleet) -> None:
     fleet.inventory(dict.fromkeys("ab", {"llm_d_namespace": "same"}))
     assert fleet.judge(dict.fromkeys("ab", True), environment={"K8S_AUTH_CONTEXT": "{{ inventory_hostname }}"})[0] == 0
 

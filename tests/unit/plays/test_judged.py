@@ -37,7 +37,7 @@ def prerequisites(api: KeepingApi, tmp_path: Path, *options: str, **given: t.Any
     return done.returncode, done.stdout + done.stderr
 
 
-def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -> None:
+def test_a_refused_dry_run_stops_the_play_before_anything_is_applied(tmp_path: Path) -> None:
     api = KeepingApi(dry_runs={"Deployment": (422, TOLERATION)})
     status, output = prerequisites(api, tmp_path, llm_d_model_services=[{**SERVICE, "tolerations": [{"key": "gpu"}]}])
     assert status and "Nothing of the deployment has been touched" in output and "(llm_d_model_services[0].tolerations[0].operator)" in output, output
@@ -53,7 +53,7 @@ def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -
         ("RoleBinding", 404, 'rolebindings.rbac.authorization.k8s.io "a-epp" not found'),
     ],
 )
-def test_what_another_moment_may_take_does_not(tmp_path: Path, kind: str, code: int, message: str) -> None:
+def test_an_inconclusive_dry_run_does_not_stop_the_play(tmp_path: Path, kind: str, code: int, message: str) -> None:
     status, output = prerequisites(KeepingApi(dry_runs={kind: (code, message)}), tmp_path)
     assert status == 0, output
 

@@ -94,7 +94,7 @@ def test_it_says_what_it_has_written_and_changed(root: Path, tmp_path: Path) -> 
     assert files == ["written into", str(folder), "  images.txt"] and changed == 1
 
 
-def test_what_is_not_listed_is_refused() -> None:
+def test_mirror_files_refuses_input_that_is_no_result_of_needed_images() -> None:
     for value in (None, [], {}, {"images": []}):
         with pytest.raises(Exception, match="takes what needed_images returns"):
             mirror_files(value)

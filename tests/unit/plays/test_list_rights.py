@@ -44,7 +44,7 @@ def test_the_file_is_written_shown_and_removed(tmp_path: Path) -> None:
     assert rights(tmp_path, list_rights_state="absent")[1] == 0
 
 
-def test_a_mistake_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_mistake_is_reported_and_no_file_is_written(tmp_path: Path) -> None:
     output, changed, status = rights(tmp_path, list_rights_user="jane", list_rights_token="true")
     output = " ".join(output.split())
     assert status and changed == 0 and "list_rights_token: is of a ServiceAccount, and list_rights_user names someone else." in output, output

@@ -53,7 +53,7 @@ class Busy(Job):
         ("canary", {"canary_service": "sim", "canary_to": "next", **SHARED}),
     ],
 )
-def test_what_changes_an_instance_waits_for_the_run_that_has_it(tmp_path: Path, playbook: str, given: Facts) -> None:
+def test_a_playbook_that_changes_an_instance_waits_for_its_current_run(tmp_path: Path, playbook: str, given: Facts) -> None:
     job = Busy(tmp_path)
     _statistics, lines = job.run(playbook, llm_d_wait_timeout=1, **given)
     text = " ".join(" ".join(lines).split())
@@ -63,7 +63,7 @@ def test_what_changes_an_instance_waits_for_the_run_that_has_it(tmp_path: Path, 
 
 @pytest.mark.rest
 @pytest.mark.parametrize(("playbook", "arguments"), [("../site", ["--check"]), ("diff", []), ("validate", []), ("diagnose", [])])
-def test_what_changes_nothing_does_not(tmp_path: Path, playbook: str, arguments: list[str]) -> None:
+def test_a_playbook_that_changes_nothing_requests_no_lease(tmp_path: Path, playbook: str, arguments: list[str]) -> None:
     job = Busy(tmp_path)
     job.run(playbook, *arguments, llm_d_wait_timeout=1)
     assert job.lease_requests == []

@@ -132,7 +132,7 @@ def test_the_registry_gets_an_account(tmp_path: Path, given: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["latest", "sha256:12", "sha512:" + "0" * 64])
-def test_what_is_no_digest_is_refused(value: str) -> None:
+def test_an_invalid_digest_is_refused(value: str) -> None:
     with pytest.raises(Mistakes, match="sha256: and 64 hexadecimal digits"):
         plan({"llm_d_model_services": [SERVICE], "llm_d_image_digests": {"docker.io/a/b:1": value}})
 

@@ -49,7 +49,7 @@ def test_no_secret_is_in_what_a_job_leaves(tmp_path: Path, playbook: str) -> Non
     assert [(path, name) for path, text in written.items() for name, value in PLANTED.items() if value in text] == []
 
 
-def test_one_that_is_there_is_found(tmp_path: Path) -> None:
+def test_a_leaked_secret_is_detected_in_output_events_and_facts(tmp_path: Path) -> None:
     """Also in a result that is not printed: AWX keeps all of each result."""
     (tmp_path / "leak.yml").write_text(
         "- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.set_fact: {kept: '{{ llm_d_model_token }}', cacheable: true}\n", encoding="utf-8"

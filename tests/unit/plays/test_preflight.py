@@ -81,7 +81,7 @@ def lines_of(output, task):
 
 
 @pytest.mark.rest
-def test_what_matters_comes_first_and_the_facts_on_request(preflight):
+def test_the_summary_is_printed_without_facts_unless_they_are_requested(preflight):
     status, output, kept = preflight(None)
     assert status == 0 and "preflight: nothing is missing" in output and "this changes" not in output, output
     assert "gateways.gateway.networking.k8s.io" not in output and kept["facts"]["crds"]["gateways.gateway.networking.k8s.io"]["version"] == "1.4.0"
@@ -120,7 +120,7 @@ def test_an_unchanged_stack_is_no_news(preflight):
     assert "preflight | Show what matters" in output and "preflight: " not in lines_of(output, "Show what matters"), output
 
 
-def test_what_is_missing_ends_the_play_with_lines_and_keeps_the_facts(preflight):
+def test_missing_permissions_end_the_play_with_findings_and_facts_are_kept(preflight):
     status, output, kept = preflight(None, allowed=False)
     folded = " ".join(output.split())
     assert status == 2 and "prerequisites are missing. Nothing has been touched." in folded and "error rights/lacking: The account" in folded, output

@@ -134,7 +134,7 @@ PLAYBOOKS = (validate, diagnose, benchmark, quick, compare, calibrate, scorers)
 
 @NAMES
 @pytest.mark.parametrize("of", PLAYBOOKS)
-def test_what_is_printed_fits(of, name):
+def test_printed_lines_fit_80_columns(of, name):
     tables, others = of(name)
     assert len(tables) + len(others) > 2
     for line in tables + others:

@@ -51,7 +51,7 @@ def test_a_report_that_the_cluster_does_not_keep_fails_nothing_more(job: Job) ->
 
 
 @pytest.mark.parametrize("given", [{}, {"llm_d_artifacts": {"config_map": "false"}}])
-def test_nothing_is_kept_in_the_cluster_that_was_not_asked_for(job: Job, given: Facts) -> None:
+def test_no_report_is_kept_in_the_cluster_unless_config_map_is_set(job: Job, given: Facts) -> None:
     statistics, _lines = job.run("diff", **given)
     left = statistics["inference_stacks"]["paris"]["drift"]
     assert left["ok"] is False and left["reports"]["files"] == ["drift.json"] and left["reports"]["config_map"] is None

@@ -74,7 +74,7 @@ def test_a_bucket_that_does_not_take_them_fails_nothing_more(minio: str, tmp_pat
     assert any("failed=0" in line for line in lines)
 
 
-def test_credentials_are_asked_for_before_anything_is_done(tmp_path: Path) -> None:
+def test_missing_credentials_are_reported_before_anything_is_done(tmp_path: Path) -> None:
     none = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
     statistics, lines = Job(tmp_path).run("validate", environment=none, llm_d_artifacts={"s3": {"bucket": "reports"}})
     assert statistics == {} and any("llm_d_artifacts.s3: needs credentials" in line for line in lines)

@@ -98,14 +98,14 @@ def test_mistakes_are_shown(facts):
 
 
 @pytest.mark.rest
-def test_what_a_template_lacks_is_shown(facts):
+def test_a_missing_attribute_or_template_is_reported(facts):
     for name, word in (("bad.yml.j2", "has no attribute 'nothing'"), ("none.yml.j2", "none.yml.j2")):
         done, result = facts({"role": "x", "definitions": {"objects": name}})
         assert done.returncode == 2 and not result and word in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
 @pytest.mark.rest
-def test_what_looks_like_a_template_in_a_value_stays_as_it_is(facts):
+def test_a_value_that_looks_like_a_template_is_not_templated(facts):
     odd = [{**USER["llm_d_model_services"][0], "engine": {"type": "simulator", "env": {"ODD": "{{ '{{' }} x }}"}}}]
     done, result = facts({"role": "x", "definitions": {"objects": "things.yml.j2"}}, llm_d_model_services=odd)
     assert done.returncode == 0 and "{{ x }}" in json.dumps(result["plan"]), done.stdout

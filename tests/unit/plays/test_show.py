@@ -48,7 +48,7 @@ def test_our_objects_are_those_of_a_file_without_additions() -> None:
     assert definitions(without_additions(plan(file_of(ADDED, GROUPS)))) == definitions(plan(file_of(PLAIN, {**GROUPS, "pod": None})))
 
 
-def test_what_is_added_stands_apart() -> None:
+def test_additions_of_the_users_file_are_shown_separately() -> None:
     rows = lines(file_of(ADDED, GROUPS))
     assert {line.strip("+ ") for line in rows if line.startswith("+ ")} == {
         "runtimeClassName: nvidia",
@@ -65,7 +65,7 @@ def test_what_is_added_stands_apart() -> None:
     assert len([line for line in rows if "hostNetwork" in line]) == 2, "leader and workers"
 
 
-def test_what_is_ours_is_yaml() -> None:
+def test_objects_without_additions_are_printed_as_yaml() -> None:
     text = "\n".join(lines(file_of(PLAIN)))
     kinds = [item["kind"] for item in yaml.safe_load_all(text)]
     assert kinds == [item["kind"] for item in definitions(plan(file_of(PLAIN)))]

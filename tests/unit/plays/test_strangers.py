@@ -123,7 +123,7 @@ def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
     assert api.kept[f"{SPACE}/services/a"]["metadata"]["labels"].items() >= OURS.items()
 
 
-def test_what_another_instance_has_to_restore_is_not_restored(tmp_path: Path) -> None:
+def test_the_saved_state_of_another_instance_is_not_restored(tmp_path: Path) -> None:
     """As after llm_d_adopt has taken the service over: the saved state is older than that."""
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))

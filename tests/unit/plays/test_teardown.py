@@ -89,7 +89,7 @@ def _teardown(root, tmp_path, api):
     return run
 
 
-def test_what_another_instance_uses_stays(teardown, api):
+def test_a_controller_that_another_instance_uses_stays(teardown, api):
     api.kept[f"{ROOT}/namespaces/b/gateways/llm-d-gateway"] = {
         "metadata": {"namespace": "b", "name": "llm-d-gateway", "labels": labels("b")},
         "spec": {"gatewayClassName": "envoy-gateway"},
@@ -221,7 +221,7 @@ def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api
     assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept
 
 
-def test_what_has_the_name_of_ours_and_is_of_someone_else_stays(teardown, api):
+def test_a_deployment_of_another_instance_stays_despite_an_own_name(teardown, api):
     ours, foreign = (f"/apis/apps/v1/namespaces/llm-d/deployments/llama-{part}" for part in ("epp-solo", "decode"))
     for path, owner in ((ours, "llm-d"), (foreign, "b")):
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels(owner)}}
@@ -307,7 +307,7 @@ def words(output):
 
 
 @pytest.mark.parametrize("arguments", [["--check", "--diff"], []], ids=["checked", "removed"])
-def test_what_users_have_put_into_our_namespace_stays_and_is_listed(teardown, api, root, arguments):
+def test_objects_that_users_added_keep_the_namespace_and_are_listed(teardown, api, root, arguments):
     """The roles of playbooks/teardown.yml itself; in check mode the same list, and no namespace in the diff."""
     api.bare()
     ours = ["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode", f"{NAMESPACES}/llm-d/configmaps/llama-epp"]
@@ -333,7 +333,7 @@ def test_a_namespace_that_others_have_left_goes(teardown, api):
     assert rc == 0 and f"{NAMESPACES}/llm-d" not in api.kept and "llm-d stays" not in output, output
 
 
-def test_what_cannot_be_listed_keeps_the_namespace_and_the_teardown_goes_on(teardown, api, monkeypatch):
+def test_a_namespace_whose_objects_cannot_be_listed_stays(teardown, api, monkeypatch):
     """Unlisted Secrets may exist; an API whose server is unavailable may have objects too."""
     monkeypatch.setitem(KINDS, "/apis/example.com/v1", [("things", "Thing", True)])
     api.answers = {f"{NAMESPACES}/llm-d/secrets": 403, "/apis/example.com/v1": 503}
@@ -382,7 +382,7 @@ def test_without_these_permissions_the_namespaces_stay(teardown, api):
     assert rc == 0 and f"{NAMESPACES}/llm-d" in api.kept and "this account may not list persistentvolumeclaims, secrets" in words(output), output
 
 
-def test_what_the_other_account_deployed_keeps_the_namespace(teardown, api):
+def test_a_namespace_with_a_deployment_of_the_other_account_stays(teardown, api):
     server = "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
     api.kept[server] = own(server, "llm-d")
     rc, output, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)

@@ -100,7 +100,7 @@ def used(api, monkeypatch, name):
     return dict(api.kept)
 
 
-def test_what_others_use_is_refused_before_anybody_is_asked(tmp_path, api, monkeypatch):
+def test_teardown_refuses_a_gateway_that_others_use_before_it_prompts(tmp_path, api, monkeypatch):
     before = used(api, monkeypatch, "llm-d-gateway")
     output = on_a_terminal(tmp_path, user={"llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP"}})
     assert ASKS not in output and b"HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" in words(output) and api.kept == before, output
@@ -137,7 +137,7 @@ def test_each_cluster_has_to_be_confirmed(tmp_path, api):
 
 
 @pytest.mark.parametrize("name", ["llm_d_confirm", "teardown_confirmed"])
-def test_who_has_confirmed_it_is_not_asked(tmp_path, api, name):
+def test_teardown_does_not_prompt_when_it_is_confirmed_by_a_variable(tmp_path, api, name):
     output = on_a_terminal(tmp_path, user={name: True})
     assert BEGUN in output and ASKS not in output
 
@@ -155,7 +155,7 @@ def test_tags_do_not_leave_out_the_question(tmp_path, api):
     assert ASKS in output and shown in words(output.partition(ASKS)[0]) and api.kept == before, output
 
 
-def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):
+def test_teardown_does_not_prompt_without_a_terminal(tmp_path, api):
     """With results as JSON, in 80 columns, as in AWX."""
     given = {"cwd": plays.ROOT, "env": plays.environment(ANSIBLE_CALLBACK_RESULT_FORMAT="json"), "stdin": subprocess.DEVNULL}
     done = subprocess.run(command(tmp_path, llm_d_namespace="llm-d-of-a-team"), capture_output=True, check=False, timeout=120, **given)
@@ -163,7 +163,7 @@ def test_nobody_is_asked_where_there_is_no_terminal(tmp_path, api):
     assert b"of-a-team" in done.stdout and wide(plain(done.stdout.decode())) == []
 
 
-def test_nobody_is_asked_by_awx(tmp_path, api):
+def test_teardown_does_not_prompt_in_awx(tmp_path, api):
     """Jobs of AWX have a terminal."""
     output = on_a_terminal(tmp_path, AWX_ISOLATED_DATA_DIR="/runner/artifacts/1")
     assert BEGUN in output and ASKS not in output

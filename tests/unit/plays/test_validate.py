@@ -121,7 +121,7 @@ def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
 
 
 @pytest.mark.parametrize("way", ["nobody listens", "says nothing", "another page"])
-def test_a_prometheus_that_does_not_answer_is_claimed_and_told_once(play, way):
+def test_an_unusable_prometheus_fails_its_claims_and_the_play_fails_once(play, way):
     with contextlib.ExitStack() as stack:
         if way == "another page":
             url = stack.enter_context(serve(lambda *_request: (200, {"Content-Type": "text/html"}, "<html>")))

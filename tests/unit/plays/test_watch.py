@@ -75,7 +75,7 @@ def begun(output: str) -> bool:
     return bool(lines) and not lines[1].startswith("skipping: ")
 
 
-def test_what_is_as_planned_is_left_alone(watch):
+def test_a_stack_without_differences_is_left_alone(watch):
     status, output, differing = watch(Cluster())
     assert (status, differing) == (0, []) and "each is as planned" in output and not begun(output), output
 
@@ -87,7 +87,7 @@ def test_an_object_that_is_missing_has_the_file_deployed_again(watch):
 
 
 @pytest.mark.rest
-def test_who_wants_nothing_restored_is_told_what_differs(watch):
+def test_differences_are_reported_but_not_restored_if_watch_restore_is_false(watch):
     status, output, differing = watch(Cluster("HTTPRoute"), watch_restore=False)
     assert status == 2 and differing == ["HTTPRoute llm-d/sim"] and RESTORES not in output, output
     assert "1 of" in output and "HTTPRoute llm-d/sim" in output

@@ -270,7 +270,7 @@ def at(provider: str, **gateway: t.Any) -> Facts:
         ({"llm_d_model_services": [{**SIM, "labels": {"a": "c" * 64}}]}, "llm_d_model_services[0].labels.a", "at most 63"),
     ],
 )  # fmt: skip
-def test_what_kubernetes_refuses_is_refused_beforehand(made: Facts, path: str | None, word: str) -> None:
+def test_names_and_labels_that_kubernetes_refuses_are_refused_by_the_plan(made: Facts, path: str | None, word: str) -> None:
     refusals = problems({"llm_d_charts": {"envoy_gateway": "/c"}, **made})
     assert len(refusals) == 1 and path in (None, refusals[0].path) and word in refusals[0].reason, [str(problem) for problem in refusals]
 

@@ -142,7 +142,7 @@ def test_the_image_is_taken_as_written(engine: str) -> None:
     assert container(base, **elsewhere)["image"].startswith("registry.example.com/")
 
 
-def test_servers_have_the_resources_that_were_asked_for() -> None:
+def test_servers_have_the_requested_resources() -> None:
     requested = {"requests": {"cpu": 4, "memory": "16Gi"}, "limits": {"memory": "32Gi"}}
     resources = container({**VLLM, "resources": requested, "accelerator": {"per_replica": 2}})["resources"]
     assert resources == {"requests": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": 2}, "limits": {"memory": "32Gi", "nvidia.com/gpu": 2}}
@@ -150,7 +150,7 @@ def test_servers_have_the_resources_that_were_asked_for() -> None:
     assert container(VLLM)["resources"]["requests"] == {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": 1}
 
 
-def test_the_endpoint_picker_has_the_resources_that_were_asked_for() -> None:
+def test_the_endpoint_picker_has_the_requested_resources() -> None:
     requested = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": 1, "memory": "512Mi"}}
     resources = container({**SIM, "scheduler": {"resources": requested}}, "epp")["resources"]
     assert resources == {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
@@ -292,7 +292,7 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
 
 
 @pytest.mark.parametrize(("service", "path", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_cannot_be_is_refused_where_it_stands(service: Facts, path: str, words: str) -> None:
+def test_invalid_or_conflicting_options_are_refused_with_their_path(service: Facts, path: str, words: str) -> None:
     refusals = problems(file_of(service))
     assert [problem.path for problem in refusals] == [path]
     assert words in str(refusals[0])

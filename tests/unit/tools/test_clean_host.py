@@ -58,13 +58,13 @@ def test_a_host_that_had_a_cluster_before_is_compared_at_once(clean_host):
 
 
 @pytest.mark.parametrize("missing", ALL)
-def test_what_stays_on_purpose_comes_to_a_bare_host_before_the_first_snapshot(clean_host, missing):
+def test_a_bare_host_gets_lasting_packages_before_the_first_snapshot(clean_host, missing):
     ended, done = clean_host([each for each in ALL if each != missing], "")
     assert ended.returncode == 0, ended
     assert done == ["absent", "present", "absent", *COMPARED]
 
 
-def test_what_is_left_fails(clean_host, tmp_path):
+def test_a_change_left_on_the_host_fails_the_run(clean_host, tmp_path):
     ended, done = clean_host(ALL, f"echo an interface > {tmp_path}/left")
     assert ended.returncode == 1 and "> an interface" in ended.stdout and "FAILED" in ended.stdout and done[-2:] == ["absent", "snapshot"]
 
@@ -75,7 +75,7 @@ def test_one_inside_another_leaves_the_comparison_to_the_outer_one(clean_host, t
     assert [each for each in done if each != "present"][-5:] == ["snapshot", "command", "inner", "absent", "snapshot"]
 
 
-def test_one_more_process_of_a_name_is_seen(root, tmp_path):
+def test_the_host_snapshot_counts_processes_of_the_same_name(root, tmp_path):
     name = f"llm-d-{os.getpid()}"
     program = shutil.copy("/bin/sleep", tmp_path / name)
 

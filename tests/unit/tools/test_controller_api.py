@@ -517,7 +517,7 @@ REFUSED = {  # path: [(body, answer)] of POSTs with status 400
 @pytest.mark.parametrize(
     ("path", "body", "expected"), [pytest.param(path, *row, id=f"{path}-{n}") for path, rows in REFUSED.items() for n, row in enumerate(rows)]
 )
-def test_what_is_refused(configured, path, body, expected):
+def test_requests_that_awx_refuses_are_refused_with_its_message(configured, path, body, expected):
     api, ids = configured
     before, complaints = len(api.writes), list(api.complaints)
     status, answer = call(api, "POST", f"/api/v2/{path.format(**ids)}/", filled(body, ids))
@@ -675,7 +675,7 @@ def test_a_patch_answers_the_keys_of_a_get_and_changes_nothing_when_nothing_is_n
         assert api.writes[-1].changed
 
 
-def test_what_is_kept_is_what_awx_keeps(api, ids):
+def test_objects_are_stored_as_awx_stores_them(api, ids):
     types = call(api, "GET", f"/api/v2/credential_types/{ids['custom']}/")[1]
     assert types["inputs"]["fields"][0] == {"id": "hf_token", "label": "Token", "secret": True, "type": "string"}
     assert call(api, "GET", f"/api/v2/credentials/{ids['cluster']}/")[1]["inputs"] == {"host": "https://k", "bearer_token": "$encrypted$"}
@@ -690,7 +690,7 @@ def test_what_is_kept_is_what_awx_keeps(api, ids):
     assert (empty["limit"], call(api, "GET", empty["url"])[1]["unified_job_template"]) == (None, None)
 
 
-def test_secrets_that_are_not_said_anew_stay(api, ids):
+def test_secrets_sent_as_encrypted_placeholder_stay_unchanged(api, ids):
     path = f"/api/v2/credentials/{ids['cluster']}/"
     call(api, "PATCH", path, {"inputs": {"host": "https://k", "bearer_token": "$encrypted$"}})
     assert not api.writes[-1].changed
@@ -701,7 +701,7 @@ def test_secrets_that_are_not_said_anew_stay(api, ids):
     assert not api.writes[-1].changed
 
 
-def test_messages_that_are_not_said_anew_stay(api, ids):
+def test_a_patch_keeps_the_notification_messages_that_it_omits(api, ids):
     """A change adds the missing events: a template of awx.awx whose messages lack some is changed again by the second run."""
     path = f"/api/v2/notification_templates/{make(api, 'notification_templates', **filled({**TEMPLATE, 'messages': {'error': {'body': 'x'}}}, ids))['id']}/"
     assert call(api, "GET", path)[1]["messages"] == {"error": {"body": "x"}}
@@ -720,7 +720,7 @@ def test_answers_of_a_schedule_that_are_secret(api, ids):
     assert (status, answer) == (400, one("extra_data", '"$encrypted$ is a reserved keyword, may not be used for host."'))
 
 
-def test_what_a_job_gets(api, ids):
+def test_a_launched_job_gets_the_survey_defaults_and_the_answers(api, ids):
     """Defaults, then answers; a string is no default of a multiselect, and variables outside the survey are ignored."""
     path = f"/api/v2/job_templates/{ids['asks']}/launch/"
     status, answer = call(api, "POST", path, {"extra_vars": {"host": "abc", "other": 1}, "verbosity": 3})
@@ -743,7 +743,7 @@ def test_an_approval_belongs_to_its_node(api, ids):
     assert call(api, "GET", made["url"])[0] == 404
 
 
-def test_what_points_to_an_object_goes_with_it_or_forgets_it(api, ids):
+def test_deleting_an_object_deletes_its_dependents_or_clears_references(api, ids):
     assert call(api, "DELETE", f"/api/v2/workflow_job_templates/{ids['flow']}/")[0] == 204
     assert [node["identifier"] for node in api.objects("workflow_job_template_nodes")] == ["other", "nested", "empty"]
     assert call(api, "DELETE", f"/api/v2/inventories/{ids['inventory']}/")[0] == 202
@@ -781,7 +781,7 @@ def test_associations(api, ids):
         ("job_templates/{asks}/survey_spec", question(variable="a-b"), "a-b: no name of a variable"),
     ],
 )
-def test_what_awx_takes_silently_is_complained_of(api, ids, path, body, complaint):
+def test_mistakes_that_awx_accepts_silently_are_reported_as_complaints(api, ids, path, body, complaint):
     count = len(api.complaints)
     status, _answer = call(api, "POST", f"/api/v2/{path.format(**ids)}/", filled(body, ids))
     assert status in (200, 201)

@@ -23,7 +23,7 @@ def test_the_chance_is_that_of_the_tables(counts: list[int], chance: float) -> N
     assert random_picks.chance_of(counts) == pytest.approx(chance, rel=1e-2)
 
 
-def test_false_alarms_are_as_rare_as_they_are_said_to_be() -> None:
+def test_false_alarms_are_as_frequent_as_the_significance_level() -> None:
     dice = random.Random(14)
     chances = [random_picks.chance_of(counted(dice.choices(SERVERS, k=SENT))) for _run in range(5000)]
     for level in (0.5, 0.1, 0.01):

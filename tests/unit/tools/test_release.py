@@ -70,7 +70,7 @@ def _checkout(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Checkout]:
 
 
 @pytest.mark.rest
-def test_what_is_no_release_is_refused_and_changes_nothing(checkout: Checkout) -> None:
+def test_a_release_that_cannot_be_made_is_refused_and_changes_nothing(checkout: Checkout) -> None:
     assert "'1.0' is not a version" in checkout.release("1.0").stderr
     assert "GnuPG has no secret key: create one with `gpg --quick-generate-key`" in checkout.release("9.8.7").stderr
     checkout.run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "me@example.com")

@@ -45,7 +45,7 @@ def test_the_commands_of_the_virtual_environment_come_first(tmp_path: Path, monk
     assert (tmp_path / "log").read_text(encoding="utf-8").startswith(f"{steps.ROOT}/.venv/bin:/somewhere")
 
 
-def test_what_opens_the_output_of_a_step_again_writes_over_nothing(tmp_path: Path) -> None:
+def test_a_step_that_reopens_its_output_overwrites_nothing_in_the_log(tmp_path: Path) -> None:
     steps.run(Step("twice", "echo first; echo second >>/proc/$$/fd/1; echo third"), tmp_path / "log")
     steps.run(Step("twice", "echo first; echo second >>/proc/$$/fd/1; echo third"), tmp_path / "log")
     assert (tmp_path / "log").read_text(encoding="utf-8") == "first\nsecond\nthird\n"

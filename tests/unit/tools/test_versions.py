@@ -50,7 +50,7 @@ def test_every_source_has_a_line_with_its_page(printed: str) -> None:
     assert f"registry.k8s.io/lws/lws: 'v{LEADER_WORKER_SET['version']}'" in printed
 
 
-def test_what_is_printed_is_a_file_that_is_not_behind(root: Path, tmp_path: Path, printed: str) -> None:
+def test_the_printed_file_of_versions_is_not_behind_the_tables(root: Path, tmp_path: Path, printed: str) -> None:
     status, lines = check(root, tmp_path, printed)
     assert status == 0 and lines == [f"{len(yaml.safe_load(printed))} versions compared: none is behind."]
 
@@ -67,7 +67,7 @@ def test_what_is_printed_is_a_file_that_is_not_behind(root: Path, tmp_path: Path
         (f"{SIMULATOR}: newest", f"{SIMULATOR}: 'newest' is no version."),
     ],
 )
-def test_what_is_behind_or_wrong_is_named(root: Path, tmp_path: Path, line: str, message: str) -> None:
+def test_outdated_unknown_and_invalid_versions_are_reported(root: Path, tmp_path: Path, line: str, message: str) -> None:
     status, lines = check(root, tmp_path, f"{line}\nregistry.k8s.io/lws/lws: v{LEADER_WORKER_SET['version']}\n")
     assert status == 1 and len(lines) == 1 and message in lines[0]
 

@@ -78,7 +78,7 @@ def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, ap
     assert result.get("foreign") == (["ConfigMap n/a (of shop)"] if foreign == "refuse" else None)
 
 
-def test_what_is_cluster_wide_stays_in_the_record_that_has_it(monkeypatch):
+def test_a_cluster_scoped_object_stays_in_the_applyset_that_has_it(monkeypatch):
     """Files with the same instance in several namespaces share it; an object in a namespace is in the record of the file that makes it."""
     owned = {"app.kubernetes.io/part-of": "llm-d"}
     wide = {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": "a", "labels": {**owned, MEMBER: "applyset-ours-v1"}}}
@@ -116,7 +116,7 @@ def test_refusals_fail_the_task_or_are_reported_and_a_call_that_reaches_nobody_f
     assert [entry["action"] for entry in result.get("objects", [])] == (["refused"] if "error" in answer else [])
 
 
-def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
+def test_objects_are_deleted_with_foreground_propagation(monkeypatch):
     """It is deleted only after them: a Deployment after its pods."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
     calls = []

@@ -86,7 +86,7 @@ def test_a_mapping_for_the_list_is_one_clear_line(play: Play) -> None:
 
 
 @pytest.mark.rest
-def test_an_undefined_variable_is_told_once(play: Play) -> None:
+def test_an_undefined_variable_is_reported_once(play: Play) -> None:
     shown = play.run({**CHARTS, "llm_d_model_services": [{**SIM, "name": "{{ nowhere }}"}]}).stdout
     assert "1 mistake in your llm_d_* variables" in shown
 
@@ -148,7 +148,7 @@ MISTAKES = [
 ]
 
 
-def test_wrong_options_of_roles_are_refused_together_before_anything_is_touched(play: Play) -> None:
+def test_invalid_role_options_are_refused_together_before_any_change(play: Play) -> None:
     pairs = [extra.partition("=")[::2] for extra, _line in MISTAKES]
     done = play.run(FILE, *(part for name, value in pairs for part in ("-e", json.dumps({name: value}))))
     assert done.returncode != 0 and TOUCHED not in done.stdout
@@ -178,7 +178,7 @@ def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> No
     assert play.run({**FILE}, "-e", "validation_wait=").returncode == 0
 
 
-def test_what_is_empty_in_an_option_and_null_are_refused_at_once_too(play: Play) -> None:
+def test_null_and_nested_empty_values_are_refused_before_a_role_begins(play: Play) -> None:
     given = {
         "validation_wait": None,
         "validation_timeout": None,
@@ -193,7 +193,7 @@ def test_what_is_empty_in_an_option_and_null_are_refused_at_once_too(play: Play)
     assert "4 mistakes in your variables" in done.stdout and [line for line in lines if line not in done.stdout] == [], done.stdout
 
 
-def test_a_mistake_that_options_of_roles_follow_from_is_told_once(play: Play) -> None:
+def test_a_mistake_that_affects_options_of_several_roles_is_reported_once(play: Play) -> None:
     done = play.run({**FILE, "llm_d_state": "gone"}, roles=["llm_d.inference.inputs", "llm_d.inference.gaie_scheduler", "llm_d.inference.model_service"])
     assert "1 mistake in your llm_d_* variables" in done.stdout, done.stdout
 

@@ -136,7 +136,7 @@ def test_check_mode_writes_nothing(play, store):
 
 
 @pytest.mark.parametrize("pipelining", ["no", "yes"])
-def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, store, tmp_path, monkeypatch, pipelining):
+def test_a_module_run_by_another_interpreter_shows_no_secret_value(play, store, tmp_path, monkeypatch, pipelining):
     monkeypatch.setenv("ANSIBLE_PIPELINING", pipelining)
     (tmp_path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
     (tmp_path / "python").chmod(0o755)

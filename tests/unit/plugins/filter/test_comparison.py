@@ -16,6 +16,6 @@ def test_names_and_blocks():
     assert comparison_cases([]) == [] and own["name"] == "own"
 
 
-def test_what_the_role_refuses_keeps_its_place():
+def test_an_invalid_preset_name_keeps_its_place_among_the_cases():
     """A name that is missing, or that no file can have, is neither split nor dropped."""
     assert [case["name"] for case in comparison_cases([{"preset": "queue"}, "two words", 3])] == ["", "two words", "3"]

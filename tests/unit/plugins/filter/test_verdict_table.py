@@ -26,6 +26,6 @@ def test_a_table():
     assert all("remedy: " in line for line in verdict_table.verdict_table(result, failed=True))
 
 
-def test_what_is_no_verdict_is_said():
+def test_an_input_that_is_no_verdict_is_refused():
     with pytest.raises(AnsibleFilterError):
         verdict_table.verdict_table({})

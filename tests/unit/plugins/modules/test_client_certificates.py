@@ -81,14 +81,14 @@ def test_a_proof(call, certificate, known):
 
 
 @pytest.mark.parametrize("module", [vllm_health, vllm_health_info, vllm_perf])
-def test_what_cannot_be(call, certificate, module):
+def test_an_unusable_client_certificate_is_refused(call, certificate, module):
     options = LOAD if module is vllm_perf else {}
     assert "client_cert" in call(module, url="https://127.0.0.1:1", client_key=certificate[1], **options)["msg"]
     message = call(module, url="https://127.0.0.1:1", client_cert=certificate[1], client_key=certificate[1], **options)["msg"]
     assert f"client_cert {certificate[1]} with client_key" in message and "give readable PEM files" in message
 
 
-def test_what_cannot_be_of_a_proof(call, certificate):
+def test_an_unusable_client_certificate_of_a_validated_service_is_refused(call, certificate):
     service = {"name": "llama", "model": "acme/tiny", "url": "https://127.0.0.1:1"}
     assert "client_cert" in call(stack_validation, services=[{**service, "client_key": certificate[1]}])["msg"]
     assert "services[0].url: client_cert /nowhere: " in call(stack_validation, services=[{**service, "client_cert": "/nowhere"}])["msg"]

@@ -75,7 +75,7 @@ def _compare(call: t.Any, monkeypatch: pytest.MonkeyPatch) -> t.Any:
     return compare
 
 
-def test_what_two_records_share_is_in_one_of_them_and_that_is_no_drift(compare: t.Any) -> None:
+def test_only_a_cluster_wide_object_in_another_record_is_no_drift(compare: t.Any) -> None:
     """Only cluster-wide objects: an object in a namespace belongs to one file."""
     ours = {**LABELS, MEMBER: "applyset-ours-v1"}
     for definition, differs in ((item("Namespace", "shared"), False), (SERVICE, True)):
@@ -117,7 +117,7 @@ def test_a_default_that_someone_has_set_is_no_difference(compare: t.Any) -> None
     ]
 
 
-def test_what_is_missing_or_cannot_be_read_is_told(compare: t.Any) -> None:
+def test_missing_and_unreadable_objects_are_reported(compare: t.Any) -> None:
     result = compare(
         Api(SERVICE, forbids="hidden"), SERVICE, item("ConfigMap", "gone"), item("ConfigMap", "hidden"), {**item("Thing", "x"), "apiVersion": "a.test/v1"}
     )

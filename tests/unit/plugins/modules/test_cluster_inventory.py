@@ -78,7 +78,7 @@ def file_of(path):
     return yaml.safe_load((path / "group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
 
 
-def test_what_the_cluster_shows_is_written_and_nothing_is_changed(call, api, tmp_path):
+def test_the_inventory_describes_the_cluster_and_changes_nothing_in_it(call, api, tmp_path):
     done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
     assert done["changed"] and done["path"] == "inventories/mine" and {method for method, _path in api[1]} == {"GET"}
     assert "accelerators:    4 nvidia.com/gpu on 1 node, NVIDIA-L40S" in done["lines"]
@@ -105,7 +105,7 @@ def test_check_mode_shows_the_files_and_writes_none(call, api, tmp_path):
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_a_folder_that_exists_stays_as_it_is_and_no_cluster_is_asked(call, api, tmp_path, check):
+def test_an_existing_folder_is_refused_before_any_request_to_the_cluster(call, api, tmp_path, check):
     (tmp_path / "inventories/mine").mkdir(parents=True)
     done = call(cluster_inventory, check=check, host=api[0], api_key="sesame-open", name="mine")
     assert done["failed"] and "inventories/mine is already there, and stays as it is. Choose another name (make inventory NAME=other)" in done["msg"]
@@ -124,14 +124,14 @@ def test_an_interruption_leaves_no_half_of_a_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_told(call, api, tmp_path):
+def test_an_unwritable_folder_is_reported(call, api, tmp_path):
     (tmp_path / "inventories").write_text("a file", encoding="utf-8")
     done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
     assert done["failed"] and done["msg"].startswith("Cannot write inventories/mine: ") and "Traceback" not in done["msg"]
 
 
 @pytest.mark.parametrize("api", [LISTS | {"deployments"}], indirect=True)
-def test_what_may_not_be_listed_is_a_comment(call, api, tmp_path):
+def test_kinds_that_the_account_may_not_list_are_reported_as_not_known(call, api, tmp_path):
     done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
     assert done["changed"] and "accelerators:    not known: no permission to list nodes" in done["lines"]
     assert file_of(tmp_path / "inventories/mine")["llm_d_scope"] == "namespace"
@@ -161,7 +161,7 @@ def test_without_a_kubeconfig_it_says_how_to_name_one(call, monkeypatch, tmp_pat
 
 
 @pytest.mark.parametrize(("wanted", "context"), [(None, "c0"), ("c1", "c1")])
-def test_the_context_that_was_asked_is_kept(call, api, tmp_path, wanted, context):
+def test_the_kubeconfig_and_context_in_use_are_written_to_the_inventory(call, api, tmp_path, wanted, context):
     path = config(tmp_path, api[0] if context == "c0" else "http://127.0.0.1:1", api[0])
     call(cluster_inventory, name="mine", kubeconfig=path, **({"context": wanted} if wanted else {}))
     variables = file_of(tmp_path / "inventories/mine")
@@ -215,7 +215,7 @@ def test_an_account_that_may_list_one_namespace_sees_what_runs_in_it(call, api, 
 
 
 @pytest.mark.parametrize("api", [("/apis/apps/v1/deployments", "/apis/apps/v1/namespaces/llm-d/deployments")], indirect=True)
-def test_what_cannot_be_known_is_not_deployed_over(call, api, serving, tmp_path):
+def test_preflight_is_the_next_step_when_deployments_cannot_be_listed(call, api, serving, tmp_path):
     done = call(cluster_inventory, kubeconfig=config(tmp_path, api[0], namespace="llm-d"), name="mine")
     assert done["next"] == "preflight" and "running here:    not known: no permission to list Deployments" in done["lines"]
 

@@ -88,7 +88,7 @@ def look(call, api, credentials=(), **more):
     return call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan({**FILE, **more})["preflight"], credentials=list(credentials))
 
 
-def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
+def test_all_missing_prerequisites_are_reported_at_once_and_nothing_changes(call, api):
     result = look(call, api)
     assert result["failed"] and "prerequisites are missing. Nothing has been touched.\n" in result["msg"]
     kept = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(FILE)["preflight"], refuse=False)
@@ -131,7 +131,7 @@ def patiently(call, api, tmp_path, chart, timeout):
     return call(cluster_preflight, host=api[0], api_key="sesame-open", needs=needs, timeout=timeout, progress_path=str(tmp_path / "progress"))
 
 
-def test_what_appears_in_time_is_waited_for(call, api, chart, tmp_path):
+def test_a_prerequisite_that_appears_in_time_is_waited_for(call, api, chart, tmp_path):
     progress = tmp_path / "progress"
 
     def bring():
@@ -145,7 +145,7 @@ def test_what_appears_in_time_is_waited_for(call, api, chart, tmp_path):
     assert result["findings"] == [] and re.fullmatch(r"(waiting (5\d|60) s more for host/chart\n)+", progress.read_text(encoding="utf-8"))
 
 
-def test_what_does_not_appear_is_told_when_the_time_is_over(call, api, chart, tmp_path):
+def test_a_prerequisite_that_is_missing_at_the_timeout_is_reported(call, api, chart, tmp_path):
     assert "1 prerequisite is missing" in patiently(call, api, tmp_path, chart, 1)["msg"]
     (tmp_path / "progress").unlink(missing_ok=True)  # there is none where the first check took the whole second
     result = patiently(call, api, tmp_path, chart, 0)
@@ -157,7 +157,7 @@ def planned(**more):
     return next(iter(running_of(stack(**more))))
 
 
-def test_what_would_change_of_a_stack_that_is_there_is_named(call, api, monkeypatch):
+def test_changes_to_an_existing_deployment_are_reported(call, api, monkeypatch):
     for path, content in answers(stack(llm_d_release="router-0.9", llm_d_preflight={"images": "ignore"})).items():
         monkeypatch.setitem(ANSWERS, path, content)
     needs = plan({**FILE, "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]})["preflight"]
@@ -195,13 +195,13 @@ def test_no_secret_is_shown(call, api):
 
 
 @pytest.mark.parametrize("api", [("/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces/llm-d/secrets/hf")], indirect=True)
-def test_what_may_not_be_read_stops_nothing(call, api):
+def test_unreadable_objects_do_not_stop_the_preflight(call, api):
     result = look(call, api)
     assert not [finding["id"] for finding in result["findings"] if finding["id"].startswith(("accelerators", "secret"))]
     assert result["facts"]["nodes"] is None
 
 
-def test_a_server_that_is_none_is_told_as_such(call):
+def test_a_server_that_is_not_a_kubernetes_api_server_is_reported(call):
     with serve(lambda *_args: (200, {}, "<html>hello</html>")) as url:
         result = call(cluster_preflight, host=url, api_key="sesame-open", needs=plan(FILE)["preflight"])
     assert result["failed"] and "does not answer like a Kubernetes API server" in result["msg"]
@@ -213,7 +213,7 @@ def test_a_registry_that_asks_who_one_is_answers():
     assert cluster_preflight.registry_problem("127.0.0.1:1/mirror")
 
 
-def test_sources_of_what_the_cluster_lacks_are_asked_for_once_a_host(call, api):
+def test_sources_of_missing_components_are_requested_once_per_host(call, api):
     requests = []
     with serve(lambda _handler, method, path, _body: requests.append((method, path)) or (404, {}, "")) as server:
         gone = "http://127.0.0.1:1"
@@ -226,7 +226,7 @@ def test_sources_of_what_the_cluster_lacks_are_asked_for_once_a_host(call, api):
     assert "refused" in silent[0]["found"].lower() and requests == [("GET", "/v2/")]
 
 
-def test_what_is_there_already_needs_no_source():
+def test_installed_components_need_no_source():
     definition, chart = "http://127.0.0.1:1/a", "oci://127.0.0.1:1/c"
     sources = {**FILE["llm_d_crd_sources"], "gateway_api": [{"url": definition, "insecure": True}]}
     needs = plan({**FILE, "llm_d_crd_sources": sources, "llm_d_charts": {"envoy_gateway": chart}})["preflight"]
@@ -238,7 +238,7 @@ def test_what_is_there_already_needs_no_source():
     assert cluster_preflight.wanted_sources(needs, {"crds": older, "controllers": running}) == [definition], "it is upgraded"
 
 
-def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():
+def test_a_chart_is_requested_only_while_its_component_is_missing():
     refs = {part: f"oci://{part}.example.com/chart" for part in ("controllers", "leader_worker_set", "gpu_operator")}
     needs = {"definitions": [], "charts": [{"ref": ref, "brings": part} for part, ref in refs.items()]}
     installed = {"controllers": {"a/b": {}}, "leader_worker_set": {"namespace": {}, "controller": {}}, "gpu_operator": {"namespace": {}, "policies": [{}]}}
@@ -248,7 +248,7 @@ def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():
         assert cluster_preflight.wanted_sources(needs, {**installed, part: nowhere[part]}) == [ref]
 
 
-def test_every_registry_that_images_name_is_asked_whether_it_is_there(call, api):
+def test_each_image_registry_is_checked_to_be_reachable(call, api):
     with serve(lambda *_args: (401, {}, "")) as server:
         images = {"epp": "127.0.0.1:1/epp:1"}
         result = look(call, api, llm_d_images=images, llm_d_image_registry=server.split("//")[1], llm_d_preflight={"images": "warning"})
@@ -275,7 +275,7 @@ def images_of(result):
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
-def test_an_image_that_the_mirror_lacks_is_told(call, api, mirror, severity):
+def test_an_image_that_the_mirror_lacks_is_reported(call, api, mirror, severity):
     host, requests = mirror
     result = look(call, api, **OLD, llm_d_image_registry=host, llm_d_preflight={"images": severity})
     (missing,) = images_of(result)
@@ -287,13 +287,13 @@ def test_an_image_that_the_mirror_lacks_is_told(call, api, mirror, severity):
     }
 
 
-def test_no_registry_is_asked_where_images_are_ignored(call, api, mirror):
+def test_no_registry_is_requested_when_images_are_ignored(call, api, mirror):
     host, requests = mirror
     result = look(call, api, llm_d_image_registry=host, llm_d_preflight={"images": "ignore"})
     assert images_of(result) == [] and requests == []
 
 
-def test_an_image_that_upstream_removed_is_told_with_what_replaced_it(call, api, monkeypatch):
+def test_an_image_removed_upstream_is_reported_with_its_replacement(call, api, monkeypatch):
     """As ghcr.io does: an anonymous request for a token of a package that is gone is denied."""
     tokens = []
 
@@ -320,7 +320,7 @@ def test_an_image_that_upstream_removed_is_told_with_what_replaced_it(call, api,
     assert {"service": "ghcr.io", "scope": f"repository:{SCHEDULER}:pull"} in tokens
 
 
-def test_registries_are_asked_with_the_accounts_of_the_file_and_of_the_secrets(call, api, monkeypatch):
+def test_registry_requests_use_accounts_of_the_file_before_those_of_secrets(call, api, monkeypatch):
     """An account of the file takes precedence over one in a Secret; neither is in the result."""
     authorizations = []
 
@@ -348,7 +348,7 @@ POLICIES = "/apis/nvidia.com/v1"
 
 
 @pytest.mark.parametrize(("known", "wanted"), [(True, ["gpu_operator/foreign"]), (False, [])])
-def test_an_operator_of_someone_elses_is_seen(call, api, monkeypatch, known, wanted):
+def test_a_gpu_operator_that_the_collection_did_not_install_is_reported(call, api, monkeypatch, known, wanted):
     if known:
         monkeypatch.setitem(ANSWERS, POLICIES, {"resources": [{"name": "clusterpolicies", "kind": "ClusterPolicy", "namespaced": False}]})
         monkeypatch.setitem(ANSWERS, f"{POLICIES}/clusterpolicies", {"items": [{"metadata": {"name": "theirs"}}]})
@@ -359,7 +359,7 @@ def test_an_operator_of_someone_elses_is_seen(call, api, monkeypatch, known, wan
 
 
 @pytest.mark.parametrize(("present", "wanted"), [(True, ["controller/shared"]), (False, [])])
-def test_an_extension_that_another_run_would_take_away_is_seen(call, api, monkeypatch, present, wanted):
+def test_a_gateway_extension_that_the_run_would_remove_is_reported(call, api, monkeypatch, present, wanted):
     if present:
         monkeypatch.setitem(ANSWERS, "/apis/apps/v1/namespaces/envoy-ai-gateway-system/deployments/ai-gateway-controller", {"metadata": {}})
         monkeypatch.setitem(ANSWERS, "/api/v1/namespaces/envoy-ai-gateway-system", {"metadata": {"name": "envoy-ai-gateway-system"}})
@@ -367,7 +367,7 @@ def test_an_extension_that_another_run_would_take_away_is_seen(call, api, monkey
 
 
 @pytest.mark.parametrize(("output", "version"), [("v3.5.4+g1b5edb6", "3.5.4"), ("v4.0.1+g12500dd", "4.0.1"), ("what?", None)])
-def test_helm_is_asked_for_its_version(tmp_path, output, version):
+def test_the_helm_version_is_read_from_its_output(tmp_path, output, version):
     helm = tmp_path / "helm"
     helm.write_text(f"#!/bin/sh\necho '{output}'\n", encoding="utf-8")
     assert cluster_preflight.helm_version(str(helm)) is None, "it may not be run"
@@ -376,7 +376,7 @@ def test_helm_is_asked_for_its_version(tmp_path, output, version):
 
 
 @pytest.mark.parametrize(("exceptions", "reported"), [("", True), ("localhost,.example.com", False), ("*.example.com", True), ("api.example.com:6443", False)])
-def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, reported):
+def test_a_proxy_between_the_host_and_the_api_server_is_reported(monkeypatch, exceptions, reported):
     """As the library that is installed decides it: version 37 knows names, networks and ports, and no `*.`. The password of the proxy is not shown."""
     monkeypatch.setenv("HTTPS_PROXY", "http://me:s3cret-word@proxy.example.com:3128")
     for name in ("NO_PROXY", "no_proxy"):

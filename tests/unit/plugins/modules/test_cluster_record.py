@@ -126,7 +126,7 @@ def test_each_member_says_whose_it_is(run: t.Any, stack: ApiServer) -> None:
         assert labels[applyset.MEMBER] == parent["labels"][applyset.ID], (kind, name)
 
 
-def test_what_leaves_the_file_goes_wherever_it_is_and_nothing_else(run: t.Any) -> None:
+def test_objects_that_left_the_file_are_pruned_in_every_namespace(run: t.Any) -> None:
     run(file_of(SIM, CHAT, **KEY), False)
     gone = keys(run(file_of(SIM)))
     assert gone == of(file_of(SIM, CHAT, **KEY)) - of(file_of(SIM)) and ("Secret", "llm-d", "llm-d-api-key") in gone
@@ -142,7 +142,7 @@ def test_namespaces_and_secrets_of_before_are_in_the_record(run: t.Any) -> None:
     assert result["after"]["metadata"]["annotations"][applyset.NAMESPACES] == ""
 
 
-def test_a_stack_of_before_the_record_is_found_by_its_labels(run: t.Any, stack: ApiServer) -> None:
+def test_objects_of_a_stack_older_than_the_record_are_pruned_by_their_labels(run: t.Any, stack: ApiServer) -> None:
     """As by an older version of the collection."""
     for item in with_secrets(plan(file_of(SIM, CHAT, **KEY))):
         if item["metadata"].get("namespace"):
@@ -151,7 +151,7 @@ def test_a_stack_of_before_the_record_is_found_by_its_labels(run: t.Any, stack: 
     assert keys(run(file_of(SIM))) == of(file_of(SIM, CHAT, **KEY)) - of(file_of(SIM))
 
 
-def test_what_is_not_ours_stays(run: t.Any, stack: ApiServer) -> None:
+def test_objects_that_do_not_belong_to_the_instance_are_not_pruned(run: t.Any, stack: ApiServer) -> None:
     labels = plan(file_of())["labels"]
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "6b0c1d1e-0000-0000-0000-000000000000"}
     heads: list[Facts] = [
@@ -176,7 +176,7 @@ def test_the_record_of_an_administrator_stays(run: t.Any, stack: ApiServer) -> N
     assert run(file_of(SIM, CHAT, llm_d_scope="namespace", **KEY))["surplus"] == []
 
 
-def test_what_has_lost_our_labels_stays(run: t.Any, stack: ApiServer) -> None:
+def test_an_object_that_lost_its_labels_is_not_pruned(run: t.Any, stack: ApiServer) -> None:
     run(file_of(SIM, CHAT, **KEY), False)
     lost = next(item for item in with_secrets(plan(file_of(CHAT))) if item["kind"] == "Deployment" and item["metadata"]["name"] == "chat-decode")
     where = path(stack, "apps/v1", "Deployment", "llm-d", "chat-decode")
@@ -199,7 +199,7 @@ def test_all_of_it_goes_at_the_end(run: t.Any, stack: ApiServer) -> None:
     assert ("ConfigMap", "llm-d", "llm-d-record") in objects(stack)
 
 
-def test_what_this_account_may_not_list_is_named_where_the_record_has_it(run: t.Any, stack: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_kinds_the_account_cannot_list_are_reported_and_stay_recorded(run: t.Any, stack: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
     from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 

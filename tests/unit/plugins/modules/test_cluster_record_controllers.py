@@ -214,7 +214,7 @@ def test_without_a_record_the_releases_in_our_namespaces_are_ours(look):
     assert gone(result) == [] and result["lines"] == []
 
 
-def test_what_the_file_still_has_stays_until_all_goes(look):
+def test_a_release_that_the_file_plans_stays_until_everything_is_removed(look):
     planned = [["envoy-gateway-system", "it"]]
     result = look(ENVOY, releases=planned)
     assert gone(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
@@ -228,13 +228,13 @@ def test_a_run_for_some_services_removes_no_controller(look):
     assert gone(result) == [] == classes(result) and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
 
 
-def test_what_the_file_needs_stays_also_where_it_no_longer_installs_it(look):
+def test_a_controller_that_the_file_needs_but_no_longer_installs_stays(look):
     result = look(ENVOY, needed=["envoy-gateway-system"])
     assert gone(result) == [] and result["after"]["data"]["releases"] == "envoy-gateway-system/it"
     assert gone(look(ENVOY, needed=["envoy-gateway-system"], everything=True)) == ["it"]
 
 
-def test_what_is_installed_without_a_word_of_it_in_the_record_goes_with_all_of_it(look):
+def test_an_unrecorded_release_is_removed_only_with_the_whole_instance(look):
     """By a run that ended before the record was written. Another file of the same instance may have installed it: else it stays."""
     look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
     groups, noted = {**GROUPS, "release_name": "lws"}, {"releases": "envoy-gateway-system/it"}
@@ -390,7 +390,7 @@ def test_secrets_and_namespaces_in_another_record_are_given_up_and_stay(look):
     assert result["surplus"] == [] and result["after"]["data"]["secrets"] == "" and result["after"]["metadata"]["annotations"][KEPT_IN] == ""
 
 
-def test_what_belongs_to_no_service_stays_while_one_stays_that_the_file_does_not_have(look):
+def test_shared_objects_stay_while_a_service_missing_from_the_file_stays(look):
     """With `llm_d_prune: {services: false}`, or a file without services: it may need the controller, the Gateway, and a Secret."""
     look.kinds |= {
         "/api/v1": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}],

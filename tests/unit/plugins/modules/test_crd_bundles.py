@@ -175,7 +175,7 @@ def test_a_definition_that_is_never_served(run, folder):
     assert "does not serve others.example.com (the name is taken)" in result["msg"]
 
 
-def test_check_mode_changes_nothing_and_tells_the_truth(run, folder):
+def test_check_mode_reports_the_change_and_applies_nothing(run, folder):
     api = Api()
     with serve(api) as url:
         result = run(url, check=True, bundles=[bundle(folder)])
@@ -184,7 +184,7 @@ def test_check_mode_changes_nothing_and_tells_the_truth(run, folder):
 
 
 @pytest.mark.parametrize("version, action", [("v1.2.0", "repair"), ("v1.3.0", "keep"), ("v1.1.9", "upgrade")])
-def test_what_is_there_decides(run, folder, version, action):
+def test_the_installed_crd_version_decides_the_action(run, folder, version, action):
     with serve(Api([installed(PROBE, version)])) as url:
         result = run(url, check=True, bundles=[bundle(folder)])
     assert result["bundles"][0]["action"] == action and result["changed"] is (action != "keep")

@@ -63,7 +63,7 @@ def _api():
         yield api
 
 
-def test_what_is_ours_and_unused_goes(call, api):
+def test_unused_crds_of_the_collection_are_removed(call, api):
     result = call(crd_removal, host=api.url, api_key="sesame-open")
     assert result["changed"] and result["removed"] == sorted([POOLS, GATEWAYS, CLASSES]) == sorted(api.deleted)
     assert sorted(api.managers) == ["httproutes.gateway.networking.k8s.io", "things.example.com"]
@@ -96,7 +96,7 @@ def test_check_mode_removes_nothing(call, api):
     assert POOLS in result["diff"]["before"]
 
 
-def test_what_is_not_served_is_not_removed_blindly(call, api):
+def test_a_crd_that_is_not_served_is_not_removed(call, api):
     api.unserved = (POOLS,)
     result = call(crd_removal, host=api.url, api_key="sesame-open")
     assert result["failed"] and POOLS in result["msg"] and api.deleted == []

@@ -172,12 +172,12 @@ def test_pods_that_do_not_need_it_do_not_matter(api, look, added):
         (f"{SUBSCRIPTIONS}/namespaces/{HOME}/subscriptions", thing("network", HOME, spec={"name": "network-operator"}), "gpu_operator/subscription"),
     ],
 )
-def test_what_others_have_asked_of_the_same_operators_keeps_them(api, look, path, item, wanted):
+def test_custom_resources_of_others_keep_the_operators(api, look, path, item, wanted):
     api.add(path, item)
     assert ids(look()) == [wanted]
 
 
-def test_node_feature_discovery_that_stays_is_not_asked_about(api, look):
+def test_users_of_node_feature_discovery_are_ignored_when_it_stays(api, look):
     api.add(f"{RULES}/nodefeaturerules", thing("sriov-cards"))
     assert ids(look(features=False)) == []
     api.kept[f"{RULES}/nodefeaturerules/sriov-cards"]["metadata"]["ownerReferences"] = [{"kind": "ClusterPolicy", "name": "gpu-cluster-policy"}]

@@ -127,7 +127,7 @@ def test_a_port_on_which_nothing_listens(call, monkeypatch):
 
 @pytest.mark.timing
 @pytest.mark.parametrize("talk", [lambda connection: time.sleep(20), drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")])
-def test_a_server_that_hangs_takes_no_longer_than_told_and_leaves_nothing_open(call, monkeypatch, talk):
+def test_a_hanging_server_times_out_and_leaves_no_connection_open(call, monkeypatch, talk):
     start = time.monotonic()
     with raw(talk) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
         result = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", request_timeout=0.5, retries=0)

@@ -67,7 +67,7 @@ def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypat
     ("place", "end"),
     [({"pod": POD}, "/pods/pod-0"), ({"replicas": {"namespace": "llm-d", "service": "tiny"}}, "/services/tiny"), ({"replicas": REPLICAS}, "/pods")],
 )
-def test_what_appears_a_moment_later_is_waited_for(call, monkeypatch, first, place, end):
+def test_a_missing_target_that_appears_later_is_waited_for(call, monkeypatch, first, place, end):
     with cluster(monkeypatch, engine("vllm"), objects={"/api/v1/namespaces/llm-d/services/tiny": SERVICE}) as api:
         pods, api.pods = api.pods, [] if end == "/pods" else api.pods
         paths = first(*([404] * 3 if end != "/pods" else []), end=end)
@@ -90,7 +90,7 @@ class Later:
         return self.pods[index]
 
 
-def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
+def test_a_pod_that_never_appears_is_reported_at_the_timeout(call, monkeypatch):
     with cluster(monkeypatch):
         result = call(vllm_health, pod=POD, timeout=50, interval=10)
     assert result["failed"] is True and result["looks"] == 6 and result["waited"] == 50
@@ -107,7 +107,7 @@ def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
         (None, {"pod": {**POD, "namespace": "gone"}}, "there is no namespace gone: correct pod.namespace"),
     ],
 )
-def test_what_no_wait_heals_fails_at_once(call, monkeypatch, first, status, place, message):
+def test_an_error_that_waiting_cannot_resolve_fails_at_once(call, monkeypatch, first, status, place, message):
     paths = first(*([status] * 100 if status else []))
     with cluster(monkeypatch, *([engine("vllm")] if status else [])):
         result = call(vllm_health, **place, timeout=600, interval=0.1)

@@ -133,7 +133,7 @@ def test_a_set_may_ask_for_other_signals(call, monkeypatch):
     assert plain["healthy"] and not adapters["healthy"] and "vllm:lora_requests_info is not exported" in adapters["checks"][-1]["evidence"]
 
 
-def test_no_set_is_nothing_to_look_at_and_a_wrong_one_is_named(call):
+def test_an_empty_list_of_groups_passes_and_an_invalid_group_is_named(call):
     assert call(vllm_health_info, groups=[])["groups"] == []
     result = call(vllm_health_info, groups=[{"name": "tiny", "replicas": {**REPLICAS, "count": 0}}])
     assert result["failed"] is True and result["msg"].startswith("tiny: replicas.count is 0")

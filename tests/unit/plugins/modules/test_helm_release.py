@@ -79,7 +79,7 @@ def _settle(call, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("status", records.AT_WORK)
-def test_what_a_killed_helm_left_is_marked_as_failed(settle, status):
+def test_a_release_that_a_killed_helm_left_is_marked_as_failed(settle, status):
     server = Server(record(1, "superseded", 900), record(10, status, 400), record(9, "deployed", 800))
     result, _progress = settle(server)
     assert result.get("changed"), result
@@ -120,7 +120,7 @@ def test_nothing_to_do(settle, existing, status):
     assert not result["changed"] and result["status"] == result["before"] == status and not progress
 
 
-def test_what_was_released(settle):
+def test_the_revision_version_and_values_of_a_release_are_returned(settle):
     result, _progress = settle(Server(record(1, "superseded"), record(2, "deployed")))
     assert (result["revision"], result["version"], result["release_values"]) == (2, "1.2.0", {"replicas": 2})
     result, _progress = settle(Server())

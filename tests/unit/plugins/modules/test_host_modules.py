@@ -101,7 +101,7 @@ def test_a_setting_of_a_kernel_module_that_check_mode_does_not_load_would_be_set
     assert result["changed"] and "sysctl net.no-such-module.setting=1" in result["made"]
 
 
-def test_what_is_left_is_listed_and_removed_only_when_asked(call, cluster, tmp_path):
+def test_residue_is_listed_and_removed_only_in_state_absent(call, cluster, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "cache").mkdir()
     expected = [f"file {tmp_path}/home"]
@@ -112,7 +112,7 @@ def test_what_is_left_is_listed_and_removed_only_when_asked(call, cluster, tmp_p
     assert result["changed"] and result["left"] == [] and result["diff"]["after"] == "\n" and os.listdir(tmp_path) == ["cache"]
 
 
-def test_what_does_not_go_is_told(call, cluster, tmp_path, monkeypatch):
+def test_residue_that_cannot_be_removed_is_reported(call, cluster, tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
     monkeypatch.setattr(residue, "_remove_tree", lambda path: None)
     result = call(host_residue, state="absent", **cluster)

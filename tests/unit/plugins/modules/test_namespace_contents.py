@@ -114,7 +114,7 @@ def test_an_object_that_two_groups_serve_is_one(look, api):
     assert kept["lines"] == ["the namespace llm-d stays: Deployment llm-d/notebook", FORCE]
 
 
-def test_what_openshift_serves_under_a_group_of_its_own_too_is_what_kubernetes_calls_it(look, api):
+def test_openshift_views_of_rolebindings_count_as_those_of_kubernetes(look, api):
     """Its RoleBindings are views of those of Kubernetes, with the same uid."""
     for version in ("rbac.authorization.k8s.io/v1", "authorization.openshift.io/v1"):
         api.kinds[version] = kinds(rolebindings="RoleBinding")
@@ -122,7 +122,7 @@ def test_what_openshift_serves_under_a_group_of_its_own_too_is_what_kubernetes_c
     assert look()["kept"] == []
 
 
-def test_an_owner_outside_of_the_namespace_is_asked_for(look, api):
+def test_an_owner_outside_the_namespace_is_requested(look, api):
     api.kinds["nvidia.com/v1"] = [{**kinds(clusterpolicies="ClusterPolicy")[0], "namespaced": False}]
     policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "policy", "uid": "uid-policy"}
     api.lists["/apis/apps/v1/namespaces/llm-d/deployments"] = [named("driver", ownerReferences=[policy])]
@@ -138,7 +138,7 @@ def test_an_owner_outside_of_the_namespace_is_asked_for(look, api):
     assert look()["kept"][0]["objects"] == ["Deployment llm-d/driver"]
 
 
-def test_what_cannot_be_listed_keeps_it_and_nothing_fails(look, api):
+def test_a_kind_that_cannot_be_listed_keeps_the_namespace_without_a_failure(look, api):
     api.answers[f"{SPACE}/secrets"] = (403, {"kind": "Status", "reason": "Forbidden", "code": 403, "message": "forbidden"})
     unable = {"kind": "Status", "reason": "ServiceUnavailable", "code": 503, "message": "the server is currently unable to handle the request"}
     api.answers["/apis/example.com/v1alpha1"] = (503, unable)

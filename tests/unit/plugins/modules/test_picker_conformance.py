@@ -41,7 +41,7 @@ def test_checks_are_chosen_by_name() -> None:
 
 
 @pytest.mark.parametrize("version", module.GROUPS)
-def test_a_pool_of_each_version_is_found(version: str) -> None:
+def test_an_inference_pool_of_each_api_version_is_read(version: str) -> None:
     pool = module.pool_of(OnePool(f"/apis/{version}/namespaces/n/inferencepools/p"), "n", "p")
     assert pool["apiVersion"] == version and pool["kind"] == "InferencePool"
     with pytest.raises(ClusterError, match=r"no InferencePool n/q.*conformance_pool"):

@@ -40,7 +40,7 @@ def ask(call, openshift, *names, **more):
     return call(project_requests, host=openshift[0], api_key="sesame-open", names=list(names), **more)
 
 
-def test_what_is_not_there_is_requested_once(call, openshift):
+def test_a_missing_project_is_requested_once(call, openshift):
     assert ask(call, openshift, "mine", "new")["requested"] == ["new"]
     again = ask(call, openshift, "mine", "new")
     assert not again["changed"] and openshift[1] == ["new"]
@@ -51,6 +51,6 @@ def test_check_mode_requests_nothing(call, openshift):
     assert result["changed"] and result["requested"] == ["new"] and not openshift[1]
 
 
-def test_a_project_of_someone_elses_is_told(call, openshift):
+def test_a_project_of_another_owner_is_reported(call, openshift):
     result = ask(call, openshift, "theirs")
     assert result["failed"] and "already exists" in result["msg"]

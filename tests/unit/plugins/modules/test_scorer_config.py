@@ -263,16 +263,16 @@ def test_a_log_that_never_comes_is_waited_for_only_so_long(ask, clock):
     assert rollout.LAG <= sum(clock.sleeps) < rollout.LAG + 5
 
 
-def test_a_log_that_this_account_may_not_read_is_asked_for_once(ask):
+def test_a_log_that_the_account_may_not_read_is_requested_once(ask):
     api = Api("balanced", refusals=[(403, "Forbidden")] * 1000)
     assert [pod["by"] for pod in ask(api, preset="queue")["pods"]] == ["readiness"] and api.looks == 1
 
 
-def test_what_is_not_there_is_said(ask):
+def test_a_missing_deployment_is_reported(ask):
     assert "there is no Deployment llm-d/sim-epp: deploy it first" in ask(Api(deployment=False), preset="queue")["msg"]
 
 
-def test_what_it_needs_beside_it_must_be_there(ask):
+def test_a_preset_whose_sidecar_is_missing_is_refused(ask):
     api = Api("balanced")
     result = ask(api, preset="precise_prefix", deployment={"engine": "simulator", "model": "m", "block_size": 16})
     assert result["failed"] and "the sidecar tokenizer" in result["msg"] and "playbooks/scorers.yml" in result["msg"] and not api.writes
@@ -315,7 +315,7 @@ def test_a_verdict_waits_for_no_picker_that_is_not_ready(look, clock):
     assert "container epp crashes" in error_of(look(api)) and sum(clock.sleeps) == 60
 
 
-def test_a_picker_that_is_scaled_away_is_said_at_once(look, clock):
+def test_an_endpoint_picker_scaled_to_zero_is_reported_at_once(look, clock):
     api = Api("balanced")
     shown = api.as_observed
     api.as_observed = lambda _ready: {**shown(0), "spec": {**shown(0)["spec"], "replicas": 0}, "status": {"observedGeneration": 1}}

@@ -89,7 +89,7 @@ def test_a_healthy_stack(call, monkeypatch):
     assert api.methods == {"GET"}
 
 
-def test_a_wrong_selector_comes_first(call, monkeypatch):
+def test_a_selector_that_matches_no_pod_is_reported_before_its_symptom(call, monkeypatch):
     def change(snap):
         snap.objects["InferencePool"][0]["spec"]["selector"]["matchLabels"] = {"app": "nothing"}
 
@@ -154,7 +154,7 @@ def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):
         (simulator(picked=False), "F26"),
     ],
 )
-def test_servers_are_asked_themselves(call, monkeypatch, server, code):
+def test_requests_to_the_model_servers_reveal_their_faults(call, monkeypatch, server, code):
     with stack(monkeypatch, server=server) as (_api, made):
         result = call(stack_diagnosis, plan=made)
     assert code in [entry["code"] for entry in result["findings"][:2]], result["lines"]
@@ -186,7 +186,7 @@ def recording(server, requests):
     return answer
 
 
-def test_without_a_gateway_the_proxy_of_each_picker_is_asked(call, monkeypatch):
+def test_each_endpoint_picker_proxy_is_requested_when_there_is_no_gateway(call, monkeypatch):
     requests = []
     with stack(monkeypatch, gateway=recording(simulator(), requests), made=planned({"provider": "standalone"})) as (api, made):
         result = call(stack_diagnosis, plan=made)
@@ -207,7 +207,7 @@ def test_a_proxy_that_fails_or_asks_nobody(call, monkeypatch, server, code, wher
     assert [entry["code"] for entry in result["findings"]] == [code] and result["findings"][0]["where"].startswith(where), result["lines"]
 
 
-def test_a_proxy_that_cannot_be_reached_from_here_is_asked_through_the_api_server(call, monkeypatch):
+def test_an_unreachable_proxy_is_requested_through_the_api_server(call, monkeypatch):
     with stack(monkeypatch, made=planned({"provider": "standalone"})) as (_api, made):
         made["services"][0]["scheduler"]["proxy"]["port"] = closed_port()
         result = call(stack_diagnosis, plan=made)
@@ -238,7 +238,7 @@ def test_a_cluster_with_nothing_of_ours(call, monkeypatch):
     assert all(entry["kind"] != "cause" or entry["code"] in ("namespace", "F1") for entry in result["findings"])
 
 
-def test_what_may_not_be_read_is_said(call, monkeypatch):
+def test_unreadable_objects_are_reported_without_false_findings(call, monkeypatch):
     with stack(monkeypatch, refuses=("Pod", "NetworkPolicy")) as (_api, made):
         result = call(stack_diagnosis, plan=made, requests=False)
     assert result["findings"][0]["code"] == "rights" and any("Pod in llm-d" in line for line in result["not_read"])
@@ -272,7 +272,7 @@ def test_options_that_do_not_fit(call, options, message):
 
 
 @pytest.mark.parametrize("secret", [True, False])
-def test_servers_that_want_a_key_are_asked_with_that_of_their_secret(call, monkeypatch, secret):
+def test_requests_to_servers_with_a_key_use_the_key_from_their_secret(call, monkeypatch, secret):
     def change(snap):
         metadata = {"name": "keys", "namespace": NAMESPACE}
         snap.objects["Secret"] = [{**item, "apiVersion": "v1", "metadata": metadata} for item in SECRETS.values()] if secret else []

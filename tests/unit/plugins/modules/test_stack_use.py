@@ -103,17 +103,17 @@ def test_all_of_others_are_named_at_once_and_nothing_else(look):
     assert "llm_d_force_removal: true" in result["msg"]
 
 
-def test_what_nobody_uses_can_be_removed(look):
+def test_an_unused_gateway_or_claim_can_be_removed(look):
     result = look(gateways=[{**GATEWAY, "name": "unused"}], claims=[{**CLAIM, "name": "unused"}])
     assert not result.get("failed") and result["users"] == []
 
 
-def test_what_is_not_ours_stays_so_nobody_needs_it_from_us(look):
+def test_a_gateway_or_claim_of_others_is_not_checked_for_users(look):
     result = look(gateways=[{**GATEWAY, "name": "other"}], claims=[{**CLAIM, "name": "else"}])
     assert not result.get("failed") and result["users"] == []
 
 
-def test_force_tells_and_goes_on(look):
+def test_force_reports_the_users_and_does_not_fail(look):
     result = look(gateways=[GATEWAY], force=True)
     assert not result.get("failed") and result["users"] == ROUTES
 
@@ -124,7 +124,7 @@ def test_an_account_of_one_namespace_sees_the_routes_there(look):
     assert look(refused=everywhere, gateways=[GATEWAY])["users"] == []
 
 
-def test_what_the_account_may_not_even_read_fails_but_for_whoever_prunes(look):
+def test_an_unreadable_gateway_fails_unless_skip_forbidden_is_set(look):
     """An account with permissions for another provider only: it cannot have created a Gateway, and deletes none."""
     hidden = {"refused": [f"{API}/v1/namespaces/llm-d/gateways/llm-d-gateway"], "gateways": [GATEWAY]}
     assert look(**hidden)["failed"] and "grant the permission" in look(**hidden)["msg"]
@@ -135,7 +135,7 @@ def test_what_the_account_may_not_even_read_fails_but_for_whoever_prunes(look):
 EVERYWHERE = [f"{API}/v1{place}/{kind}" for place in ("", "/namespaces/llm-d") for kind in ("httproutes", "grpcroutes")]
 
 
-def test_routes_of_all_kinds_and_sets_of_listeners_are_found(look, monkeypatch):
+def test_routes_of_all_kinds_and_listener_sets_are_reported(look, monkeypatch):
     """In the version that has them, and by way of a set of listeners of others."""
     extra, sets = "/apis/gateway.networking.x-k8s.io/v1alpha1", {"kind": "XListenerSet", "group": "gateway.networking.x-k8s.io", "name": "more"}
     monkeypatch.setitem(KINDS, f"{API}/v1alpha2", {"tcproutes": "TCPRoute", "tlsroutes": "TLSRoute", "referencegrants": "ReferenceGrant"})
@@ -163,7 +163,7 @@ def test_a_route_of_the_same_instance_and_another_file_counts(look, monkeypatch)
     assert look(gateways=[GATEWAY], home="llm-d")["users"] == [line]
 
 
-def test_what_the_account_cannot_list_is_counted_by_the_gateways_controller(look, monkeypatch, clock):
+def test_routes_the_account_cannot_list_are_counted_from_the_gateway_status(look, monkeypatch, clock):
     """An account of one namespace, and a Gateway that routes of other namespaces are attached to."""
     monkeypatch.setitem(LISTS, f"{API}/v1/grpcroutes", [])
     monkeypatch.setitem(LISTS, f"{API}/v1/httproutes", [route("ours", {"name": "llm-d-gateway"}, "llm-d", LABELS)])

@@ -106,7 +106,7 @@ def test_a_stopped_program_is_started_again(call, configure):
     assert result["changed"] and result["programs"] == {"one": "RUNNING"}
 
 
-def test_a_program_that_dies_is_told_with_the_end_of_its_log(call, configure, tmp_path):
+def test_a_program_that_exits_is_reported_with_the_end_of_its_log(call, configure, tmp_path):
     options = configure(startsecs=1, good="exec sleep 100", bad="echo first; echo cannot bind to port 6443 >&2; exit 1")
     result = call(supervised, **options)
     assert result["failed"] and result["programs"] == {"good": "RUNNING", "bad": "FATAL"}
@@ -115,7 +115,7 @@ def test_a_program_that_dies_is_told_with_the_end_of_its_log(call, configure, tm
 
 
 @pytest.mark.timing
-def test_a_program_that_never_stays_up_is_told_when_time_is_over(call, configure):
+def test_a_program_that_never_stays_up_is_reported_at_the_timeout(call, configure):
     options = {**configure(startsecs=1, startretries=50, bad="echo out of luck; exit 1"), "timeout": 5}
     result = call(supervised, **options)
     assert result["failed"] and "bad" in result["programs"] and "out of luck" in result["msg"]

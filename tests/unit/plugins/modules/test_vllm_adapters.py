@@ -36,7 +36,7 @@ def states(result: Facts) -> list[dict[str, str]]:
         ({"a": "/1"}, {"a": "/2", "b": "/3"}, [(UNLOADED, "a"), (LOADED, "a"), (LOADED, "b")]),
     ],
 )
-def test_what_is_to_be_done(has: dict[str, str], requested: dict[str, str], expected: list[tuple[str, str]]) -> None:
+def test_adapters_are_unloaded_and_loaded_until_they_match_the_request(has: dict[str, str], requested: dict[str, str], expected: list[tuple[str, str]]) -> None:
     assert steps(has, requested) == expected
 
 
@@ -84,7 +84,7 @@ def test_with_none_all_are_unloaded(call: t.Any) -> None:
     assert result["changed"] is True and server.has == {}
 
 
-def test_what_cannot_be_loaded_fails_with_all_reasons_and_the_others_are_loaded(call: t.Any) -> None:
+def test_adapters_that_fail_to_load_are_all_reported_and_others_are_loaded(call: t.Any) -> None:
     with serve(LoraServer("/models/sql")) as one, serve(LoraServer(closed=True)) as two:
         result = call(vllm_adapters, services=wanted(SQL, CHAT, urls=[one, two, f"http://127.0.0.1:{closed_port()}"]))
     assert result["failed"] is True and result["changed"] is True

@@ -159,7 +159,7 @@ def test_every_kind_of_failure_counts(call):
 
 
 @pytest.mark.parametrize(("tokenize", "source"), [(True, "tokenize"), (False, "chunks"), (10**400, "chunks")], ids=["tokenize", "none", "nonsense"])
-def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
+def test_tokens_without_reported_usage_are_counted_by_tokenize_or_chunks(call, tokenize, source):
     server = Server(reports_usage=False, tokenize=tokenize)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
@@ -458,7 +458,7 @@ def test_all_mistakes_at_once(call):
         ({**LOAD, "model": None, "models": [{"name": "m", "weight": float("nan")}]}, "models[0].weight: nan must be more than 0"),
     ],
 )
-def test_what_cannot_be(call, tmp_path, options, message):
+def test_invalid_options_are_refused(call, tmp_path, options, message):
     if options.get("workload", {}).get("path") == "x":
         (tmp_path / "x").write_text(MOONCAKE)
         options = {**options, "workload": {**options["workload"], "path": str(tmp_path / "x")}}

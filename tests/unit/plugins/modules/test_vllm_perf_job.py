@@ -195,7 +195,7 @@ def test_files_go_along(call, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("clock")
-def test_a_job_that_tells_nothing_says_why(call, tmp_path, pod, options, message):
+def test_a_job_without_a_result_fails_with_the_reason(call, tmp_path, pod, options, message):
     cluster = Cluster(tmp_path, **pod)
     with serve(cluster) as api:
         result = call(
@@ -205,7 +205,7 @@ def test_a_job_that_tells_nothing_says_why(call, tmp_path, pod, options, message
     assert cluster.left() == []
 
 
-def test_what_cannot_be(call, tmp_path):
+def test_missing_targets_and_invalid_options_are_refused(call, tmp_path):
     with serve(Cluster(tmp_path)) as api:
         config = kubeconfig(tmp_path, api)
         known = {"stages": [{"rate": 1, "requests": 1}], "kubeconfig": config, "wait": 0, **OPTIONS}

@@ -108,7 +108,7 @@ def test_prompts_of_a_config_map_are_sent_as_well(call, monkeypatch):
     "objects, message",
     [({}, "there is no ConfigMap llm-d/prompts"), ({"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": None}}, "has no prompt in its data")],
 )
-def test_a_config_map_without_prompts_is_told_and_the_other_services_go_on(call, monkeypatch, objects, message):
+def test_a_config_map_without_prompts_is_reported_and_other_services_go_on(call, monkeypatch, objects, message):
     server = CachingEngine()
     with cluster(monkeypatch, server, objects=objects):
         wanted = [service(prompts=[], config_map={"namespace": "llm-d", "name": "prompts"}), service(name="other", replicas=[REPLICAS])]
@@ -126,7 +126,7 @@ def test_a_server_that_says_nothing_is_unknown_and_nothing_has_changed(call, mon
     assert ["--enable-prompt-tokens-details" in line for line in warned(result)] == [True]
 
 
-def test_a_server_that_leaves_out_nought_is_asked_once_more(call, monkeypatch):
+def test_a_prompt_is_sent_again_when_the_server_omits_a_zero_cached_count(call, monkeypatch):
     servers = CachingEngine("nonzero"), CachingEngine("nonzero")
     with cluster(monkeypatch, *servers):
         first, second = (call(vllm_warmup, services=[service()]) for _turn in range(2))
@@ -167,7 +167,7 @@ def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monk
     assert all(prompt["remedy"] for server in (0, 2, 3) for prompt in entry["servers"][server]["prompts"]) and len(warned(result)) == 7
 
 
-def test_servers_are_asked_side_by_side_and_each_for_one_prompt_at_a_time(call, monkeypatch):
+def test_servers_are_warmed_in_parallel_with_one_prompt_at_a_time_each(call, monkeypatch):
     lock, under_way, most, full = threading.Lock(), {}, {"all": 0, "one": 0}, threading.Event()
 
     def slow(number):
@@ -196,7 +196,7 @@ def test_check_mode_sends_nothing(call, monkeypatch):
     assert result["changed"] is False and server.prompts == [] and api.port_forwards == [] and "check mode" in result["msg"]
 
 
-def test_an_api_server_that_is_not_there_is_told(call, monkeypatch):
+def test_an_unreachable_api_server_is_reported(call, monkeypatch):
     monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
     result = call(vllm_warmup, services=[service()])

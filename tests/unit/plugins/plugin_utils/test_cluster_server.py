@@ -54,7 +54,7 @@ def test_the_usual_file_is_that_of_the_home_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "- a", "a: [", "current-context: x", "\xff", "clusters: {}\ncurrent-context: a\ncontexts: [1, {name: a}]"])
-def test_what_is_no_kubeconfig_is_no_server(tmp_path: Path, text: str) -> None:
+def test_an_invalid_kubeconfig_yields_no_server(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_bytes(text.encode("latin-1"))
     assert cluster_server.server(str(tmp_path / "config"), None, {}) == ""
     assert cluster_server.server(str(tmp_path / "none"), None, {"KUBERNETES_SERVICE_HOST": "10.96.0.1"}) == ""

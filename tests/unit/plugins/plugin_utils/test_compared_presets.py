@@ -25,7 +25,7 @@ def refused(presets: list[t.Any], service: str = "", user: t.Any = None) -> list
 
 @pytest.mark.parametrize("user", [USER, MISTAKEN, {**USER, "llm_d_scheduler_overrides": {"next": {"preset": "queue"}}}])
 @pytest.mark.parametrize("presets", [[], ["round_robin", "queue", "balanced", "prefix_aware"], [{"name": "mine", "scorers": {"queue": 2}}]])
-def test_what_can_be_deployed_is_not_refused(presets, user):
+def test_deployable_presets_are_not_refused(presets, user):
     assert refused(presets, user=user) == []
 
 
@@ -40,7 +40,7 @@ def test_what_can_be_deployed_is_not_refused(presets, user):
     ],
 )
 @pytest.mark.parametrize("service", ["", "next"])
-def test_what_cannot_be_deployed_is_refused_at_its_place(preset, path, words, service):
+def test_presets_that_cannot_be_deployed_are_refused_with_their_path(preset, path, words, service):
     refusals = refused(["queue", preset], service)
     assert refusals and all(each.startswith(path) for each in refusals) and words in refusals[0], refusals
 

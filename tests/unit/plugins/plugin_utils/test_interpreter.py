@@ -37,7 +37,7 @@ def test_a_python_that_is_too_old_is_named(tmp_path: Path, version: str) -> None
     assert f"ansible_python_interpreter is {old}, which is Python {version}" in message and "Python 3.11 or newer" in message
 
 
-def test_what_has_another_cause_is_left_alone(tmp_path: Path) -> None:
+def test_only_failures_of_an_old_python_are_attributed_to_it(tmp_path: Path) -> None:
     old = python(tmp_path, "3.9")
     assert interpreter.too_old({"failed": True, "msg": "no"}, old) == "", "the module ran"
     for words in (

@@ -53,7 +53,7 @@ def test_another_one_takes_the_results_with_a_warning(place: Path, warnings: lis
     assert warnings == [f"{why.format(place)}, so the results of this run go to {instead}. Set llm_d_artifacts_dir to a folder that can be written."]
 
 
-def test_what_others_have_put_among_temporary_files_is_not_written_into(place: Path, warnings: list[str]) -> None:
+def test_a_symlink_in_place_of_the_fallback_results_folder_is_not_used(place: Path, warnings: list[str]) -> None:
     (place / "theirs").mkdir()
     (place / f"tmp/llm_d-results-{os.getuid()}").symlink_to(place / "theirs")
     assert results.results_folder(str(place / "locked/new")) == str(place / "locked/new") and not warnings

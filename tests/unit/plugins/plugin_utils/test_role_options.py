@@ -33,7 +33,7 @@ OF_AWX = {
 
 
 @pytest.mark.parametrize("prefix", ["awx_", "tower_"])
-def test_what_awx_gives_to_a_job_is_no_misspelled_option(prefix: str) -> None:
+def test_awx_variables_of_a_job_are_not_reported_as_misspelled_options(prefix: str) -> None:
     extra = dict.fromkeys((f"{prefix}{part}{name}" for part, names in OF_AWX.items() for name in names), "1")
     assert option_problems(extra, extra.keys(), [], lambda value: value) == []
     assert [each.path for each in option_problems({}, ["awxinventory_name"], [], lambda value: value)] == ["awxinventory_name"]

@@ -142,7 +142,7 @@ def test_a_signal_for_what_a_worker_has_forked_wakes_no_one():
     assert worker.exitcode == 7
 
 
-def test_what_is_not_an_orphan_stays(tmp_path, monkeypatch):
+def test_only_folders_of_ended_processes_are_removed_as_orphans(tmp_path, monkeypatch):
     monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path))
     done = subprocess.Popen(["true"])
     done.wait()

@@ -108,14 +108,14 @@ def test_the_options_of_a_known_server_are_recovered() -> None:
 
 
 @pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15, 0.52, 0.55, 0.9])
-def test_how_much_load_slows_a_server_is_found_within_two_percent(growth: float) -> None:
+def test_the_fit_recovers_the_slowdown_under_load_within_two_percent(growth: float) -> None:
     """And the other options, which requests one at a time have determined, hardly change."""
     known = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=growth)
     fitted = calibration.fit(alone(known), [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))])
     assert (fitted.growth, fitted.overhead, fitted.per_token, fitted.inter_token) == pytest.approx((growth, 40.0, 0.8, 25.0), rel=0.02)
 
 
-def test_one_prompt_at_a_time_tells_overhead_and_time_per_token() -> None:
+def test_requests_one_at_a_time_determine_overhead_and_time_per_token() -> None:
     fitted = calibration.fit(alone(), [])
     assert (fitted.overhead, fitted.per_token, fitted.inter_token) == pytest.approx((40, 0.8, 25)) and fitted.growth == 0
 
@@ -170,7 +170,7 @@ def test_pairs_of_different_lengths_must_be_enough() -> None:
         ([request._replace(tpot_ms=None) for request in alone()], "no answer came in more than one piece"),
     ],
 )
-def test_requests_that_do_not_tell_are_refused(requests: list[Request], message: str) -> None:
+def test_requests_that_do_not_determine_a_fit_are_refused(requests: list[Request], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         calibration.fit(requests, [])
 
@@ -249,7 +249,7 @@ def text(stages: dict[str, list[Request]]) -> str:
     return "\n".join([head, *lines, ""])
 
 
-def test_the_filters_read_files_and_refuse_what_does_not_tell() -> None:
+def test_the_filters_read_files_and_refuse_those_without_answered_requests() -> None:
     files = {
         "alone": text({"1 at a time": alone()}),
         "together": text({"8 at a time": calibration.simulated(KNOWN, sent(3, 2.0))}),

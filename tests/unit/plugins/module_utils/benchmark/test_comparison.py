@@ -202,7 +202,7 @@ def test_each_stage_has_its_own_requests():
     assert one["ttft_p90_interval"] is None and not {"percentiles", "series", "cdf", "slo", "intervals", "deviations"} & set(one)
 
 
-def test_a_share_is_told_to_a_hundredth_of_a_percent():
+def test_shares_are_rounded_to_a_hundredth_of_a_percent():
     records = [Record(n, 0, 0.0, 0.0, 0.1, 0.4, 0.5, 200, 30, 4, 10, f"pod-{n}") for n in range(3)]
     kept = comparison_run.run("queue", *result_of([(1, records)]))
     assert (kept["stages"][0]["largest_share"], kept["total"]["hit_ratio"]) == (0.3333, 0.3333)
@@ -240,7 +240,7 @@ def test_the_load_as_options_of_vllm_perf():
 
 
 @pytest.mark.parametrize("stage", [{"rate": 8}, {"rate": 0, "seconds": 3}, {"rate": 8, "seconds": -1}, {"rate": 1, "seconds": 2, "requests": 3}])
-def test_what_is_wrong_with_a_stage_is_for_vllm_perf_to_say(stage):
+def test_invalid_stages_are_passed_on_for_vllm_perf_to_refuse(stage):
     with pytest.raises(ValueError, match=r"stages\[0\]"):
         steps(comparison_load_filter({}, [stage])["stages"])
 
@@ -268,7 +268,7 @@ def test_the_headline_is_the_greatest_gain():
     )
 
 
-def test_equal_runs_are_seldom_said_to_differ():
+def test_equal_runs_are_rarely_reported_as_different():
     """Fewer than 5 of 100: intervals that must not overlap are a stricter test than one of 95 %."""
     dice, differing = random.Random(5), 0
     for _number in range(60):
@@ -413,7 +413,7 @@ def test_the_page_needs_no_network_and_escapes_what_it_shows():
     assert "a&lt;script&gt;" in page and "groups 24" in page
 
 
-def test_cache_hits_that_servers_do_not_tell_are_not_none():
+def test_unreported_cache_hits_are_not_shown_as_zero():
     reported, silent = ({**run("queue", measured(8, 800)), "total": {"hit_ratio": hits, "servers": {"a": 1}}} for hits in (0.0, None))
     chart = "Prompt tokens found in the prefix cache"
     pages = [comparison_page.page(comparison.results([one, {**other, "preset": "balanced"}], {})) for one, other in ((reported, silent), (silent, silent))]
@@ -618,7 +618,7 @@ def health(*caches):
         ((1, None), None),  # one does not report it
     ],
 )
-def test_a_workload_that_does_not_fit_into_the_caches_is_told(caches, warning):
+def test_a_workload_that_exceeds_the_prefix_caches_is_warned_about(caches, warning):
     runs = [{**run(name, {**measured(8, 100), "ok": 10, "prompt_tokens": 16427}), "workload": SENT} for name in ("round_robin", "queue")]
     results = comparison.results(runs, {}, health(*caches))
     texts = [comparison.table(results), comparison_page.page(results), " ".join(comparison.lines(results))]
@@ -631,7 +631,7 @@ def test_a_workload_that_does_not_fit_into_the_caches_is_told(caches, warning):
 SENT = {"groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16}
 
 
-def test_what_a_terminal_shows_of_a_comparison_fits():
+def test_a_comparison_with_long_preset_names_fits_into_a_terminal():
     """Names of presets are the user's own."""
     long = "prefix_aware_with_an_index_as_large_as_the_cache_of_a_server"
     runs = [
@@ -694,12 +694,12 @@ def test_a_row_of_the_table(p90, interval, cell):
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.4, "0 ms"), (9999.4, "9999 ms"), (10_000, "10.0 s"), (12_345, "12.3 s"), (90_060, "90.1 s")])
-def test_a_time_is_told_in_seconds_from_ten_on(value, text):
+def test_latencies_from_ten_seconds_on_are_shown_in_seconds(value, text):
     assert comparison.milliseconds(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0, "0 %"), (0.126, "13 %"), (0.5, "50 %"), (1, "100 %")])
-def test_a_share_is_told_in_percent(value, text):
+def test_shares_are_shown_in_whole_percent(value, text):
     assert comparison.percent(value) == text
 
 

@@ -240,7 +240,7 @@ def test_gaps_of_answers_of_unequal_length_are_as_many_as_say_as_much():
     assert all(times >= 0.9 * tries for times in held.values()), held
 
 
-def test_what_a_late_client_measured_is_not_compared():
+def test_a_stage_with_a_late_client_is_not_compared_with_the_baseline():
     good, late = stage([100.0] * 50), stage([200.0] * 50, sent=0.15)
     for base, current, run in ((good, late, "this run"), (late, good, "baseline")):
         rows = result.compare([base], [current])

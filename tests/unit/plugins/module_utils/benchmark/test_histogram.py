@@ -51,7 +51,7 @@ def test_the_rank_of_a_percentile(percent, lost, rank):
     assert filled(10.0, 20.0, 30.0, 40.0).percentile(percent, lost) == pytest.approx(10 * rank, rel=NEAR)
 
 
-def test_what_is_lost_lies_beyond_every_value():
+def test_percentiles_that_reach_lost_requests_are_infinite():
     made = filled(10.0, 20.0, 30.0, 40.0)
     assert made.percentile(81, 1) == math.inf and made.percentile(100, 4) == math.inf and Hist().percentile(50) is None
 

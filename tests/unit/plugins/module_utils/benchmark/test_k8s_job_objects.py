@@ -94,7 +94,7 @@ def test_names_labels_and_files():
     assert not {"job", "kubeconfig", "artifacts", "path"} & set(options)
 
 
-def test_what_is_larger_than_kubernetes_takes_is_refused():
+def test_files_that_do_not_fit_into_a_secret_are_refused():
     definitions(program=b"x" * 900_000)
     rest = 900_000 - len(json.dumps(program_options(texts={"workload": ""}), sort_keys=True))
     definitions(texts={"workload": "x" * rest})

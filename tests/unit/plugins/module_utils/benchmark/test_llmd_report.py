@@ -50,7 +50,7 @@ def test_when_it_ran():
     assert load(stage(), stage(), index=1)["stage"] == 1 and report(stage(), nonce="m")["run"]["eid"] != one["run"]["eid"]
 
 
-def test_what_was_measured():
+def test_the_report_has_the_measured_lengths_latencies_and_throughput():
     aggregate = report(stage(failed=1))["results"]["request_performance"]["aggregate"]
     assert aggregate["requests"]["input_length"].pop("units") == "count"
     lengths = {"mean": 65.0, "min": 60, "p50": 60, "p90": 70, "p95": 70, "p99": 70, "max": 70}
@@ -70,7 +70,7 @@ def test_what_was_measured():
     assert {name: each["mean"] for name, each in aggregate["throughput"].items()} == rates
 
 
-def test_latencies_are_told_to_a_microsecond():
+def test_the_report_rounds_latencies_to_a_microsecond():
     totals = Totals()
     totals.add(Record(0, 0, 0.0, 0.0, 0.1234567, 0.5, 0.5, 200, 64, 4))
     made = result.stage(Measured(Step(rate=8.0, seconds=10), totals), Plan(None, None, Shape(), (), None))
@@ -131,7 +131,7 @@ def test_lengths_are_those_that_servers_counted(prompts, workload, wanted):
         ({**CHATS, "turns_max": 9}, "random", 1, 9),
     ],
 )
-def test_what_the_requests_were(workload, source, users, turns):
+def test_the_report_describes_the_request_source_shared_prefixes_and_turns(workload, source, users, turns):
     standardized = load(workload=workload)
     prefix = {"prefix_len": {**FIXED, "value": 100}, "num_groups": 3, "num_users_per_group": users, "num_prefixes": 1}
     assert standardized["source"] == source and standardized.get("prefix") == (prefix if users else None)

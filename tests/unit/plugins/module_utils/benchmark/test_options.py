@@ -248,7 +248,7 @@ def test_headers_that_cannot_be_sent_as_they_are_written(headers, problem):
         ({"goodput": {"itl_ms": 9, "e2e_ms": 9}, "slo": {"ttft_p50_ms": 1}}, ("ttft", "e2e_from_schedule", "itl")),
     ],
 )
-def test_what_is_asked_for_must_not_be_the_clients_own(options, metrics):
+def test_objectives_select_the_latencies_checked_for_client_lateness(options, metrics):
     given = argument_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], **options})
     assert perf_options.plan(given).allowed == Allowed(0.1, 0.1, metrics)
 
@@ -312,7 +312,7 @@ def test_groups_share_a_prefix():
     assert len(by_group) == 3 and all(left[0] == right[0] and left[1] != right[1] for left, right in by_group.values())
 
 
-def test_turns_of_a_chat_carry_what_was_said():
+def test_each_chat_turn_carries_the_previous_messages_and_answers():
     source = workloads.source(CHATS, Shape("chat_completions"), MIX, 1, "n")
     call, sent = source.call(0), []
     for turn in range(3):
@@ -475,7 +475,7 @@ def drawn(seed, scale, count=800):
     return [record(0, due, due, due + 0.05 + dice.expovariate(10) * scale, due + 2.0 + dice.random() * 8) for due in sent]
 
 
-def test_a_comparison_tells_chance_from_change():
+def test_a_comparison_distinguishes_a_slowdown_from_chance():
     base, same, slower = stage(*drawn(1, 1.0)), stage(*drawn(2, 1.0)), stage(*drawn(3, 1.6))
     rows = {row["name"]: row for row in result.compare([base], [same])}
     assert rows["ttft_from_schedule_p50_ms"]["verdict"] == "same" and rows["ttft_from_schedule_p50_ms"]["low"] < 1 < rows["ttft_from_schedule_p50_ms"]["high"]
@@ -486,7 +486,7 @@ def test_a_comparison_tells_chance_from_change():
     assert result.compare([], [slower]) == [] and result.compare([{**base, "label": "rate 9"}], [slower]) == []
 
 
-def test_what_was_measured_is_told_without_secrets():
+def test_the_result_records_the_options_of_the_load_without_secrets():
     given = {
         "url": "http://a",
         "models": [{"name": "m", "weight": 3}, {"name": "n"}],
@@ -636,12 +636,12 @@ def test_a_single_model_has_all_requests():
         ({"search": {"rate": 4, "tolerance": 0.2}, "slo": {"ttft_p90_ms": 500}}, ("search", 4.0, 2.0, math.inf, 30.0, 12, 0.2)),
     ],
 )
-def test_a_ladder_as_it_is_asked_for(given, wanted):
+def test_sweep_and_search_options_become_a_ladder_of_rates(given, wanted):
     made = perf_options.plan(argument_spec.complete({"url": "http://a", "model": "m", **given}))
     assert made.ladder == Ladder(*wanted) and made.steps == () and perf_options.plan(argument_spec.complete(USUAL)).ladder is None
 
 
-def test_what_is_planned_of_the_usual_options():
+def test_the_usual_options_become_a_plan_with_defaults():
     made = perf_options.plan(argument_spec.complete({**USUAL, "url": "http://a/v1/", "warmup": {"rate": 2, "requests": 3}, "headers": {"x-a": "b"}}))
     assert (made.destination.url, made.models, made.seed, made.arrivals, made.pause, made.rules, made.good) == ("http://a", ("m",), 42, "poisson", 1.0, (), ())
     assert made.steps == (Step(rate=1.0, seconds=1.0),) and made.warmup == Step(rate=2.0, requests=3, warmup=True)

@@ -61,7 +61,7 @@ def test_a_request_by_hand():
 
 
 @pytest.mark.parametrize(("text", "shown"), [("=1", "'=1"), ("+1", "'+1"), ("-1", "'-1"), ("@a", "'@a"), ("\ta", "'\ta"), ("a=1", "a=1"), ("", "")])
-def test_what_a_server_says_is_no_formula(text, shown):
+def test_spreadsheet_formulas_in_texts_of_a_server_are_escaped(text, shown):
     row = cells(Record(0, 0, 0.0, server=text, error="x", detail=text))
     assert (row["server"], row["detail"]) == (shown, shown)
 

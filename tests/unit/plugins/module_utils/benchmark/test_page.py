@@ -58,7 +58,7 @@ def test_an_axis_is_logarithmic_where_its_label_says_so():
     assert sum("(log)" in label for _title, label in axes(made)) > 3 and sum("(log)" not in label for _title, label in axes(made)) > 3
 
 
-def test_the_axis_of_a_load_says_that_it_is_the_one_that_was_asked_for():
+def test_the_load_axis_shows_the_target_rate_and_not_the_sent_rate():
     """Whatever was sent: a server that gets 16 requests a second and answers 10 is drawn at 16."""
     drawn = axes(page.page(measurement(stage(), stage(16.0))))
     across = {label for (title, label), _ticks in drawn.items() if title.endswith("by load") or "by load" in title}
@@ -76,7 +76,7 @@ def test_a_latency_has_a_decimal_up_to_a_tenth_of_a_second(value, text):
     assert page.shown_time(value) == text
 
 
-def test_a_report_tells_an_open_loop_from_a_closed_one():
+def test_the_report_has_a_rate_for_open_and_a_concurrency_for_closed_loops():
     def load(**step):
         made = {**stage(), "rate": None, "concurrency": None, **step}
         return llmd_report.report(measurement(made), 0)["scenario"]["load"]["standardized"]
@@ -85,7 +85,7 @@ def test_a_report_tells_an_open_loop_from_a_closed_one():
     assert load(rate=8.0)["rate_qps"] == 8.0 and load(concurrency=16)["concurrency"] == 16
 
 
-def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
+def test_plots_over_time_leave_out_only_the_last_slice():
     made = measurement(stage(planned=0.2))
     whole = len(made["stages"][0]["series"])
     drawn = dict(re.findall(r'<svg[^>]* aria-label="([^"]+ over time)">.*?<path class="line only" d="([^"]*)"', page.page(made)))
@@ -98,7 +98,7 @@ def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
         assert re.findall(r'over time">.*?<path class="line only" d="([^"]*)"', page.page(few))[0].count("L") + 1 == points
 
 
-def test_stages_that_no_plot_shows_are_told():
+def test_the_page_reports_how_many_stages_no_plot_shows():
     assert "only in the table" not in page.page(measurement(stage(), stage(16.0)))
     many = [stage(float(rate)) for rate in range(1, page.SHOWN + 4)]
     assert "3 of" in (text := page.page(measurement(*many))) and "only in the table" in text
@@ -197,7 +197,7 @@ def test_a_verdict_says_why_and_what_limited_it():
     assert '<ul class="why">' not in page.page(measurement(stage())) and "Performance of acme/tiny" in text
 
 
-def test_what_has_no_values_is_not_plotted():
+def test_plots_without_enough_values_are_left_out_of_the_page():
     whole = measurement(stage(first=lambda _number: 0.4))  # in one piece
     assert not {"Time per output token", "Time between tokens"} & set(plots(page.page(whole))) and "Time to last token" in plots(page.page(whole))
     short = measurement(stage(planned=0.02))  # ends within two slices of a second
@@ -220,7 +220,7 @@ def test_axes_of_shares_and_of_time():
     assert drawn["Answers over time", "requests per second"][0] == "0"
 
 
-def test_objectives_and_the_highest_rate_are_told_where_there_are_objectives():
+def test_the_page_shows_objectives_and_the_highest_rate_only_with_an_slo():
     with_slo = page.page(measurement(stage(slo={"ttft_p90_ms": 150}), best_rate=8.0))
     assert "<h2>Objectives</h2>" in with_slo and "met every objective: 8 requests/s" in with_slo
     without = page.page(measurement(stage(), best_rate=8.0))

@@ -177,7 +177,7 @@ def test_few_requests_have_a_rate():
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.001, 0.01])
-def test_two_answers_that_end_together_come_no_faster_than_they_were_asked_for(apart):
+def test_two_answers_that_end_together_do_not_exceed_the_offered_rate(apart):
     """Whatever the time between them is: the first answer took a second longer."""
     assert rates([(0.0, 1.5), (1.0, 1.5 + apart)], 1.0).per_second("ok", "output") <= 5.0
 

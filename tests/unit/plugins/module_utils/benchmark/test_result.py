@@ -146,7 +146,7 @@ def failing(failed, **kinds):
     )
 
 
-def test_what_was_missed_says_which_errors_there_were():
+def test_the_verdict_names_the_errors_behind_a_missed_error_rate():
     verdict, why = result.verdict([failing({"error_rate_max": 0.1}, timeout=1, http_503=4)], False, True)
     assert verdict == "failed" and why == ["rate 8: error_rate_max: 0.2 misses at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
 
@@ -159,7 +159,7 @@ def test_nothing_succeeded():
     assert result.verdict([stage(failed), in_time()], False, False)[0] == "passed"
 
 
-def test_each_stage_is_told_and_of_a_ladder_the_lowest():
+def test_the_verdict_lists_every_failed_stage_but_only_the_lowest_of_a_ladder():
     """A ladder stops where the objectives are missed: it failed by the outcome of its first rate."""
     missed = [in_time(SLO, rate=rate, first=0.9) for rate in (4.0, 8.0)]
     for ladder, rates in ((False, ["rate 4", "rate 8"]), (True, ["rate 4"])):
@@ -178,7 +178,7 @@ def test_a_miss_counts_where_the_client_was_not_too_late():
     assert entry["valid"] and not entry["slo"][0]["clear"] and result.verdict([entry], False, True)[0] == "failed"
 
 
-def test_too_few_requests_for_an_objective_are_told():
+def test_the_verdict_is_inconclusive_with_too_few_requests_for_an_objective():
     few = stage([record(number) for number in range(9)], SLO)
     assert result.verdict([in_time(SLO), few], False, True) == (
         "inconclusive", ["rate 8: ttft_from_schedule_p90_ms: 100 meets at most 150 (too few requests for this percentile)"],
@@ -331,7 +331,7 @@ def test_a_ratio_and_its_interval_by_hand(earlier, current, ratio, low, high, la
         (figure(1.23456, 1, 2), figure(2.34567, 1, 3), (True, False), "this run: the client was late"),
     ],
 )
-def test_what_is_not_compared(earlier, current, valid, why):
+def test_figures_that_cannot_be_compared_are_listed_with_the_reason(earlier, current, valid, why):
     (row,) = compared(earlier, current, valid=valid)
     nothing = {"ratio": None, "low": None, "high": None, "verdict": "unknown"}
     assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2.346, **nothing, "why": why}
@@ -408,7 +408,7 @@ def test_a_figure_is_worse_where_its_whole_interval_is(name, low, high, allowed,
         ((None, None, None), (None, None, None), None, None, None, "unknown", None),
     ],
 )
-def test_what_failures_leave_of_an_interval_is_judged(earlier, current, ratio, low, high, verdict, message):
+def test_an_interval_that_reaches_failed_requests_is_judged_by_its_other_end(earlier, current, ratio, low, high, verdict, message):
     entries = [
         {"label": "rate 8", "valid": True, "failed": int(None in each), "requests": 9, "intervals": {"tpot_p50_ms": figure(*each)}}
         for each in (earlier, current)
@@ -486,7 +486,7 @@ ABOUT = {
         ({"seed": 7}, "", ""),
     ],
 )
-def test_what_a_baseline_measured_is_compared_too(change, load, noted):
+def test_a_baseline_of_another_load_is_not_compared(change, load, noted):
     differences = result.differing({**ABOUT, **change}, ABOUT, result.SAME_LOAD), result.differing({**ABOUT, **change}, ABOUT, result.NOTED)
     assert differences[0].startswith(load) and bool(differences[0]) == bool(load) and differences[1] == noted
     (row,) = result.compare([{"label": "rate 8", "valid": True, "intervals": {"tpot_p50_ms": figure(9, 8, 10)}}] * 1,

@@ -90,7 +90,7 @@ def test_a_closed_loop_with_more_places_than_requests_lasts_until_the_first_answ
     assert measured.totals.rates.until == pytest.approx(0.5, rel=0.01) and measured.totals.rates.per_second("ok") == pytest.approx(8.0, rel=0.01)
 
 
-def test_a_server_that_is_gone_is_not_asked_in_a_busy_loop(measure):
+def test_a_server_that_refuses_connections_is_not_retried_in_a_busy_loop(measure):
     """One that answers gets the next request at once, whatever it answers."""
     _made, sent = measure(Server(error="refused", begins=2), stages=[{"concurrency": 2, "seconds": 1}])
     assert 2 + 2 * 9 <= len(sent) <= 2 + 2 * 11
@@ -330,7 +330,7 @@ def test_conversations_with_time_to_think_go_on_behind_the_stage():
 @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
 @pytest.mark.parametrize("server", [queue, lambda rate: queue(rate, takes=8.0), shared], ids=["queue", "long answers", "shared"])
 @pytest.mark.parametrize("factor", [1.35, 2.0, 10.0])
-def test_a_server_that_is_asked_for_more_than_it_can_serve_is_saturated(server, factor, arrivals):
+def test_a_server_with_capacity_far_below_the_offered_rate_is_saturated(server, factor, arrivals):
     assert stage(server(8 / factor), 8, 20, arrivals).totals.saturated
     assert stage(server(8 / factor), 8, 20, arrivals, halves=True).totals.saturated
 
@@ -342,7 +342,7 @@ def test_a_server_that_keeps_up_is_not(server):
 
 
 @pytest.mark.parametrize("factor", [1.08, 1.17])
-def test_a_server_that_is_asked_for_a_little_more_than_it_can_serve_does_not_keep_up(factor):
+def test_a_server_with_capacity_slightly_below_the_rate_does_not_keep_up(factor):
     assert not stage(queue(8 / factor), 8, 60, "constant").totals.keeps_up
     assert not stage(queue(50 / factor), 50, 60).totals.keeps_up
 

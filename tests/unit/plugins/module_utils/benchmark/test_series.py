@@ -86,7 +86,7 @@ def test_how_much_whole_slices_vary(width):
     assert ending([9, 2, 4, 4, 6, 6, 1, 1, 1], width).spread("ok", 1.5 * width, 6.5 * width) == pytest.approx(half, rel=0.01)
 
 
-def test_what_came_of_the_requests_that_were_due_in_a_slice():
+def test_a_slice_counts_answers_and_tokens_of_the_requests_due_in_it():
     """Whenever they ended: 1, 2, 1, 2 between the first and the last."""
     made = series(
         (ended(SLICES - 0.1), None),  # so that slices are as wide as a second

@@ -120,7 +120,7 @@ def test_one_request_must_lie_above_a_percentile(name, answered, failed, enough)
         ("goodput_share_min", 0.8, 8, 2, 0.8, True),
     ],
 )
-def test_what_was_found_and_whether_it_is_met(name, bound, answered, failed, value, met):
+def test_an_objective_has_its_measured_value_and_whether_it_is_met(name, bound, answered, failed, value, met):
     entry = judged(name, bound, totals(answered, failed, takes=lambda number: 0.01 * (number + 1), gaps=[0.1] * 3))
     assert entry["met"] is met and entry["wanted"] == bound and entry["found"] == (None if value is None else pytest.approx(value, rel=6e-4))
 
@@ -158,7 +158,7 @@ def test_why_an_objective_has_no_value(name, answered, failed, gaps, why):
         ("queue_max_ms", 1, True),
     ],
 )
-def test_what_is_met_or_missed_by_more_than_the_client_was_late_is_clear(name, bound, clear):
+def test_an_objective_is_in_doubt_within_the_lateness_of_the_client(name, bound, clear):
     made = totals(100, client=[0.0] * 95 + [30.0] * 5)
     entry = judged(name, bound, made)
     assert entry["clear"] is clear and entry["in_doubt"] is not clear and entry["met"] is (100 < bound < 1e9)
@@ -226,7 +226,7 @@ def test_good_requests_are_counted_with_the_lateness_added_and_taken_off(bound, 
     assert judged("goodput_per_s_min", bound * 50, made)["in_doubt"] is entry["in_doubt"]
 
 
-def test_what_was_sent_for_too_long_is_not_the_load_that_was_asked_for():
+def test_objectives_are_in_doubt_when_sending_takes_longer_than_planned():
     """An open loop of 2 seconds: its requests were half a second late in the end, so that they came at four fifths of the rate."""
     made = Totals(open_loop=True)
     for number in range(21):
@@ -248,5 +248,5 @@ def test_what_was_sent_for_too_long_is_not_the_load_that_was_asked_for():
         ("ttft_p90_ms", 50, 5, "ttft_p90_ms: 100 misses at most 50"),
     ],
 )
-def test_what_is_said_of_an_objective(name, bound, answered, line):
+def test_an_objective_line_has_the_value_the_bound_and_the_outcome(name, bound, answered, line):
     assert slo.objective_line(judged(name, bound, totals(answered))) == line

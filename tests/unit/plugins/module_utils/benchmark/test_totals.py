@@ -115,11 +115,11 @@ def test_a_good_request_at_its_bound():
 
 
 @pytest.mark.parametrize(("tokens", "share"), [(None, 0.0), (1, 1.0), (2, 0.0)])
-def test_what_came_in_one_piece_has_no_time_between_tokens(tokens, share):
+def test_an_answer_in_one_piece_has_no_time_per_output_token(tokens, share):
     assert summary(answered(first=0.4, last=0.4, tokens=tokens), tpot_ms=1e6)["goodput_share"] == share
 
 
-def test_a_cache_is_judged_by_the_answers_that_tell_of_it():
+def test_the_hit_ratio_counts_only_answers_that_report_cached_tokens():
     records = [answered(prompt=100, cached_tokens=25), answered(prompt=300), answered(prompt=0, cached_tokens=5), answered(prompt=None, cached_tokens=7)]
     figures, wanted = picked(summary(*records), cached_tokens=25, hit_ratio=0.25, prompt_tokens=400)
     assert figures == wanted
@@ -131,7 +131,7 @@ def test_names_beyond_a_thousand_are_counted_together():
     assert NAMES == 1000 and len(servers) == 1001 and servers["pod-0"] == 2 and servers["pod-999"] == 1 and servers["(others)"] == 2
 
 
-def test_only_first_turns_tell_the_pace():
+def test_only_first_turns_of_conversations_count_for_the_pace():
     """The second one of a conversation is due when the first was answered."""
     made = totals(*(answered(planned=float(number), last=1.0 + number) for number in range(3)), answered(planned=50.0, turn=1))
     assert made.pace.n == 3 and made.pace.share == pytest.approx(0.5)
@@ -183,7 +183,7 @@ def test_a_client_is_late_at_reading_and_from_the_schedule_at_sending_as_well():
     assert late == pytest.approx({"ttft": 20, "ttft_from_schedule": 30, "e2e_from_schedule": 30, "itl": 20}) and Totals().late("ttft", 99) == 0.0
 
 
-def test_the_client_s_share_is_told_to_a_hundredth_of_a_percent():
+def test_the_client_share_is_rounded_to_a_hundredth_of_a_percent():
     made = totals(answered(first=0.3))
     made.client_lag.add(10.0)
     assert made.summary(Allowed())["client_share"] == 0.0333

@@ -55,14 +55,14 @@ def totals(requests, wall, cpu):
     return types.SimpleNamespace(requests=requests, wall=wall, cpu=cpu)
 
 
-def test_what_a_stage_has_shown_counts_for_the_next():
+def test_figures_of_a_measured_stage_replace_the_estimates_for_the_next():
     shown, step = demand(), Step(concurrency=64, seconds=10)
     shown.learn(step, totals(20_000, 10.0, 10.0))  # one process that did nothing else
     assert shown.processes(step, 8) == 2 and shown.processes(Step(concurrency=256, seconds=10), 8) == 8
     assert shown.processes(Step(rate=900, seconds=10), 8) == 1 and shown.processes(Step(rate=1100, seconds=10), 8) == 2
 
 
-def test_a_few_requests_tell_nothing():
+def test_a_stage_of_few_requests_does_not_change_the_worker_estimate():
     shown = demand()
     shown.learn(Step(rate=1, requests=2), totals(2, 1.0, 2.0))
     assert shown.processes(Step(rate=100, seconds=10), 8) == 1

@@ -53,7 +53,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("name", "value", "texts"), HIDDEN)
-def test_what_is_hidden_of_a_header_with_a_credential(name: str, value: str, texts: set[str]) -> None:
+def test_the_credentials_in_a_header_are_hidden(name: str, value: str, texts: set[str]) -> None:
     assert credentials.texts({name: value, "x-team": "tiny"}) == texts
 
 
@@ -62,7 +62,7 @@ def test_other_headers_are_shown(name: str, value: str) -> None:
     assert credentials.texts({name: value}) == set()
 
 
-def test_what_is_hidden_of_a_kubeconfig() -> None:
+def test_the_tokens_keys_and_passwords_of_a_kubeconfig_are_hidden() -> None:
     """Its tokens, keys and passwords; not its names, addresses, certificates and paths, which would be hidden wherever a play shows them."""
     user = {
         "token": "planted-token",

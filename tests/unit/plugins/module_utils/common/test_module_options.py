@@ -55,5 +55,5 @@ def test_the_documentation_has_words_and_no_rules() -> None:
     }
 
 
-def test_what_is_left_out_has_its_default_or_none() -> None:
+def test_an_option_that_is_left_out_has_its_default_or_none() -> None:
     assert defaults(TABLE) == {"key": None, "about": {}, "target": None}

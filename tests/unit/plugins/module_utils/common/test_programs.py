@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common import programs
 
 
-def test_what_a_program_writes_is_text_whatever_it_is():
+def test_program_output_that_is_not_utf_8_is_read_as_text():
     done = programs.run(["printf", r"a\377b"])
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "a\N{REPLACEMENT CHARACTER}b", "")

@@ -38,7 +38,7 @@ def test_a_real_page():
     assert samples[5].labels["model_name"] == 'acme/"odd",}'
 
 
-def test_what_is_not_finite_is_read_but_not_summed():
+def test_non_finite_samples_are_parsed_but_not_summed():
     samples = prometheus.parse(PAGE)
     assert [math.isfinite(sample.value) for sample in samples if sample.name.startswith("inference_pool")] == [False, False]
     assert prometheus.total(samples, "inference_pool_average_queue_size") is None
@@ -105,7 +105,7 @@ _NAMES = st.from_regex(r"\A[a-zA-Z_][a-zA-Z0-9_]{0,8}\Z")
 
 
 @given(_NAMES, st.dictionaries(_NAMES, st.text(max_size=20), max_size=4), st.floats(allow_nan=False))
-def test_what_is_written_is_read_back(name, labels, value):
+def test_a_written_sample_is_parsed_with_its_name_labels_and_value(name, labels, value):
     escaped = {key: text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for key, text in labels.items()}
     line = name + "{" + ",".join(f'{key}="{text}"' for key, text in escaped.items()) + "} " + repr(value)
     assert prometheus.parse(line) == [prometheus.Sample(name, labels, value)]

@@ -31,7 +31,7 @@ def test_all_values_of_a_field_are_read_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x08", b"\x12\x05abc", b"\x0b", b"\x08" + b"\xff" * 11, b"\x1d\x01", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f"])
-def test_what_is_no_message_is_refused(data: bytes) -> None:
+def test_data_that_is_no_protocol_buffer_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="no protocol buffer"):
         fields(data)
 
@@ -53,6 +53,6 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.one_of(st.integers(0, 1 << 64), st.binary(max_size=300)))))
 @examples(100)
-def test_what_is_written_is_read(values: list[tuple[int, int | bytes]]) -> None:
+def test_fields_that_are_written_are_read_back(values: list[tuple[int, int | bytes]]) -> None:
     message = fields(b"".join(field(number, value) for number, value in values))
     assert {number: [value for other, value in values if other == number] for number, _value in values} == message

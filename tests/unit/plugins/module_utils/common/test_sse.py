@@ -34,7 +34,7 @@ def test_the_type_of_an_event_and_bad_utf8_are_kept():
     assert (second.type, second.valid) == ("", False)
 
 
-def test_an_overlong_line_is_dropped_and_the_next_event_is_seen():
+def test_an_overlong_line_is_dropped_and_the_next_event_is_read():
     parser = sse.SseParser()
     events = parser.feed(b"data: " + b"x" * (sse.MAX_LINE + 10)) + parser.feed(b"yyy\n\ndata: ok\n\n") + parser.close()
     assert [event.data for event in events] == ["ok"]

@@ -128,7 +128,7 @@ def test_a_secret_is_removed_however_it_is_written(text):
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     ],
 )
-def test_what_is_no_secret_stays(text):
+def test_texts_without_a_secret_are_not_redacted(text):
     assert redact(text) == text
 
 
@@ -154,7 +154,7 @@ def test_pluralize():
 
 
 @pytest.mark.parametrize("text", ["To", "!", "7", "\u4e16", "\u0e01\u0e33", "\u2713", "\U0001f600", " x ", "a\u0301", "\ufffdA", "$"])
-def test_what_people_see(text):
+def test_a_text_with_a_visible_character_is_legible(text):
     assert legible(text)
 
 
@@ -162,5 +162,5 @@ def test_what_people_see(text):
     "text",
     ["", " \n\t", "\0", "\ufffd \ufffd", "\u200b\ufeff", "\u00a0\u3000", "\ue000", "\u2800", "\u3164", "\u115f\u1160\uffa0", "\ufe0f", "\u034f", "\u0301"],
 )
-def test_what_nobody_sees(text):
+def test_a_text_without_a_visible_character_is_not_legible(text):
     assert not legible(text)

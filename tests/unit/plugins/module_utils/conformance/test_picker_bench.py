@@ -80,7 +80,7 @@ def test_a_connection_that_broke_is_made_again(deployed: tuple[ApiServer, Picker
     assert bench.ask([PickerRequest()])[0].endpoints
 
 
-def test_what_never_comes_is_waited_for_as_long_as_the_bound_and_no_longer() -> None:
+def test_waiting_ends_when_the_condition_holds_or_after_the_bound() -> None:
     """The condition is checked again, and the seconds until it holds are returned."""
     clock, times = FakeClock(), list[float]()
     bench = PickerBench(Cluster(Configuration(), {}, clock=clock), POOL, {**OPTIONS, "bound": 7})

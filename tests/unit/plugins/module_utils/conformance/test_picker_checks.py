@@ -39,6 +39,6 @@ def streamed(*answers: list[bytes]) -> tuple[dict[str, t.Any], int]:
         ([[EVENT * 3 + END]], "skipped", f"none of {ANSWERS} answers has 10 events", ANSWERS),
     ],
 )
-def test_only_a_long_answer_tells(answers: list[list[bytes]], result: str, why: str, requests: int) -> None:
+def test_the_streaming_check_judges_only_answers_of_at_least_10_events(answers: list[list[bytes]], result: str, why: str, requests: int) -> None:
     outcome, sent = streamed(*answers)
     assert outcome["result"] == result and why in outcome["why"] and sent == requests

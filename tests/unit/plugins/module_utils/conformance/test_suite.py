@@ -71,7 +71,7 @@ def test_each_test_has_its_result_and_what_is_not_passed_its_reason() -> None:
     assert "explicitly skipped" in tests["InferencePoolAppProtocol"]["why"]
 
 
-def test_what_a_test_waited_for_too_long_is_its_reason_and_not_what_came_after() -> None:
+def test_the_timeout_of_a_conformance_test_is_its_reason_not_later_output() -> None:
     output = """\
 === RUN   Conformance/InferencePoolAppProtocol
     apply.go:271: 2026-11-23T18:29:45.741319047Z: Creating a-route HTTPRoute
@@ -129,7 +129,7 @@ def test_a_known_failure_is_a_failure_with_its_cause() -> None:
         ("istio", "1.0.0", 0),
     ],
 )
-def test_what_is_known_holds_for_a_provider_up_to_a_version(provider: str, version: str, expected: int) -> None:
+def test_known_failures_apply_to_a_provider_up_to_a_version(provider: str, version: str, expected: int) -> None:
     assert len(report.known_failures(provider, version)) == expected
 
 
@@ -182,7 +182,7 @@ def test_versions_that_differ_are_reported_before_anything_is_created(suite: str
         ({"namespaces": {**NOBODYS, NAMESPACES[0]: OURS}}, ""),
     ],
 )
-def test_what_the_cluster_lacks(change: Facts, word: str) -> None:
+def test_unmet_requirements_of_the_conformance_suite_are_reported(change: Facts, word: str) -> None:
     problems = report.lacking("x", **{"live": GOOD_CLASS, "crds": GOOD_CRDS, "namespaces": NOBODYS, **change})
     assert len(problems) == bool(word) and word in "".join(problems)
 
@@ -279,7 +279,7 @@ def test_an_interruption_ends_the_suite_and_deletes_the_namespaces(tmp_path: Pat
     until(lambda: not alive(int((tmp_path / "pid").read_text(encoding="utf-8"))))
 
 
-def test_what_a_killed_run_left_goes_first_and_what_is_not_the_suites_stays(tmp_path: Path) -> None:
+def test_leftover_suite_namespaces_are_deleted_first_and_foreign_ones_stay(tmp_path: Path) -> None:
     left = ClusterOfTwo(tmp_path / "mark")
     left.marker.touch()
     suite_of(tmp_path, "exit 0", left, []).run("x", 30)
@@ -321,7 +321,7 @@ def test_the_suites_objects_are_those_of_its_program() -> None:
     assert named == [*services, ("v1", "Pod", "placeholder")] and len(objects) == 2 * len(named)
 
 
-def test_what_others_have_put_into_the_suites_namespaces_keeps_them(tmp_path: Path) -> None:
+def test_suite_namespaces_with_foreign_objects_stay_and_block_a_run(tmp_path: Path) -> None:
     """No run starts beside such objects; they are reported, and their namespaces stay. With only the suite's own objects the namespaces are deleted."""
     cluster = ClusterOfTwo(tmp_path / "mark", inside={**OF_SUITE, "ConfigMap": ["kube-root-ca.crt", "data"]})
     cluster.marker.touch()
@@ -337,7 +337,7 @@ def test_what_others_have_put_into_the_suites_namespaces_keeps_them(tmp_path: Pa
     assert suite_of(tmp_path, script, cluster, []).remove(wait=True) == [] and sorted(cluster.deleted) == sorted(NAMESPACES)
 
 
-def test_what_comes_into_its_namespaces_during_a_run_stays(tmp_path: Path) -> None:
+def test_a_suite_namespace_with_objects_added_during_a_run_stays(tmp_path: Path) -> None:
     cluster = ClusterOfTwo(tmp_path / "mark", inside={"ConfigMap": ["data"]})
     outcome = suite_of(tmp_path, 'touch "$MARK"; exit 0', cluster, []).run("x", 30)
     assert cluster.deleted == [] and f"the namespace {NAMESPACES[0]} stays: ConfigMap {NAMESPACES[0]}/data" in outcome["kept"]

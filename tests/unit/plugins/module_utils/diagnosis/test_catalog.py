@@ -45,7 +45,7 @@ def test_the_cause_stands_before_its_wrapper():
         '{"level":"info","msg":"controller started"}',
     ],
 )
-def test_what_healthy_programs_say_is_no_trouble(line):
+def test_log_lines_of_healthy_programs_are_no_failure(line):
     assert log_failure(line) is None
 
 
@@ -97,7 +97,7 @@ def codes_in(source, makers=("Failure", "Finding", "finding")):
     return codes
 
 
-def test_codes_are_found_in_source():
+def test_finding_codes_are_extracted_from_source_code():
     source = 'def f(x):\n    yield finding("a" if x == "no" else "b", x)\n    t = (("p", "F99"),)  # V98\n    return "c", x, "r"\n'
     assert codes_in(source) == {"a", "b", "c", "F99", "V98"}
 

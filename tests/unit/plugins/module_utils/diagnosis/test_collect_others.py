@@ -87,7 +87,7 @@ def test_an_account_of_some_namespaces_reads_those(read):
     assert [finding.code for finding in report.diagnose(snap) if finding.code == "rights"] == [], "it is listed as unread, and no finding"
 
 
-def test_what_may_not_be_read_is_one_line_and_no_finding(read):
+def test_unreadable_kinds_are_reported_in_one_line_and_give_no_finding(read):
     snap, _lists = read(*ROWS, refuses=("SecurityPolicy", "GRPCRoute"))
     (entry,) = snap.unread
     assert "GRPCRoute" in entry["what"] and "SecurityPolicy" in entry["what"] and entry["status"] is None

@@ -219,7 +219,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_others_have_is_judged_where_ours_use_it(name):
+def test_a_foreign_object_is_diagnosed_only_where_the_stack_uses_it(name):
     add, use, code = CASES[name]
     snap = healthy()
     add(snap)
@@ -275,7 +275,7 @@ def test_a_gateway_of_someone_else_may_have_any_class():
     assert [(entry.code, entry.where, entry.evidence) for entry in report.diagnose(snap)] == []
 
 
-def test_what_was_not_read_in_one_namespace_is_not_missing_there():
+def test_a_controller_in_an_unlisted_namespace_is_not_reported_as_missing():
     snap = healthy()
     snap.objects["Deployment"] = [obj for obj in snap.objects["Deployment"] if obj["metadata"]["namespace"] != CONTROLLER]
     assert report.diagnose(snap)[0].code == "controller"
@@ -288,7 +288,7 @@ def refusal(kind, place, **fields):
     return {"what": what, "kind": kind, "place": place, "message": f"forbids {kind} (403)", "status": 403, **fields}
 
 
-def test_what_may_not_be_read_is_one_line_and_no_cause():
+def test_unreadable_kinds_outside_the_stack_are_one_line_and_no_cause():
     snap = healthy()
     elsewhere = [refusal("Pod", "kube-system"), refusal("Node", ""), refusal("Deployment", "kube-system"), refusal("Pod", CONTROLLER)]
     webhooks = {"what": "what others attach: ValidatingWebhookConfiguration", "message": FORBIDDEN, "status": None}

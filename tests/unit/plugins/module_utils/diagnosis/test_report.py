@@ -732,7 +732,7 @@ def test_a_stack_under_full_load_has_no_finding():
 
 
 @pytest.mark.parametrize("name", sorted(BREAKS))
-def test_what_was_broken_is_named_first_or_second(name):
+def test_each_injected_fault_is_among_the_first_two_findings(name):
     code, also, findings = diagnosed(name)
     first_two = [entry.code for entry in findings[:2]]
     assert code in first_two or set(also) & set(first_two), [(entry.code, entry.weight, entry.where, entry.evidence) for entry in findings]
@@ -762,7 +762,7 @@ def test_there_are_more_than_twenty_ways():
     assert len(BREAKS) > 20
 
 
-def test_every_entry_of_the_catalogue_is_found_by_something():
+def test_every_catalogue_entry_is_covered_by_a_test_case():
     by_objects = {code for code, _function, _also in BREAKS.values()}
     by_words = {row[0] for row in LOG_LINES} | {row[0] for row in ANSWERED} | {row[0] for row in REFUSED} | {row[2] for row in EVENTS}
     elsewhere = {"api", "F46", "claim"}  # tested below, and a port of this host, which is checked where it is used
@@ -888,7 +888,7 @@ def test_no_answer_in_time_while_queues_are_full_is_a_note():
     assert report.report(report.diagnose(snap), {})["ok"] is True
 
 
-def test_what_a_proxy_said_while_requests_failed_is_history():
+def test_an_error_in_a_proxy_log_is_a_finding_only_while_requests_fail():
     snap = healthy()
     line = next(line for code, line in LOG_LINES if code == "F11")
     snap.logs[f"{CONTROLLER}/envoy-llm-d-gateway-7d9-x2x/envoy"] = line

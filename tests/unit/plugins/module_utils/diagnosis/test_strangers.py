@@ -236,7 +236,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", sorted(AIMED))
-def test_what_is_aimed_at_ours_is_named(name):
+def test_a_foreign_policy_that_targets_an_own_object_is_reported(name):
     findings = named(stack(AIMED[name]))
     assert [entry.weight for entry in findings] == [strangers.AIMED[0]] and findings[0].where.endswith(f"/{AIMED[name]['metadata']['name']}")
     assert findings[0].where.startswith(AIMED[name]["kind"]) and any("kubectl-create" in line for line in findings[0].evidence)
@@ -244,13 +244,13 @@ def test_what_is_aimed_at_ours_is_named(name):
 
 
 @pytest.mark.parametrize("name", sorted(NEAR))
-def test_what_is_near_ours_is_a_note_until_requests_fail(name):
+def test_a_foreign_policy_near_own_objects_is_a_note_until_requests_fail(name):
     assert report.report(report.diagnose(stack(NEAR[name])), {})["ok"] is True and named(stack(NEAR[name]))
     assert report.report(report.diagnose(stack(NEAR[name], fails=True)), {})["findings"][0]["code"] == "stranger"
 
 
 @pytest.mark.parametrize("name", sorted(BESIDE))
-def test_what_is_beside_ours_is_not_named(name):
+def test_a_foreign_object_that_affects_no_own_object_is_not_reported(name):
     assert report.diagnose(stack(BESIDE[name])) == []
     assert named(stack(BESIDE[name], fails=True)) == []
 
@@ -316,7 +316,7 @@ def test_a_gateway_that_claims_our_address_is_named_when_ours_has_a_conflict():
 
 
 @pytest.mark.parametrize("kind, port, taken", [("Gateway", 80, True), ("Gateway", 81, False), ("ListenerSet", 80, True)])
-def test_what_has_the_same_listener_is_named_when_ours_is_conflicted(kind, port, taken):
+def test_a_foreign_listener_on_the_port_of_a_conflicted_one_is_reported(kind, port, taken):
     spec = {"listeners": [{"name": "http", "port": port}], **({"parentRef": GATEWAY} if kind == "ListenerSet" else {"gatewayClassName": "envoy-gateway"})}
     snap = stack(other("gateway.networking.k8s.io/v1", kind, spec, "shop"))
     listener = snap.objects["Gateway"][0]["status"]["listeners"][0]
@@ -417,7 +417,7 @@ def changed(change, *hooks, fails=False):
     (lambda spec: spec["containers"][0].update(args=["--port=1"]), "has another args"),
     (lambda spec: spec["containers"][0].setdefault("env", []).append({"name": "AGENT", "value": "secret-value"}), "has more variables: AGENT"),
 ])  # fmt: skip
-def test_what_a_webhook_changed_in_a_pod_is_shown(change, evidence):
+def test_pod_changes_by_a_webhook_are_reported_without_variable_values(change, evidence):
     hook = webhook("MutatingWebhookConfiguration")
     (finding,) = changed(change, hook)
     assert evidence in finding.evidence[0] and "MutatingWebhookConfiguration theirs" in finding.evidence[-1] and "secret-value" not in str(finding)

@@ -40,7 +40,7 @@ def refused(url, timeout=60.0, **options):
     return str(caught.value)
 
 
-def test_plain_http_only_where_it_is_asked_for(tls):
+def test_plain_http_is_refused_unless_insecure_is_set(tls):
     with serve(text_at) as url:
         assert get(url) == TEXT
         assert "is plain http, which anybody on the way can change" in refused(url, insecure=False)
@@ -55,7 +55,7 @@ def test_the_checksum_of_the_file():
         assert f"its sha256 is {RIGHT}, not {'0' * 64}" in refused(url, sha256="0" * 64)
 
 
-def test_a_status_is_told():
+def test_an_http_error_status_is_reported():
     with serve(lambda *request: (404, {}, "no")) as url:
         assert "the server answers 404" in refused(url)
 
@@ -120,7 +120,7 @@ def test_size_ends():
         assert "is longer than 32 MiB" in refused(url)
 
 
-def test_what_is_compressed_without_being_asked():
+def test_gzip_answers_are_unpacked_and_other_encodings_are_refused():
     for encoding in ("gzip", "x-gzip"):
         with serve(lambda *request, encoding=encoding: (200, {"Content-Encoding": encoding}, gzip.compress(TEXT.encode()))) as url:
             assert get(url, sha256=RIGHT) == TEXT

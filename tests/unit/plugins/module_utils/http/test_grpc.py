@@ -71,7 +71,7 @@ def test_nobody_listens() -> None:
     ("says", "words"),
     [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/2|closed|broke"), (b"", "closed|broke"), (b"\0" * 200, "HTTP/2|closed|broke")],
 )
-def test_what_speaks_something_else(says: bytes, words: str) -> None:
+def test_a_server_that_does_not_speak_http2_raises_a_grpc_error(says: bytes, words: str) -> None:
     with local_servers.raw(lambda one: one.sendall(says)) as url:
         connection = to(url.removeprefix("http://"))
         with pytest.raises(GrpcError, match=words):
@@ -82,7 +82,7 @@ def test_what_speaks_something_else(says: bytes, words: str) -> None:
         connection.close()
 
 
-def test_a_server_that_says_nothing_is_not_waited_for_longer_than_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_not_waited_for_beyond_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpc, "HANDSHAKE", 0.3)
     end = threading.Event()
     with local_servers.raw(lambda _one: end.wait(20)) as url:  # type: ignore[arg-type,return-value]

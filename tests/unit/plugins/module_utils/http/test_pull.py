@@ -106,7 +106,7 @@ def test_the_registry_of_an_account(name: str, host: str) -> None:
         (503, None),
     ],
 )
-def test_a_refusal_is_told_and_trouble_of_the_registry_is_not(status: int, why: str | None) -> None:
+def test_an_image_refused_by_its_registry_is_reported_but_not_a_registry_fault(status: int, why: str | None) -> None:
     with serve(lambda *_args: (status, {}, "")) as url:
         name = f"{url.partition('://')[2]}/acme/tiny:v1"
         assert pull.problems([name], {}) == ({name: why} if why else {})
@@ -127,7 +127,7 @@ def test_registries_that_hang_are_given_up_in_time(monkeypatch: pytest.MonkeyPat
     assert time.monotonic() - start < 12
 
 
-def test_every_image_is_asked_for_once_by_tag_or_digest_with_the_account_of_its_registry() -> None:
+def test_every_image_is_requested_once_with_the_account_of_its_registry() -> None:
     requests = []
 
     def answer(handler: t.Any, method: str, path: str, _body: bytes) -> t.Any:
@@ -144,5 +144,5 @@ def test_every_image_is_asked_for_once_by_tag_or_digest_with_the_account_of_its_
     assert sorted(requests) == sorted(("HEAD", tag, with_account) for tag in tags for with_account in (False, True))
 
 
-def test_nothing_is_asked_for_nothing() -> None:
+def test_an_empty_list_of_images_has_no_problems() -> None:
     assert pull.problems([], {}) == {}

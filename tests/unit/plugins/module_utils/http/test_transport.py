@@ -62,7 +62,7 @@ def test_base_url(url, base):
 
 
 @pytest.mark.parametrize("url", ["", "a", "a:80", "ftp://a", "http://", "http://a:x", "http://a:99999", "http://a?b", "http://a#b", "http://[::1"])
-def test_what_is_no_base_url(url):
+def test_an_invalid_base_url_is_refused(url):
     with pytest.raises(ValueError):
         urls.base_url(url)
 
@@ -167,14 +167,14 @@ def serve_https(certificate):
         yield url
 
 
-def test_tls_that_is_not_trusted_trusted_by_a_file_or_not_asked_for_trust(https, certificate):
+def test_untrusted_tls_is_refused_unless_its_ca_is_given_or_validation_is_off(https, certificate):
     failure = trouble(https)
     assert failure.kind == "tls_untrusted" and "ca_path" in failure.remedy
     assert get(https, ca_path=certificate[0]).text == "safe"
     assert get(https, validate_certs=False).text == "safe"
 
 
-def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
+def test_a_tls_mismatch_between_url_and_server_is_reported(https):
     with serve(lambda *rest: (200, {}, "")) as url:
         failure = trouble(url.replace("http:", "https:"))
         assert failure.kind == "tls" and "http://" in failure.remedy
@@ -259,7 +259,7 @@ def test_client_certificates_that_cannot_be(certificate, cert, key):
     assert "\n" not in str(caught.value)
 
 
-def test_the_proxy_of_the_environment_is_used_unless_told_otherwise(monkeypatch):
+def test_requests_use_the_proxy_of_the_environment_unless_use_proxy_is_false(monkeypatch):
     with serve(lambda handler, method, path, body: (200, {}, f"proxied {path}")) as proxy, serve(lambda *rest: (200, {}, "direct")) as url:
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.delenv("no_proxy", raising=False)
@@ -290,7 +290,7 @@ def retried(url, retries, timeout=60.0):
         (401, {}, []),
     ],
 )
-def test_a_busy_server_is_asked_again_with_growing_pauses(status, headers, expected):
+def test_a_request_is_retried_with_pauses_on_429_502_503_and_504(status, headers, expected):
     calls = []
 
     def answer(*request):
@@ -302,7 +302,7 @@ def test_a_busy_server_is_asked_again_with_growing_pauses(status, headers, expec
     assert pauses == expected and result.status == (200 if expected else status)
 
 
-def test_no_answer_is_asked_for_again_and_the_last_trouble_counts():
+def test_a_refused_connection_is_retried_and_the_last_failure_is_raised():
     failure, pauses = retried(f"http://127.0.0.1:{closed_port()}", 3)
     assert failure.kind == "refused" and pauses == [0.25, 0.5, 1.0]
     assert retried(f"http://127.0.0.1:{closed_port()}", 0)[1] == []

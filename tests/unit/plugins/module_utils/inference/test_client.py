@@ -52,7 +52,7 @@ def test_a_stream_asks_for_usage():
     assert payloads[0]["stream"] is True and payloads[0]["stream_options"] == {"include_usage": True}
 
 
-def test_a_wrong_model_names_those_that_are_served():
+def test_an_unknown_model_error_lists_the_served_models():
     def answer(handler, method, path, body):
         if path == "/v1/models":
             return 200, {"Content-Type": JSON}, models("acme/tiny", "acme/lora")

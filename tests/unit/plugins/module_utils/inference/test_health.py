@@ -164,7 +164,7 @@ CALL = {"tool_calls": [{"index": 0, "function": {"name": "count", "arguments": "
         ({"choices": [{"text": "of another API", "finish_reason": "stop"}]}, [chunk("of another API", "stop")], False),
     ],
 )
-def test_what_a_client_of_chats_can_use(whole_, parts, healthy):
+def test_a_server_is_healthy_only_if_its_chat_answers_have_usable_content(whole_, parts, healthy):
     payloads = []
 
     def answer(handler, method, path, body):
@@ -238,7 +238,7 @@ def test_waiting_ends_with_the_time_and_has_a_last_look():
     assert result.waited == 50 and result.looks == 4 and clock.sleeps == [20, 20, 10]
 
 
-def test_what_waiting_does_not_heal_is_not_waited_for():
+def test_a_health_failure_that_waiting_cannot_fix_is_not_retried():
     clock = FakeClock()
     with server(models=(401, JSON, "{}")) as url:
         result = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=30, interval=1, clock=clock)

@@ -45,7 +45,7 @@ def test_each_difference_is_named(code, change, evidence, serious):
     assert (entry in replicas.serious(findings)) is serious
 
 
-def test_what_a_server_does_not_say_is_no_difference():
+def test_properties_that_a_server_does_not_report_are_no_difference():
     assert replicas.compare([server("a"), server("b", engine=None, version=None, models=[], metrics={})]) == []
 
 

@@ -109,7 +109,7 @@ def test_kubeconfig_and_context_are_kept_so_that_no_other_cluster_is_meant() -> 
     assert not {"llm_d_kubeconfig", "llm_d_context"} & set(yaml.safe_load(written("kind")))
 
 
-def test_what_else_is_there_is_suggested() -> None:
+def test_other_components_of_the_cluster_become_suggested_options() -> None:
     text = written("Prometheus and LeaderWorkerSet")
     assert "\n# llm_d_monitoring: {scrape: true," in text and yaml.safe_load(text)["llm_d_leader_worker_set"] == {"install": False}
     assert "llm_d_monitoring" not in written("kind") and "# storage: {claim: true, size: 20Gi}" in written("Istio")
@@ -155,7 +155,7 @@ def runs(*deployments: tuple[str, str], unread: t.Sequence[str] = ()) -> dict[st
         ((("blue", "llm-d"),), None, ["llm-d"], {"llm_d_instance": "llm-d-2", "llm_d_namespace": "llm-d-2"}),
     ],
 )
-def test_what_runs_is_never_the_file_s(deployments: t.Any, context: str | None, namespaces: list[str], wanted: dict[str, str]) -> None:
+def test_the_starting_file_never_reuses_a_running_deployment(deployments: t.Any, context: str | None, namespaces: list[str], wanted: dict[str, str]) -> None:
     facts = {**cluster(), **runs(*deployments), "namespaces": namespaces}
     text = starting_file(facts, "inventories/mine", {**REACHED, "namespace": context})
     options = yaml.safe_load(text)
@@ -166,7 +166,7 @@ def test_what_runs_is_never_the_file_s(deployments: t.Any, context: str | None, 
     assert f"kubectl -n {mine[1]} port-forward service/" in text or "kubectl -n envoy-gateway-system" in text
 
 
-def test_what_runs_is_named_with_how_to_take_it_over() -> None:
+def test_the_starting_file_names_running_deployments_and_how_to_adopt_them() -> None:
     text = starting_file({**cluster(), **runs(("llm-d", "llm-d")), "namespaces": []}, "inventories/mine", REACHED)
     sentences = " ".join(line.strip("# ") for line in text.splitlines())
     assert "running here: llm-d in namespace llm-d: router-0.11, sim (3 servers)" in " ".join(sentences.split())
@@ -192,7 +192,7 @@ def test_a_controller_of_what_runs_is_not_installed_again() -> None:
     assert "install" not in alone["llm_d_gateway"] and beside["llm_d_gateway"]["install"] is False
 
 
-def test_what_runs_may_be_unknown() -> None:
+def test_deployments_that_cannot_be_listed_are_reported_as_not_known() -> None:
     facts = {**cluster(), **runs(unread=["Deployment"])}
     proposal = starting_place(facts, REACHED)
     assert not proposal.known and "running here:    not known: no permission to list Deployments" in observed(facts, proposal)

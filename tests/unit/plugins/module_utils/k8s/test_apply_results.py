@@ -47,7 +47,7 @@ def one(item, state="present", check=False, what=None):
     return changes([what or definition()], item, state, check)[0]
 
 
-def test_what_controllers_write_is_no_change():
+def test_fields_written_by_controllers_are_no_change():
     noise = applied(
         {"metadata": {"resourceVersion": "1", "generation": 1}, "status": {"replicas": 1}},
         {"metadata": {"resourceVersion": "2", "generation": 1}, "status": {"replicas": 2}},
@@ -56,7 +56,7 @@ def test_what_controllers_write_is_no_change():
     assert change.action == "unchanged" and not change.is_change
 
 
-def test_what_we_write_is():
+def test_applied_fields_that_differ_are_a_change():
     before, after = {"data": {"color": "blue"}, "metadata": {"resourceVersion": "1"}}, {"data": {"color": "red"}, "metadata": {"resourceVersion": "2"}}
     change = one(applied(before, after, 7))
     assert (change.action, change.before, change.after, change.generation) == ("changed", {"data": {"color": "blue"}}, {"data": {"color": "red"}}, 7)
@@ -64,7 +64,7 @@ def test_what_we_write_is():
 
 
 @pytest.mark.parametrize("before, action", [({}, "created"), ({"data": {"color": "blue"}}, "changed")])
-def test_what_was_created_or_changed_is_known_by_its_uid(before, action):
+def test_a_change_carries_the_uid_of_the_created_or_changed_object(before, action):
     """By it an Event is found on its object."""
     change = one({**applied(before, {"kind": "ConfigMap", "data": {"color": "red"}}), "result": {"metadata": {"uid": "u-1"}}})
     assert (change.action, change.uid) == (action, "u-1")
@@ -160,7 +160,7 @@ def test_absent():
 
 
 @pytest.mark.parametrize(("doing", "action"), [("delete", "deleted"), ("retrieve requested", "absent")])
-def test_what_went_before_it_was_deleted_is_no_refusal(doing, action):
+def test_deleting_an_object_that_is_already_gone_is_not_refused(doing, action):
     """The garbage collector was faster, or the answer to a first try was lost."""
     gone = status(404, "NotFound", 'configmaps "cm" not found')
     gone["error"]["msg"] = gone["error"]["msg"].replace("apply", doing)
@@ -182,7 +182,7 @@ def test_secrets_are_hidden_by_value():
     assert "verysecret" not in str(created.after)
 
 
-def test_what_a_comparison_restores_is_hidden_as_a_secret_is():
+def test_the_configmap_of_a_comparison_is_hidden_like_a_secret():
     what = definition(data={"objects.json": '[{"name": "A", "value": "sesame"}]'})
     what["metadata"]["labels"] = {RESTORES: "a"}
     assert one(applied({}, {"kind": "ConfigMap", "data": what["data"]}), what=what).after["data"] == {"objects.json": HIDDEN} and holds_values(what)
@@ -201,7 +201,7 @@ def variables(part):
     return {entry["name"]: entry.get("value") for entry in part["spec"]["template"]["spec"]["containers"][0]["env"]}
 
 
-def test_environment_variables_are_told_by_name():
+def test_environment_variables_are_listed_by_name_with_hidden_values():
     what = definition("Deployment", version="apps/v1", **pods(A="sesame-one", B="same"))
     assert variables(one(applied({}, {"kind": "Deployment"}), what=what).after) == {"A": HIDDEN, "B": HIDDEN, "REF": None}
     assert variables(one({"changed": True}, state="absent", what=what).before) == {"A": HIDDEN, "B": HIDDEN, "REF": None}
@@ -235,7 +235,7 @@ def test_definitions_are_checked_all_at_once():
 OURS = {"app.kubernetes.io/part-of": "llm-d"}
 
 
-def test_what_others_made_is_left_to_them():
+def test_objects_of_another_owner_are_left_unchanged():
     mine, theirs, new = definition(name="mine"), definition(name="theirs"), definition(name="new")
     there = [
         {**mine, "metadata": {**mine["metadata"], "labels": {**OURS, "more": "1"}}},

@@ -67,7 +67,7 @@ def test_a_library_that_sends_no_token_is_named_before_anything_is_sent(monkeypa
 
 
 @pytest.mark.parametrize("exceptions", ["", "*"])
-def test_a_proxy_of_the_kubeconfig_is_told_from_one_of_the_environment(monkeypatch, tmp_path, exceptions):
+def test_the_kubeconfig_proxy_is_distinguished_from_the_environment_proxy(monkeypatch, tmp_path, exceptions):
     for name in ("https_proxy", "HTTP_PROXY", "http_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
@@ -94,7 +94,7 @@ def test_the_proxy_is_the_one_that_the_library_uses(monkeypatch, exceptions, pro
     assert module.connect(types.SimpleNamespace(params={"host": "https://10.1.2.3:6443", "api_key": TOKEN})).proxy == proxy
 
 
-def test_who_sends_no_credentials_is_told_so():
+def test_a_refused_anonymous_request_reports_missing_credentials():
     body = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbidden: User "system:anonymous" cannot list resource "pods"'}
     assert "got no credentials" in str(refusal(403, json.dumps(body), "https://api", "GET /api/v1/pods"))
     body["message"] = body["message"].replace("system:anonymous", "jane")
@@ -285,7 +285,7 @@ def test_a_refusal_keeps_its_parts():
     assert (caught.value.status, caught.value.reason, caught.value.message) == (409, "Conflict", "Apply failed")
 
 
-def test_what_is_not_there_is_none():
+def test_a_lookup_of_a_missing_object_or_kind_returns_none():
     with serve(answer(404, failure(404, "NotFound", "gone"))) as url:
         cluster = module.connect(types.SimpleNamespace(params={"host": url, "api_key": TOKEN}))
         assert cluster.find("/api/v1/namespaces/x") is None and cluster.resource("nope/v1", "Foo") is None
@@ -347,7 +347,7 @@ def test_a_kubeconfig_that_is_none(tmp_path, content, words):
     assert words in line and str(file) in line
 
 
-def test_the_content_of_a_kubeconfig_where_its_path_belongs_is_not_told():
+def test_kubeconfig_content_given_as_its_path_is_not_repeated():
     line = trouble(kubeconfig=f"kind: Config\nusers:\n- name: a/b\n  user: {{password: {TOKEN}}}\n")
     assert line.startswith("the given kubeconfig: there is no such file") and "llm_d_kubeconfig" in line and "user" not in line
 
@@ -363,7 +363,7 @@ def test_the_kubeconfig_is_named_when_its_server_is_away(tmp_path):
     assert f"(kubeconfig {file}): connection refused" in trouble(kubeconfig=file)
 
 
-def test_a_path_that_ansible_blots_out_is_told_in_halves(tmp_path):
+def test_a_path_masked_by_ansible_is_reported_as_file_name_and_folder(tmp_path):
     options = types.SimpleNamespace(params={"kubeconfig": "/nowhere/kubeconfig"}, no_log_values={"/nowhere/kubeconfig"})
     with pytest.raises(ClusterError, match="^kubeconfig kubeconfig in /nowhere: there is no such file"):
         module.connect(options)

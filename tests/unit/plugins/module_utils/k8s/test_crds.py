@@ -77,7 +77,7 @@ def test_windows_line_ends():
         ("kind: CustomResourceDefinition\nmetadata:\n  labels:\n    name: a.b\n", "without metadata.name"),
     ],
 )
-def test_what_is_no_release(text, problem):
+def test_invalid_crd_release_text_is_refused_with_its_url(text, problem):
     with pytest.raises(ValueError, match=problem) as caught:
         documents(text, "https://example.com/crds.yaml")
     assert "https://example.com/crds.yaml" in str(caught.value)

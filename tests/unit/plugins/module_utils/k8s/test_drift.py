@@ -123,7 +123,7 @@ def test_a_field_that_another_manager_has_set_to_its_default_is_no_difference() 
         entry(f"{OURS}-replicas", {"f:spec": {"f:volumeName": {}}}),
     ],
 )
-def test_what_the_control_plane_and_we_ourselves_write_is_no_difference(by: Facts) -> None:
+def test_fields_of_the_control_plane_or_own_managers_are_no_difference(by: Facts) -> None:
     there = live(SERVICE, by, volumeName="pvc-1")
     assert differences(SERVICE, there, copy.deepcopy(there), OURS) == []
 
@@ -160,7 +160,7 @@ def test_values_of_environment_variables_and_secrets_are_not_shown() -> None:
     assert len(listed) == 3 and not [word for word in ("hf_", "planted", "cGxhbnRl", "b3RoZXI") if word in shown], shown
 
 
-def test_what_is_shown_of_a_list_holds_no_secret_either() -> None:
+def test_secrets_in_differing_lists_are_not_shown() -> None:
     twice = [{"name": "A", "value": "planted"}, {"name": "A", "value": "planted, too"}, {"name": "B", "value": "b"}]
     there = container(env=twice, args=["--model", "a", "--port=8000", "--api-key=sk-planted0planted0"])
     definition = copy.deepcopy(DEPLOYMENT)

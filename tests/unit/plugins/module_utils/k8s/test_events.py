@@ -14,7 +14,7 @@ BEFORE = {"spec": {"replicas": 2, "template": {"spec": {"a": 1}, "metadata": {"x
 AFTER = {"spec": {"replicas": 4, "template": {"spec": {"a": 2}, "metadata": {"x": "y"}}, "strategy": {"type": "Recreate"}}, "data": {"token": "hunter3"}}
 
 
-def test_a_change_is_told_with_the_fields_on_the_object_itself() -> None:
+def test_the_event_on_a_changed_object_names_its_changed_fields() -> None:
     (event,) = events([Change(DEPLOYMENT, "changed", BEFORE, AFTER, 3, uid="u-1")], NOW)
     assert event["message"] == "Changed by a run of llm_d.inference: data.token, spec.replicas, spec.strategy.type, spec.template.spec"
     assert event["involvedObject"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "sim-decode", "namespace": "llm-d", "uid": "u-1"}
@@ -30,7 +30,7 @@ def test_many_fields_are_counted() -> None:
     assert event["message"].endswith(": data.key0, data.key1, data.key2, data.key3, data.key4 and 4 more")
 
 
-def test_what_did_not_change_or_has_no_namespace_is_not_told() -> None:
+def test_unchanged_or_cluster_scoped_objects_get_no_event() -> None:
     cluster_wide = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "llm-d"}}
     quiet = [Change(DEPLOYMENT, action, {}, {}, uid="u") for action in ("unchanged", "deleted", "absent", "foreign", "refused")]
     assert events([*quiet, Change(cluster_wide, "created", {}, {}, uid="u"), Change(DEPLOYMENT, "created", {}, {})], NOW) == []

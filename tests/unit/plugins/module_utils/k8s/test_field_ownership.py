@@ -57,7 +57,7 @@ LIVE = {
 }  # fmt: skip
 
 
-def test_what_we_applied_comes_back_whole_and_alone() -> None:
+def test_the_applied_definition_holds_all_own_fields_and_no_others() -> None:
     assert applied_definition(LIVE, "llm_d.inference") == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -79,7 +79,7 @@ def test_what_we_applied_comes_back_whole_and_alone() -> None:
     }  # fmt: skip
 
 
-def test_what_scorer_config_took_over_is_ours_as_well() -> None:
+def test_the_applied_definition_includes_fields_taken_over_by_scorer_config() -> None:
     """Otherwise going back would remove the very field that was switched."""
     live = copy.deepcopy(LIVE)
     ours = live["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]
@@ -89,7 +89,7 @@ def test_what_scorer_config_took_over_is_ours_as_well() -> None:
     assert applied_definition(live, "llm_d.inference") == applied_definition(LIVE, "llm_d.inference")
 
 
-def test_what_we_never_applied_is_none() -> None:
+def test_an_object_the_manager_never_applied_has_no_applied_definition() -> None:
     assert applied_definition(LIVE, "llm_d.other") is None
     assert applied_definition({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}, "llm_d.inference") is None
     updated = copy.deepcopy(LIVE)

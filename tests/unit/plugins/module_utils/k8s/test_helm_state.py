@@ -22,7 +22,7 @@ def test_a_release_that_is_as_wanted_needs_nothing():
 
 
 @pytest.mark.parametrize("current", [ABSENT, release(version="1.9.0"), release(values={"replicas": 2}), release(status="superseded")])
-def test_what_differs_is_installed_without_force(current):
+def test_an_absent_or_differing_release_is_installed_without_force(current):
     assert steps_to_present(current, "v1.9.1", {"replicas": 1}) == {**NOTHING, "install": True}
 
 

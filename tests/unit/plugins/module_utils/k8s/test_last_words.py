@@ -61,7 +61,7 @@ def test_the_marks_of_loggers(line, words):
         "",
     ],
 )
-def test_what_is_no_error(line):
+def test_an_unmarked_log_line_is_not_taken_for_an_error(line):
     assert last_words(line) in ("", line) and (last_words(line) == "" or "level" in line)
 
 
@@ -129,6 +129,6 @@ def test_errors_of_command_lines_of_every_kind(line):
         "WARNING no such option in the cache, computing it",
     ],
 )
-def test_what_servers_say_of_requests_is_none(line):
+def test_request_errors_in_the_log_are_not_taken_for_argument_errors(line):
     failure = log_failure(line)
     assert failure is None or failure.code != "args"

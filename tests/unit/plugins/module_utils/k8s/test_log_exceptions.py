@@ -297,7 +297,7 @@ def test_other_ways_to_say_it(text, code, what):
         "2026-11-02 10:00:01 WARNING " + TRACE.replace("\n", "\n2026-11-02 10:00:01 WARNING ") + "my.boom: it went on\n",
     ],
 )
-def test_what_is_no_cause(text):
+def test_a_log_without_a_fatal_error_has_no_failure(text):
     assert log_failure(text) is None
 
 
@@ -425,7 +425,7 @@ def test_recorded_failures_that_last(name):
         "INFO all is well",
     ],
 )
-def test_what_may_pass_or_names_no_cause_does_not_last(error):
+def test_a_transient_or_unspecific_error_is_not_a_lasting_one(error):
     assert lasting_error(error + "\n") == ""
 
 

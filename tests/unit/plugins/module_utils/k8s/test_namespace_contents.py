@@ -53,11 +53,11 @@ def planned(**user: t.Any) -> Facts:
     ],
     ids=lambda each: f"{each['kind']} {each['metadata']['name']}",
 )
-def test_what_is_not_ours_keeps_it(theirs: Facts) -> None:
+def test_an_object_not_of_the_collection_keeps_the_namespace(theirs: Facts) -> None:
     assert kept(theirs, **planned()) == [theirs["metadata"]["name"]]
 
 
-def test_what_is_ours_goes_with_what_it_owns() -> None:
+def test_own_objects_and_those_they_own_do_not_keep_the_namespace() -> None:
     ours = [item("Deployment", "sim", "apps/v1", labels=LABELS), item("ReplicaSet", "sim-1", "apps/v1", "sim"), item("Pod", "sim-1-a", owner="sim-1")]
     assert kept(*ours) == []
     theirs = [item("Deployment", "web", "apps/v1"), item("ReplicaSet", "web-1", "apps/v1", "web"), item("Pod", "web-1-a", owner="web-1")]
@@ -78,11 +78,11 @@ def test_owners_in_a_circle_come_to_an_end() -> None:
     assert kept(item("A", "a", "x/v1", "b"), item("B", "b", "x/v1", "a")) == ["a", "b"]
 
 
-def test_what_is_being_deleted_goes() -> None:
+def test_an_object_being_deleted_does_not_keep_the_namespace() -> None:
     assert kept(item("Pod", "theirs", deletionTimestamp="2026-01-01T00:00:00Z")) == []
 
 
-def test_what_kubernetes_and_openshift_put_everywhere_goes() -> None:
+def test_default_kubernetes_and_openshift_objects_do_not_keep_the_namespace() -> None:
     kubernetes = [item("ServiceAccount", "default"), item("ConfigMap", "kube-root-ca.crt")]
     tokens = [
         item("Secret", "default-token-x1", annotations={"kubernetes.io/service-account.name": "default"}),
@@ -122,12 +122,12 @@ def test_objects_of_a_file_elsewhere_name_it() -> None:
     assert kept(*there, namespace=place) == ["b", "c"]
 
 
-def test_what_the_other_account_has_deployed_keeps_the_administrators_namespace() -> None:
+def test_the_stack_keeps_the_namespace_in_a_teardown_of_prerequisites() -> None:
     stack = item("Deployment", "sim", "apps/v1", labels=LABELS)
     assert kept(stack, **planned(llm_d_scope="prerequisites")) == ["sim"] and kept(stack, **planned()) == []
 
 
-def test_what_a_release_and_its_controller_leave_goes_and_nothing_else() -> None:
+def test_leftovers_of_an_own_release_and_controller_do_not_keep_the_namespace() -> None:
     release = {"meta.helm.sh/release-name": "envoy-gateway", "meta.helm.sh/release-namespace": CONTROLLER}
     helm = {"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "envoy-gateway"}
     owning = {f"gateway.envoyproxy.io/owning-gateway-{key}": value for key, value in (("name", "llm-d-gateway"), ("namespace", HOME))}
@@ -154,7 +154,7 @@ def test_what_a_release_and_its_controller_leave_goes_and_nothing_else() -> None
 CREDENTIALS = [{"registry": "registry.example.com", "username": "robot", "password": "sesame-open"}]
 
 
-def test_what_olm_makes_of_our_subscriptions_goes() -> None:
+def test_objects_olm_makes_of_own_subscriptions_do_not_keep_the_namespace() -> None:
     place = "nvidia-gpu-operator"
     mine = f"operators.coreos.com/gpu-operator-certified.{place}"
     there = [
@@ -181,7 +181,7 @@ def test_a_mark_that_says_nothing_marks_nothing() -> None:
     assert kept(item("ConfigMap", "notes"), marks=[{"namespace": HOME, "kind": None, "labels": None}]) == ["notes"]
 
 
-def test_what_keeps_it_is_listed_with_a_bound() -> None:
+def test_the_list_of_objects_that_keep_the_namespace_is_limited() -> None:
     one = Contents(HOME, [item("Deployment", "llama-decode", "apps/v1", labels={**LABELS, "app.kubernetes.io/part-of": "b"})], {})
     force = f"kubectl delete namespace {HOME} deletes it with all that is in it"
     assert lines(one, keepers(one, Ours())) == ["the namespace llm-d stays: Deployment llm-d/llama-decode of instance b", force]
@@ -193,7 +193,7 @@ def test_what_keeps_it_is_listed_with_a_bound() -> None:
     assert lines(empty, []) == [] and summary(empty, []) == ""
 
 
-def test_what_cannot_be_listed_keeps_it_and_is_named() -> None:
+def test_kinds_that_cannot_be_listed_keep_the_namespace_and_are_named() -> None:
     unread = unlisted(["secrets", "deployments.apps"], {"metrics.k8s.io/v1beta1": "503 the server is currently unable to handle the request"})
     inside = Contents(HOME, [], {}, unread)
     first, second, _force = lines(inside, [])

@@ -63,14 +63,14 @@ def tried(made, failures, repeatable=True, **more):
 
 
 @pytest.mark.parametrize("failure", AWAY, ids=str)
-def test_what_may_pass_is_waited_for_where_the_server_has_accepted_a_request(failure):
+def test_transient_failures_are_retried_after_the_server_accepted_a_request(failure):
     made, clock = known()
     assert tried(made, [failure] * 40) == "done" and sum(clock.sleeps) == 40 * PAUSE
     assert tried(made, itertools.repeat(failure)) is failure and sum(clock.sleeps) == 40 * PAUSE + PATIENCE
 
 
 @pytest.mark.parametrize("failure", FINAL, ids=str)
-def test_what_does_not_pass_is_reported_at_once(failure):
+def test_permanent_failures_are_reported_at_once(failure):
     made, clock = known()
     assert tried(made, [failure]) is failure and not clock.sleeps
 
@@ -85,7 +85,7 @@ def test_without_a_request_that_was_accepted_only_a_server_that_sheds_load_is_wa
 @pytest.mark.parametrize(
     ("failure", "again"), [(REFUSED, True), (answered(429), True), (CutError("cut"), False), (LateError("late"), False), (answered(502), False)]
 )
-def test_what_may_have_been_done_is_not_done_twice(failure, again):
+def test_a_non_repeatable_request_that_may_have_been_executed_is_not_resent(failure, again):
     made, _clock = known()
     assert tried(made, [failure], repeatable=False) == ("done" if again else failure)
 
@@ -118,7 +118,7 @@ def test_once_it_was_in_vain_later_requests_do_not_wait_anew():
     assert tried(made, [REFUSED]) is REFUSED and sum(clock.sleeps) == waited
 
 
-def test_an_answer_that_never_came_is_asked_for_once_more_whatever_the_time():
+def test_a_request_that_timed_out_is_repeated_once_despite_the_time_limit():
     """A connection that was cut silently is noticed after the whole time of a read."""
     made, clock = known()
     failures = [LateError("late")]
@@ -207,7 +207,7 @@ def test_an_object_that_the_first_of_two_deletions_removed_is_deleted():
         cluster(url).delete("/api/v1/namespaces/x")
 
 
-def test_credentials_that_expire_in_the_middle_are_told_from_wrong_ones():
+def test_expired_credentials_are_distinguished_from_invalid_ones():
     states = iter([401, 200, 401])
     with serve(lambda *_request: (next(states), {"Content-Type": JSON}, "{}")) as url:
         made = cluster(url)
@@ -222,7 +222,7 @@ def test_credentials_that_expire_in_the_middle_are_told_from_wrong_ones():
     assert not made.clock.sleeps
 
 
-def test_credentials_that_were_never_accepted_are_wrong_ones_though_others_of_the_server_were(monkeypatch, tmp_path):
+def test_credentials_never_accepted_are_invalid_though_others_were_accepted(monkeypatch, tmp_path):
     """Several hosts of an inventory, each with an account of its own on one server."""
     monkeypatch.setenv(patience.FOLDER, str(tmp_path))
     (tmp_path / "one.crt").write_text("one", encoding="utf-8")

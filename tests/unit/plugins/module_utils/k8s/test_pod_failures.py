@@ -110,7 +110,7 @@ def test_scheduling_is_never_final(message, code, words):
         ("2 Too many pods", "lower the replicas, or add a node"),
     ],
 )
-def test_what_keeps_pods_off_a_node_has_its_own_remedy(why, remedy):
+def test_each_taint_or_pod_limit_of_a_node_has_its_own_remedy(why, remedy):
     message = f"0/2 nodes are available: {why}. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     pod = recorded("pod_unsched")
     next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
@@ -243,7 +243,7 @@ def test_a_pod_that_goes_away_has_no_trouble():
     assert pod_failure(recorded("pod_ready")) is None
 
 
-def test_what_a_pod_does():
+def test_pod_activity_reports_scheduling_starts_restarts_and_failing_probes():
     assert pod_activity({"status": {}}, []) == "not scheduled yet"
     running = changed(recorded("pod_bad_image"), STATE, {"running": {}})
     assert pod_activity(running, []) == "starting"

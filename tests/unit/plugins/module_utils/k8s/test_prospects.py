@@ -125,14 +125,14 @@ def test_a_crash_loop_is_known_by_its_words_or_by_its_third_end(ended, log, ends
     assert hopeless[2] == GRACE and "crashes" in hopeless[0] or "cannot run" in hopeless[0]
 
 
-def test_what_it_said_last_is_the_cause():
+def test_the_last_error_in_the_log_is_reported_as_the_cause():
     what, remedy, _hold = of_pod(container(waiting("CrashLoopBackOff"), 1, ENDED), log=f"INFO starting\n{UNLISTED}\n")
     assert what.endswith("(exit code 1, 1 restarts): Failed to extract GKNN: the pool has three tongues") and remedy.startswith("correct what this error names")
     what, remedy, _hold = of_pod(container(waiting("CrashLoopBackOff"), 1, ENDED), log="error: unexpected argument '--nonsense' found\n")
     assert "--nonsense" in what and "does not know this argument" in remedy
 
 
-def test_one_that_runs_again_is_under_way_whatever_it_said():
+def test_a_restarted_container_is_in_progress_despite_errors_in_its_log():
     assert of_pod(container({"running": {"startedAt": ago(2)}}, 7, ENDED), log="unknown flag: --nonsense") is None
 
 
@@ -184,7 +184,7 @@ def test_a_model_that_is_loaded_is_under_way():
         'Readiness probe failed: error: this server does not have the service: rpc error: code = NotFound desc = unknown service "epp"',
     ],
 )
-def test_a_probe_that_asks_the_wrong_place(message):
+def test_a_probe_with_an_incorrect_path_port_or_service_cannot_succeed(message):
     pod = container({"running": {"startedAt": ago(30)}})
     pod["spec"]["containers"][0]["ports"] = [{"containerPort": 8000}, {"containerPort": 9003}]
     what, remedy, hold = of_pod(pod, [event(pod, "Unhealthy", message, 2)])
@@ -238,7 +238,7 @@ def test_a_node_autoscaler_has_a_minute_to_report(seconds, hold):
     assert (hopeless and hopeless[2]) == hold and of_pod(unscheduled(seconds))
 
 
-def test_what_the_node_autoscaler_reports_is_part_of_the_cause():
+def test_the_cause_includes_the_report_of_the_node_autoscaler():
     pod = unscheduled(60)
     refused = event(pod, "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", 10)
     assert "nvidia.com/gpu" in of_pod(pod, [refused])[0] and "reports NotTriggerScaleUp: pod didn't trigger scale-up: 1 max" in of_pod(pod, [refused])[0]
@@ -278,7 +278,7 @@ def test_a_volume_that_is_made_is_waited_for(reason, seconds, under_way):
 @pytest.mark.parametrize(
     ("code", "seconds", "under_way"), [("DeadlineExceeded", 60, True), ("Aborted", 60, True), ("DeadlineExceeded", HOUR, False), ("InvalidArgument", 60, False)]
 )
-def test_a_driver_that_is_slow_is_asked_again(code, seconds, under_way):
+def test_a_claim_is_in_progress_while_its_slow_volume_driver_retries(code, seconds, under_way):
     pod = unscheduled(60, "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.")
     why = f'failed to provision volume with StorageClass "filestore": rpc error: code = {code} desc = said by the driver'
     begun = {"reason": "Provisioning", "message": "External provisioner is provisioning", "firstTimestamp": ago(seconds), "lastTimestamp": ago(30)}
@@ -306,7 +306,7 @@ def created(*events):
     return pod, [event(pod, "Scheduled", "Successfully assigned", 60, type="Normal"), *(event(pod, *each) for each in events)]
 
 
-def test_what_cannot_be_mounted():
+def test_a_volume_that_cannot_be_mounted_is_reported_with_its_cause():
     absent = ("FailedMount", 'MountVolume.SetUp failed for volume "key" : secret "key" not found', 1)
     pod, events = created(absent)
     assert 'secret "key" not found' in of_pod(pod, events)[0] and of_pod(pod, events)[2] == GRACE
@@ -347,7 +347,7 @@ def test_of_volumes_the_event_with_the_cause_counts():
 
 
 @pytest.mark.parametrize(("message", "hold"), [("context deadline exceeded", BUSY), ("apparmor: no such profile", REGISTRY)])
-def test_a_slow_container_runtime_has_longer_than_a_wrong_container(message, hold):
+def test_a_slow_container_runtime_gets_more_time_than_an_invalid_container(message, hold):
     assert of_pod(container(waiting("CreateContainerError", message)))[2] == hold
 
 
@@ -368,12 +368,12 @@ def of(obj, context=None, **more):
     return hopeless and (verdict.reason, hopeless.what, hopeless.hold)
 
 
-def test_what_is_absent_is_the_end_at_once():
+def test_an_absent_object_is_hopeless_at_once():
     hopeless = prospect(None, judge(None), Around(0.0))
     assert (hopeless.what, hopeless.hold) == ("does not exist", 0.0) and hopeless.remedy
 
 
-def test_what_is_being_deleted_does_not_come_back():
+def test_an_object_being_deleted_is_hopeless():
     obj = changed(recorded("deployment"), "metadata.deletionTimestamp", ago(1))
     assert of(obj)[2] == GRACE
 
@@ -444,7 +444,7 @@ def route(status, reason, seconds, created=HOUR):
     return obj
 
 
-def test_what_a_controller_refuses_it_goes_on_refusing():
+def test_an_httproute_is_hopeless_once_its_refusal_persists():
     assert of(route("False", "RefNotPermitted", 0)) is None
     reason, what, hold = of(route("False", "RefNotPermitted", 10))
     assert "RefNotPermitted" in what and what == reason and hold == GRACE

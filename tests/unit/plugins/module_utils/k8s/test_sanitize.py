@@ -27,7 +27,7 @@ def test_a_secret_keeps_its_keys_only():
     assert obj["data"]["token"] == "aGZfYWJj"
 
 
-def test_what_a_comparison_restores_keeps_its_keys_only():
+def test_the_configmap_of_a_comparison_shows_only_its_keys():
     metadata = {"name": "a-compare", "labels": {RESTORES: "a"}}
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"objects.json": '[{"env": [{"name": "A", "value": "b"}]}]'}}
     assert redact_object(obj)["data"] == {"objects.json": "(removed)"}
@@ -106,7 +106,7 @@ def test_an_entry_with_another_name_has_its_value(name):
     assert redact_part([{"name": name, "value": "plain"}]) == [{"name": name, "value": "plain"}]
 
 
-def test_what_is_hidden_already_says_whether_it_is_another_value():
+def test_hidden_values_keep_their_marker_when_redacted_again():
     assert redact_part({"HF_TOKEN": "(hidden, another value)", "password": "(hidden)", "api_key": "x"}) == {
         "HF_TOKEN": "(hidden, another value)",
         "password": "(hidden)",
@@ -126,11 +126,11 @@ def test_what_is_hidden_already_says_whether_it_is_another_value():
         ({}, {"args": ["--api-key=a"]}, {"args": ["--api-key=(removed)"]}),
     ],
 )
-def test_a_change_of_what_is_removed_is_told(before, after, shown):
+def test_a_changed_secret_value_is_marked_as_another_value(before, after, shown):
     assert redact_change(before, after) == (redact_part(before), shown)
 
 
-def test_what_is_removed():
+def test_removed_values_holds_every_redacted_value():
     part = {"args": ("--api-key", "one", "two", "--token=three", "--port"), "url": "https://u:four@h", "env": [{"name": "HF_TOKEN", "value": "five"}]}
     assert removed_values({**part, "api_key": ["six", {"a": "seven"}]}) == {"one", "two", "three", "four", "five", "six", "seven"}
 

@@ -59,12 +59,12 @@ def test_it_cannot_be_worked_out_without_the_secrets_uid():
         {"metadata": {"uid": "u"}, "data": {"HF_TOKEN": "no base64"}},
     ],
 )
-def test_what_cannot_be_read_has_no_checksum(obj):
+def test_an_unreadable_secret_has_no_checksum(obj):
     assert checksum([("token", "HF_TOKEN")], {"token": obj}) is None
     assert checksum([("other", "HF_TOKEN"), ("token", "HF_TOKEN")], {"token": obj, "other": secret("x")}) is None
 
 
-def test_templates_are_found_wherever_they_are():
+def test_secrets_of_the_environment_are_located_in_pod_templates_of_any_kind():
     assert environment_secrets(deployment()) == {} and environment_secrets({"kind": "Pod", **template("token")}) == {}
     assert environment_secrets(deployment("token", "token", "other")) == {("spec", "template"): [("other", "HF_TOKEN"), ("token", "HF_TOKEN")]}
     group = {"kind": "LeaderWorkerSet", "spec": {"leaderWorkerTemplate": {"leaderTemplate": template("token"), "workerTemplate": template("token", "other")}}}

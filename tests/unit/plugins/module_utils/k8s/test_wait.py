@@ -462,7 +462,7 @@ def test_but_a_refusal_is_a_refusal_also_behind_a_hiccup(states):
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(300, patience.SILENCE), (20, 20)])
-def test_one_that_is_away_for_good_is_not_waited_for_longer_than_told(timeout, seconds):
+def test_the_wait_for_an_unavailable_api_server_ends_at_its_limit(timeout, seconds):
     api = Api()
     api.table["/api/v1/namespaces/llm-d"] = lambda: (503, {})
     with serve(api) as url:
@@ -525,7 +525,7 @@ def in_state(state, restarts=0, born=0.0, events=()):
     return api
 
 
-def test_what_is_absent_is_not_waited_for():
+def test_an_absent_object_is_waited_for_only_after_a_change():
     route = Ref("gateway.networking.k8s.io/v1", "HTTPRoute", "llm-d", "sim")
     done, waited, message = verdict(Api(), Ref("v1", "Pod", "n", "y"), route)
     assert not done and waited == 0 and "Pod n/y: does not exist" in message and "knows no HTTPRoute" in message
@@ -542,7 +542,7 @@ def test_what_is_absent_is_not_waited_for():
         ({"waiting": {"reason": "CrashLoopBackOff"}}, 3, "unknown flag: --nonsense"),
     ],
 )
-def test_what_cannot_run_ends_it_within_seconds(state, seconds, words):
+def test_a_pod_that_cannot_run_ends_the_wait_within_seconds(state, seconds, words):
     done, waited, message = verdict(in_state(state, restarts=1))
     assert (done, waited) == (False, seconds) and words in message and "waiting longer will not help" in message, message
 
@@ -572,7 +572,7 @@ def test_a_pod_that_no_node_takes_has_six_seconds(born, seconds):
 
 
 @pytest.mark.usefixtures("server_clock")
-def test_what_a_node_autoscaler_reports_is_told_and_waited_for():
+def test_a_scale_up_by_the_node_autoscaler_is_reported_and_waited_for():
     api = in_state({})
     pod_of(api)["status"] = recorded("pod_unsched")["status"]
     pod_of(api)["status"]["conditions"][0]["lastTransitionTime"] = ago(0)
@@ -650,7 +650,7 @@ def test_managed_fields_say_when_an_object_was_changed():
 
 
 @pytest.mark.usefixtures("server_clock")
-def test_one_of_many_pods_that_cannot_run_is_found_among_those_that_start():
+def test_a_single_failing_pod_is_detected_among_many_starting_pods():
     api = in_state({"waiting": {"reason": "CrashLoopBackOff"}}, restarts=1)
     items = api.table["/api/v1/namespaces/objects-try/pods"]["items"]
     starting = changed(items[1], "status.containerStatuses.0.state", {"waiting": {"reason": "ContainerCreating"}})
@@ -762,7 +762,7 @@ def test_a_failure_that_begins_during_the_wait_ends_it():
     assert verdict(api, seconds=60, patient=True)[1] < 10
 
 
-def test_a_pull_that_is_seen_to_fail_is_a_try():
+def test_an_observed_image_pull_failure_counts_as_a_new_try():
     api = in_state({"waiting": NOT_FOUND})
     fresh = json.loads(json.dumps(pod_of(api)))
     fresh["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ErrImagePull", "message": "x: not found"}}
@@ -825,7 +825,7 @@ def test_a_workload_that_was_scaled_away_is_not_ready(replicas, ready):
 # progress and reports
 
 
-def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
+def test_progress_is_reported_on_changes_and_every_ten_seconds(tmp_path):
     file = tmp_path / "progress"
     progress = Progress(str(file))
     one, two = "Pod n/one", "Pod n/two"
@@ -848,7 +848,7 @@ def test_progress_that_cannot_be_written_is_silent(tmp_path):
     Progress("").report(0, {DEPLOYMENT: Verdict(False, "x")})
 
 
-def test_events_are_told_once_each():
+def test_each_event_is_reported_only_once():
     events = recorded("events_bad_image")
     lines = event_lines(events, "pod x", [])
     assert 0 < len(lines) <= 3 and all(line.startswith("pod x, event ") for line in lines)

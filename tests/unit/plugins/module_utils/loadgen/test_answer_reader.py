@@ -57,7 +57,7 @@ def outcome(reader: AnswerReader) -> tuple:
 
 @examples(300)
 @given(st.lists(EVENTS, max_size=12), st.booleans(), st.lists(st.integers(0, 10_000), max_size=6))
-def test_what_is_remembered_of_an_event_changes_nothing(events, ascii_only, cuts):
+def test_the_shortcut_for_similar_events_does_not_change_the_record(events, ascii_only, cuts):
     frames = [f"data: {json.dumps(event, ensure_ascii=ascii_only)}\n\n".encode("utf-8", "surrogatepass") for event in events]
     data = HEAD + b"".join(map(body, frames)) + body(b"data: [DONE]\n\n") + b"0\r\n\r\n"
     assert outcome(read(data, [])) == outcome(read(data, [], learn=False)) == outcome(read(data, cuts))

@@ -65,7 +65,7 @@ def test_a_good_answer_with_all_it_says():
     assert record.planned <= record.sent <= record.first <= record.last <= record.end and record.ttft < 1
 
 
-def test_what_the_server_is_asked():
+def test_the_request_carries_the_path_host_header_key_and_prompt():
     heard = []
 
     def answer(handler, method, path, body):
@@ -197,7 +197,7 @@ def test_nobody_there():
     assert record.error == "refused" and record.first is None
 
 
-def test_plain_http_where_tls_was_asked_for():
+def test_plain_http_at_an_https_url_is_reported_as_a_tls_error():
     with serve(lambda *_args: (200, {}, "")) as url:
         record = send(url.replace("http:", "https:"))[0]
     assert record.error == "tls"

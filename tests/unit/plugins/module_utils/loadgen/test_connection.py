@@ -166,7 +166,7 @@ def test_a_kernel_that_does_not_count_says_nothing_of_what_was_received() -> Non
         (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), "dns"),
     ],
 )
-def test_what_the_host_of_the_client_lacks_is_no_failure_of_the_server(error: OSError, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_client_host_is_not_counted_as_a_server_failure(error: OSError, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(_places: object) -> None:
         raise error
 

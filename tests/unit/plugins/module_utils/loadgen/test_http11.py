@@ -99,14 +99,14 @@ def test_a_continue_comes_before_the_answer():
         ("1.0", ["TE"], False),
     ],
 )
-def test_what_a_server_says_of_the_connection_may_be_a_list(first, lines, kept):
+def test_a_connection_header_is_read_as_a_list(first, lines, kept):
     parser = ResponseParser()
     headers = "".join(f"Connection: {line}\r\n" for line in lines)
     parser.feed(f"HTTP/{first} 200 OK\r\n{headers}Content-Length: 0\r\n\r\n".encode())
     assert parser.done and parser.keep_alive == kept
 
 
-def test_a_connection_with_bytes_nobody_asked_for_is_not_kept():
+def test_a_connection_with_surplus_bytes_is_not_kept():
     parser = ResponseParser()
     parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n")
     assert parser.done and not parser.keep_alive
@@ -126,7 +126,7 @@ def test_a_connection_with_bytes_nobody_asked_for_is_not_kept():
         b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
     ],
 )
-def test_what_is_not_http(data):
+def test_malformed_http_raises_a_wire_error(data):
     with pytest.raises(WireError):
         ResponseParser().feed(data)
 

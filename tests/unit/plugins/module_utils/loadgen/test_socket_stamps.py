@@ -125,7 +125,7 @@ def test_a_name_is_tried_at_each_of_its_addresses():
 
 
 @pytest.mark.parametrize(("url", "kind"), [("http://127.0.0.1:{port}", "refused"), ("http://no-such-host.invalid:{port}", "dns")])
-def test_what_cannot_be_reached(url, kind):
+def test_an_unreachable_server_is_recorded_with_the_kind_of_error(url, kind):
     record, _back = asyncio.run(send_one(url.format(port=closed_port())))
     assert record.error == kind
 

@@ -9,7 +9,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destinatio
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.token_counter import TokenCounter
 
 
-def test_what_stops_the_counting_is_raised_and_not_waited_for() -> None:
+def test_draining_raises_the_error_that_stopped_the_counting() -> None:
     def refused(_record: object, _call: object) -> None:
         raise ArithmeticError("cannot be added up")
 

@@ -243,7 +243,7 @@ def test_files_of_the_cluster_and_no_others(residue, system, tmp_path):
     assert sorted(os.listdir(results)) == ["cbr0-1-eth0", "cni-loopback-77e1-lo"] and os.listdir(logs) == ["another.log"]
 
 
-def test_nothing_is_found_where_no_cluster_was(residue):
+def test_no_residue_is_found_on_a_host_without_a_cluster(residue):
     for folder in residue.folders:
         os.rmdir(folder)
     assert residue.find() == []

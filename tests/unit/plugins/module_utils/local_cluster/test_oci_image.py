@@ -113,7 +113,7 @@ def test_a_tree_comes_whole_with_what_its_links_point_to(tmp_path):
     assert [name for name in members(tmp_path / "layer.tar") if name.startswith("opt/it/")] == ["opt/it/run"]
 
 
-def test_what_a_tree_is_made_of_decides_whether_it_is_made_again(tmp_path):
+def test_the_fingerprint_follows_the_contents_of_the_inputs_of_a_tree(tmp_path):
     (tmp_path / "list").write_text("one==1\n", encoding="utf-8")
     image = Image("a:b", trees={"/opt/it": str(tmp_path / "gone")}, inputs=[str(tmp_path / "list")])
     before = image.fingerprint()

@@ -833,7 +833,7 @@ def test_headers_that_no_client_can_send_are_refused(headers: Facts, place: str,
     assert place != "Authorization" or not problems(user({**SIMULATOR, "route": {"headers": headers}}))
 
 
-def test_what_the_gateway_api_bounds_by_number_is_refused_with_the_file() -> None:
+def test_counts_and_lengths_beyond_the_limits_of_the_gateway_api_are_refused() -> None:
     route = {"hostnames": [f"h{number}.example.com" for number in range(17)], "headers": {f"x-{number}": "a" for number in range(17)}}
     listeners = [{"name": f"l{number}", "port": 1000 + number} for number in range(64)]
     mistakes = {problem.path: str(problem) for problem in problems(user({**SIMULATOR, "route": route}, llm_d_gateway={"listeners": listeners}))}
@@ -871,7 +871,7 @@ def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
         ("disaggregated", False, []),
     ],
 )
-def test_pod_monitors_are_there_when_asked_for(preset: str, scrape: bool, there: list[str]) -> None:
+def test_pod_monitors_are_planned_only_when_scraping_is_enabled(preset: str, scrape: bool, there: list[str]) -> None:
     made = user({**SIMULATOR, "scheduler": {"preset": preset}}, llm_d_monitoring={"scrape": scrape, "labels": {"release": "prometheus"}})
     service = plan(made)["services"][0]
     assert [monitor["name"] for monitor in service["monitors"]] == there

@@ -197,7 +197,7 @@ def test_an_operator_is_ready_when_it_succeeded(phase, ok):
         ([node(**{"3g_40gb": "4", "1g_10gb": "32"})], "is 4, not 8"),
     ],
 )
-def test_nodes_have_what_was_asked(nodes, words):
+def test_nodes_that_lack_the_resources_of_their_pool_are_reported(nodes, words):
     problems = trouble(POOL, nodes)
     assert (not problems) if words is None else words in problems[0]
 

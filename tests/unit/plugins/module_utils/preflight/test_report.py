@@ -612,7 +612,7 @@ def test_a_project_that_will_be_requested_is_not_missed() -> None:
     assert findings({**user, "llm_d_request_project": False}, cluster) == ["namespace/missing"]
 
 
-def test_what_could_not_be_read_is_no_finding() -> None:
+def test_facts_that_could_not_be_read_cause_no_finding() -> None:
     facts = {key: value for key, value in HEALTHY.items() if key in ("version", "groups", "rights", "host")}
     assert not judge(facts, plan(FILE)["preflight"])
 
@@ -653,7 +653,7 @@ def test_autoscalers_that_have_what_they_act_by_are_no_finding(user: Facts, grou
     assert findings(user, {"groups": {**HEALTHY["groups"], group: ["v1"]}}) == []
 
 
-def test_what_is_missing_says_what_found_needed_and_how() -> None:
+def test_an_old_or_missing_leader_worker_set_is_reported_with_a_remedy() -> None:
     facts = {**copy.deepcopy(HEALTHY), **lws(image="0.7.0")}
     lines = report(judge(facts, plan({**FILE, **SPANNING_ADOPTED})["preflight"]))
     assert lines == ["error  leader_worker_set/version: LeaderWorkerSet is too old. Found: 0.7.0. Needed: 0.9.0 or newer. Have it upgraded."]
@@ -709,7 +709,7 @@ def test_a_quota_that_our_pods_satisfy_is_no_finding(cluster: Facts) -> None:
     assert findings({}, {"quotas": [{**LIMITS, "spec": {"scopes": ["NotTerminating"]}}]}) == ["quota/unstated"]
 
 
-def test_what_runs_beside_a_model_server_counts_too() -> None:
+def test_sidecars_of_a_model_server_count_towards_quotas_and_limit_ranges() -> None:
     one = [{"type": "Pod", "max": {"cpu": "2050m"}}, {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "64Mi"}}]
     enough = {"limit_ranges": [{"spec": {"limits": one}}], "quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {}}}]}
     assert findings(WITH_SIDECAR, enough) == []
@@ -786,7 +786,7 @@ def test_pods_of_a_lower_priority_give_way(priority_class: Facts | None, others:
     assert findings({}, {"pods": [pod]}) == ["accelerators/taken"], "without a class there is no preemption"
 
 
-def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
+def test_the_report_lists_all_findings_with_actual_and_required_values() -> None:
     facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "named": {"Secret llm-d/hf": None}}
     lines = report(judge(facts, plan(FILE)["preflight"]))
     assert len(lines) == 3
@@ -820,7 +820,7 @@ def test_a_platform_is_known_by_what_it_shows(facts: Facts, name: str, flavour: 
     assert (detect(facts)["name"], detect(facts)["flavour"]) == (name, flavour)
 
 
-def test_what_was_seen_is_told_in_short() -> None:
+def test_the_summary_condenses_the_facts_of_the_cluster() -> None:
     storage = {"fast": {"metadata": {}}, "standard": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
     amd = {"metadata": {"name": "amd-1", "labels": {}}, "status": {"allocatable": {"amd.com/gpu": "8"}}}
     facts = {**copy.deepcopy(HEALTHY), "pods": [busy(3)], "nodes": [NODE, {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}, amd]}
@@ -944,7 +944,7 @@ def test_a_proxy_of_the_kubeconfig_is_taken_out_there() -> None:
     assert finding.what.startswith("Helm reaches") and "proxy-url of the kubeconfig" in finding.how and "NO_PROXY" not in finding.how
 
 
-def test_what_is_broken_says_which_versions() -> None:
+def test_broken_client_tools_are_reported_with_their_versions() -> None:
     facts = {**HEALTHY, "host": {"helm": "4.0.1", "libraries": {"kubernetes.core": "6.2.0"}}}
     [finding] = judge(facts, plan(FILE)["preflight"])
     assert (finding.severity, finding.found) == ("error", "6.2.0 with helm 4.0.1") and "kubernetes.core:>=6.4.0" in finding.how
@@ -986,6 +986,6 @@ def test_a_controller_is_shared_with_instances_of_the_same_provider_and_moved_by
         (base64.b64encode(b"hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"), True),
     ],
 )
-def test_what_is_around_a_credential_in_a_secret(value, padded):
+def test_padding_around_a_credential_in_a_secret_is_detected(value, padded):
     """modelexpress#277: kubectl create secret --from-file keeps the line end of a file."""
     assert _padded(base64.b64encode(value).decode()) is padded and _padded("not base64") is False

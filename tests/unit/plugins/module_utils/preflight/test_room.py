@@ -79,7 +79,7 @@ SHORT: dict[str, tuple[Facts, Facts, str]] = {
 
 
 @pytest.mark.parametrize(("facts", "service", "wanted"), SHORT.values(), ids=SHORT)
-def test_what_no_node_takes_is_an_error_only_where_no_node_can_come(facts: Facts, service: Facts, wanted: str) -> None:
+def test_a_pod_that_fits_no_node_is_an_error_only_without_a_node_autoscaler(facts: Facts, service: Facts, wanted: str) -> None:
     [finding] = [each for each in findings({**facts, "node_autoscalers": NONE}, **service) if each.id == wanted]
     assert finding.severity == "error" and "No node autoscaler was found. " in finding.how and "'node_autoscaler: present'" in finding.how
     coming = [each for each in findings({**facts, "node_autoscalers": ACTIVE}, **service) if each.id == wanted]
@@ -167,7 +167,7 @@ def test_an_autoscaler_does_not_know_what_a_discovery_writes() -> None:
     assert pool.severity == "warning" and "does not know" not in pool.how
 
 
-def test_what_a_pod_requests() -> None:
+def test_the_requests_of_a_pod_are_calculated_from_its_containers() -> None:
     def part(sums: bool = True, limits: Facts | None = None, **requests: str) -> Facts:
         return {"sums": sums, "requests": requests, "limits": limits or {}}
 
@@ -176,6 +176,6 @@ def test_what_a_pod_requests() -> None:
     assert requested([part(limits={GPU: "2", "cpu": "4"}, cpu="1")]) == {GPU: 2, "cpu": 1}, "a limit alone is the request"
 
 
-def test_what_was_not_read_refuses_nothing() -> None:
+def test_missing_node_facts_cause_no_finding() -> None:
     assert findings({}) == []
     assert findings({"nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {GPU: "1"}}}]}) == [], "no amounts of CPU and memory"

@@ -62,7 +62,7 @@ def test_the_image_of_an_endpoint_picker_says_its_release_line(name: str, image:
 
 
 @pytest.mark.parametrize("text", ["", "[", "- a", "plugins: 7", "kind: EndpointPickerConfig\nschedulingProfiles: [{plugins: [{pluginRef: gone, weight: x}]}]"])
-def test_what_is_no_configuration_has_no_scorers(text: str) -> None:
+def test_an_invalid_endpoint_picker_configuration_has_no_scorers(text: str) -> None:
     assert scorers(text, "router-0.10") in ("", "no scorers")
 
 
@@ -150,7 +150,7 @@ def test_a_number_that_an_autoscaler_sets_is_no_difference() -> None:
     assert [line for line in differences(objects(), {"llm_d_model_services": [scaled]}) if "servers" in line] == []
 
 
-def test_what_matters_comes_first_and_fits_into_a_terminal() -> None:
+def test_preflight_output_starts_with_errors_and_fits_the_terminal_width() -> None:
     planned = plan(dict(FILE))
     before = running(objects(llm_d_release="router-0.10", llm_d_model_services=[{**SIM, "replicas": 9}]))
     needs = {**planned["preflight"], "planned": next(iter(running(definitions(planned))))}

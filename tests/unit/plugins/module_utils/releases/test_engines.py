@@ -78,7 +78,7 @@ def test_triton_with_vllm_exports_its_own_queue_only():
 
 
 @pytest.mark.parametrize(("engine", "page"), [("sglang", pages.SGLANG), ("trtllm", pages.TRTLLM), ("tgi", pages.TGI), ("triton", pages.TRITON_VLLM)])
-def test_what_the_endpoint_picker_is_told_to_read_is_on_the_page(engine, page):
+def test_metrics_that_the_endpoint_picker_reads_are_exported_by_the_engine(engine, page):
     names = {sample.name for sample in prometheus_text.parse(page)}
     assert picker_signals(engine) and {metric.partition("{")[0] for metric in picker_signals(engine).values()} <= names
 
@@ -104,7 +104,7 @@ def test_a_missing_metric_is_named_with_what_it_breaks(metric, breaks):
     assert f"{metric} is not exported by vLLM" in result.failed.evidence and breaks in result.failed.evidence and result.failed.remedy
 
 
-def test_what_is_not_required_is_a_note():
+def test_missing_optional_metrics_are_reported_as_notes():
     page = "".join(line for line in pages.VLLM.splitlines(True) if "cache_config" not in line and "lora" not in line)
     with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
         result = look(url)
@@ -114,7 +114,7 @@ def test_what_is_not_required_is_a_note():
 
 
 @pytest.mark.parametrize("name, title, metric", [("vllm", "vLLM", "vllm:lora_requests_info"), ("sglang", "SGLang", "lora")])
-def test_adapters_are_asked_for_only_where_the_scheduler_reads_them(name, title, metric):
+def test_adapter_metrics_are_required_only_when_a_scorer_reads_them(name, title, metric):
     """Without --enable-lora vLLM has no metric of adapters, and other engines never have one: it is reported only if a scorer needs it."""
     page = "".join(line for line in (pages.VLLM if name == "vllm" else pages.SGLANG).splitlines(True) if "lora" not in line)
     with serve(pages.engine(name, **{"/metrics": (200, pages.TEXT, page)})) as url:
@@ -138,7 +138,7 @@ def test_the_old_name_of_a_metric_is_a_note():
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
-def test_what_is_no_number_counts_as_missing(value):
+def test_a_metric_without_a_finite_value_is_reported_as_missing(value):
     page = pages.VLLM.replace('kv_cache_usage_perc{engine="0",model_name="acme/tiny"} 0.125', f'kv_cache_usage_perc{{engine="0"}} {value}')
     with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
         assert "kv_cache_usage_perc is not exported" in look(url).failed.evidence

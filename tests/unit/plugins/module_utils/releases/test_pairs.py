@@ -60,7 +60,7 @@ def test_another_pair_works_and_is_named(engine: Facts) -> None:
         ("scheduler-0.7", "0.30.0", "1.4.0", []),  # no page names its pair
     ],
 )
-def test_what_is_another_pair(line: str, vllm: str | None, gie: str | None, named: list[str]) -> None:
+def test_versions_that_differ_from_the_tested_pair_are_reported(line: str, vllm: str | None, gie: str | None, named: list[str]) -> None:
     difference = others(line, vllm, gie).partition(" is another pair")[0]
     assert bool(difference) == bool(named) and all(part in difference for part in named)
 

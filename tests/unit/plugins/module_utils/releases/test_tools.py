@@ -58,7 +58,7 @@ def test_conditions(version: str, conditions: str, right: bool) -> None:
         ({"kubernetes.core": "6.4.0", "helm": "4.0.1"}, []),
     ],
 )
-def test_what_is_broken_alone_or_beside_another(versions: dict[str, str | None], names: list[str]) -> None:
+def test_a_broken_version_or_combination_of_tools_is_reported(versions: dict[str, str | None], names: list[str]) -> None:
     assert [row.name for row in broken(versions)] == names
 
 
@@ -114,7 +114,7 @@ def test_galaxy_installs_no_collection_that_is_broken(root: Path) -> None:
         assert not fits(oldest, row.versions) and oldest in row.fix, f"{row.name}: {wanted[row.name]}"
 
 
-def test_what_we_pin_is_not_broken(root: Path) -> None:
+def test_pinned_versions_of_the_collection_are_not_reported_as_broken(root: Path) -> None:
     pinned: dict[str, t.Any] = dict(re.findall(r"^([\w.-]+)==(\S+)$", (root / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))
     assert broken({**pinned, "kubernetes.core": collection.version("kubernetes.core")}) == []
     assert collection.version() == yaml.safe_load((root / "galaxy.yml").read_text(encoding="utf-8"))["version"]

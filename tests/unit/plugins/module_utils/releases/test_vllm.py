@@ -82,7 +82,7 @@ def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> t.
         ["--alive", "-two words"],
     ],
 )
-def test_what_the_parser_takes_is_no_misfit(arguments: list[str]) -> None:
+def test_arguments_that_vllm_accepts_are_not_reported(arguments: list[str]) -> None:
     assert vllm.misfits(arguments, "0.15") == []
 
 
@@ -124,7 +124,7 @@ def test_what_the_parser_takes_is_no_misfit(arguments: list[str]) -> None:
         (["--hf-overrides=" + "x" * 99], 0, "--hf-overrides=" + "x" * 37 + "... is not JSON.", "Write JSON."),
     ],
 )
-def test_what_it_refuses_is_a_misfit_with_what_to_write(arguments: list[str], index: int, reason: str, fix: str) -> None:
+def test_arguments_that_vllm_refuses_are_reported_with_a_fix(arguments: list[str], index: int, reason: str, fix: str) -> None:
     (misfit,) = vllm.misfits(arguments, "0.15.0")
     assert misfit.index == index and reason in misfit.reason and fix in misfit.fix
 

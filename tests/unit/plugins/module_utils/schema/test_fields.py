@@ -181,7 +181,7 @@ def test_tokens_of_others_are_known_too(token: str) -> None:
     assert "access token" in str(problem)
 
 
-def test_what_looks_like_a_token_and_is_none_is_accepted() -> None:
+def test_a_text_that_only_resembles_a_token_is_accepted() -> None:
     for text in (
         "hf_transfer is enabled and used for\nall models of this cluster",
         "hf_transfer_of_models",
@@ -253,7 +253,7 @@ def test_the_example_of_a_format_has_that_format(name: str) -> None:
         *(("credential", text) for text in ("a\nb", "a\r\n", "a\u2060", "a\u200bb", "a\x00", "\u201ca\u201d", "a\u00adb", "\ufeffa")),
     ],
 )
-def test_a_wrong_text_is_refused(name: str, text: str) -> None:
+def test_a_text_of_an_invalid_format_is_refused(name: str, text: str) -> None:
     assert not FORMATS[name].pattern.match(text)
 
 

@@ -49,7 +49,7 @@ WHOLE: dict[str, t.Any] = {
 }
 
 
-def test_what_is_written_is_kept_and_nothing_else() -> None:
+def test_pod_options_are_kept_as_written_without_added_defaults() -> None:
     assert complete(WHOLE, FIELD, "pod") == (WHOLE, [])
     assert complete({}, FIELD, "pod") == ({}, []) and complete(None, FIELD, "pod") == (None, [])
 
@@ -77,7 +77,7 @@ def test_what_is_written_is_kept_and_nothing_else() -> None:
         ("x", "pod: 'x' is a string, not a mapping (key: value). "),
     ],
 )
-def test_what_kubernetes_does_not_have_is_refused(value: t.Any, text: str) -> None:
+def test_unknown_or_invalid_pod_options_are_refused_with_their_path(value: t.Any, text: str) -> None:
     (message,) = messages(value)
     assert message.startswith(text)
 
@@ -182,7 +182,7 @@ def test_a_patch_over_a_patch_does_what_both_do(spec: t.Any, first: t.Any, secon
     assert without_null(merged(without_null(spec), merged(first, second, SPEC, patch=True), SPEC)) == without_null(one_by_one)
 
 
-def test_what_is_required_is_named() -> None:
+def test_missing_required_pod_fields_are_listed_with_their_path() -> None:
     assert [*missing(OURS, SPEC)] == []
     lacking = {**OURS, "volumes": [{"name": "a", "secret": {"items": [{"key": "k"}]}}], "topologySpreadConstraints": [{"topologyKey": "z", "maxSkew": 1}]}
     assert [*missing(lacking, SPEC)] == [

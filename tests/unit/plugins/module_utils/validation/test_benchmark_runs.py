@@ -43,7 +43,7 @@ def test_every_service_is_measured_through_its_route():
         ({"autoscaling": {"provider": "external"}, "replicas": None}, [("decode", 1)]),
     ],
 )
-def test_the_servers_of_every_role_are_asked(options, groups):
+def test_the_benchmark_checks_the_servers_of_every_role(options, groups):
     """One check for each role, of as many servers as are planned; the Service in front of a model selects decode servers only."""
     made = planned({}, {**SIM, **options})
     (sim,) = benchmark_runs.runs(made)
@@ -92,7 +92,7 @@ def test_a_trace_has_its_own_times():
     assert sim["stages"] == [] and sim["warmup"] is None
 
 
-def test_what_is_planned_is_what_the_module_takes():
+def test_vllm_perf_accepts_the_options_of_a_planned_benchmark():
     wanted = {"concurrency": [2], "rates": [3], "slo": {"ttft_p90_ms": 5}, "goodput": {"ttft_ms": 4}, "job": {"image": "acme/python:3", "timeout": 60}}
     made = planned(wanted)
     (sim, *_others) = benchmark_runs.runs(made)

@@ -158,7 +158,7 @@ def test_every_claim_has_taken_time():
         ({"replicas": 1}, "follow", "one replica"),
     ],
 )
-def test_what_cannot_be_seen_is_not_claimed(changes, claim, why):
+def test_behavior_that_cannot_be_observed_is_not_claimed(changes, claim, why):
     assert why in skipped(**changes)[claim]
 
 

@@ -81,7 +81,7 @@ def test_a_row_names_the_deployment_also_where_it_was_refused() -> None:
     assert "<th>Instance</th><th>Namespace</th>" in made and "<td>blue</td><td>team-a</td>" in made
 
 
-def test_a_host_that_the_run_told_nothing_of_keeps_its_row() -> None:
+def test_a_host_without_results_in_this_run_keeps_its_earlier_row() -> None:
     earlier = {name: row(name, verdict=verdict()) for name in ("a", "b", "gone")}
     ran = {"a": row("a", failure=failure()), "b": row("b"), "c": row("c")}
     report = fleet.report(["a", "b", "c", "d"], ran, earlier, "now")

@@ -85,7 +85,7 @@ def test_advice_is_about_the_prometheus_and_names_where_its_address_is_written(k
     assert claim["remedy"].startswith(remedy) and claim["remedy"].endswith("; its address is llm_d_monitoring.prometheus")
 
 
-def test_what_rightly_has_no_series_yet_is_said_and_not_waited_for() -> None:
+def test_a_panel_without_series_until_an_event_passes_without_waiting() -> None:
     query = {"expr": "errors", "metrics": ["errors"], "until": "the first error"}
     service = {**SERVICE, "queried": {"alerts": [], "dashboards": [{"title": "Errors", "queries": [query]}]}}
     answers = Answers(RULES, {"status": "success", "data": {"result": []}})

@@ -110,7 +110,7 @@ def test_nobody_knows_the_number_of_servers():
     assert "not known" in judged(InferenceGateway(), replicas=None, names={key: NAMES[key] for key in ("requests", "scheduler_attempts")})[1]["spread"]
 
 
-def test_what_the_policy_does_not_promise_is_not_claimed():
+def test_behavior_that_the_policy_does_not_promise_is_not_claimed():
     gateway = InferenceGateway(sticky=False)
     claims, skipped = judged(gateway, promises=["spread"])
     assert "does not promise" in skipped["sticky"] and claims["spread"][0] and not {"roam", "follow", "split", "avoid", "cached"} & {*claims, *skipped}
@@ -155,7 +155,7 @@ def test_a_gateway_that_still_asks_the_picker_before():
     assert gateway.prompts.count("Who picks?") == 3
 
 
-def test_a_picker_that_is_never_asked_is_not_waited_for_without_end():
+def test_the_wait_for_an_endpoint_picker_without_requests_is_bounded():
     class Past(InferenceGateway):
         def complete(self, request):
             answer = super().complete(request)
@@ -407,7 +407,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
     return {entry["id"].split("/")[1]: entry for entry in claims}, observation
 
 
-def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
+def test_a_prompt_is_routed_to_the_server_that_received_it_directly(monkeypatch):
     claims, observation = behind(monkeypatch, InferenceGateway(), "decode")
     assert claims["follow"]["ok"] and "24 of 24 prompts that 2 servers received directly" in claims["follow"]["evidence"] and claims["counted"]["ok"]
     assert observation["follow"] == {"sent": 24, "right": 24, "servers": 2}
@@ -446,7 +446,7 @@ class SlowToTell(InferenceGateway):
 
 
 @pytest.mark.parametrize(("late", "held"), [(0.4, True), (0.5, False)])
-def test_slow_servers_have_time_to_tell_of_a_prefix(late, held):
+def test_the_probe_gives_slow_servers_time_to_report_a_prefix(late, held):
     clock = FakeClock()
     assert judged(SlowToTell(clock, late), clock=clock)[0]["sticky"][0] is held
 

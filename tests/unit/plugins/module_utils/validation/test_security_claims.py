@@ -63,7 +63,7 @@ def test_accounts_of_another_namespace_have_their_permissions_in_that_of_the_ser
     assert "none of 2 pods" in result["claims"][1]["evidence"], "one in each namespace"
 
 
-def test_what_is_well(prove):
+def test_least_permissions_and_unprivileged_pods_pass_the_security_claims(prove):
     server = Server()
     result = prove(server)
     assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [("sim/rights", True), ("sim/unprivileged", True)] and result["not_checked"] == []
@@ -80,7 +80,7 @@ def test_what_is_well(prove):
         (NEEDED - {("patch", "pools/status")}, "lacks patch pools/status"),
     ],
 )
-def test_rights_that_are_wrong(prove, may, evidence):
+def test_excess_or_missing_permissions_fail_the_permissions_claim(prove, may, evidence):
     permissions, pods = prove(Server(may))["claims"]
     assert not permissions["ok"] and evidence in permissions["evidence"] and permissions["remedy"] and pods["ok"]
 
@@ -103,6 +103,6 @@ def test_no_pod_is_no_proof(prove):
     assert [entry["ok"] for entry in prove(Server(pods=[]))["claims"]] == [True, False]
 
 
-def test_what_may_not_be_asked_is_not_claimed(prove):
+def test_permissions_are_not_checked_when_access_reviews_are_forbidden(prove):
     result = prove(Server(status=403))
     assert [entry["id"] for entry in result["claims"]] == ["sim/unprivileged"] and result["not_checked"][0]["id"] == "sim/rights"

@@ -66,12 +66,12 @@ def test_requests_that_name_no_service_are_shared_by_weight() -> None:
 @pytest.mark.parametrize(
     ("share", "weights"), [(0.0, {"old": 1, "new": 1}), (0.5, {"old": 90, "new": 10}), (0.02, {"old": 1, "new": 0}), (0.98, {"old": 0, "new": 7})]
 )
-def test_a_share_that_is_no_chance_is_told(share: float, weights: Facts) -> None:
+def test_a_share_that_contradicts_the_weights_fails_the_claim(share: float, weights: Facts) -> None:
     claim = verdict(share, weights)["old/weights"]
     assert not claim["ok"] and f"weights: old {weights['old']}, new {weights['new']}" in claim["evidence"] and "HTTPRoutes" in claim["remedy"]
 
 
-def test_requests_that_fail_are_told_first() -> None:
+def test_failed_requests_fail_the_weights_claim_with_the_first_reason() -> None:
     claim = verdict(0.5, {"old": 1, "new": 1}, {"fail_after": 30})["old/weights"]
     assert not claim["ok"] and "of 200 requests failed, the first: " in claim["evidence"] and "503" in claim["evidence"]
 
@@ -84,7 +84,7 @@ def test_where_a_service_is_not_validated_nothing_is_claimed() -> None:
     assert "absent" in verdict(0.5, {"old": 1, "new": 1, "absent": 1})["old/weights"]["why"]
 
 
-def test_requests_that_pass_all_of_the_endpoint_pickers_by_are_told() -> None:
+def test_requests_that_reach_none_of_the_endpoint_pickers_are_reported() -> None:
     (claim,), skipped = shares.judge("old", {"old": 1, "new": 1}, {"sent": 200, "counted": {"old": 50, "new": 50}, "failed": [], "seconds": 1.0})
     assert not claim["ok"] and "none of these endpoint pickers" in claim["remedy"] and not skipped
 

@@ -88,7 +88,7 @@ def proof():
     return prove
 
 
-def test_what_is_well(prove):
+def test_a_platform_that_meets_all_needs_passes_every_claim(prove):
     result = prove(Server())
     assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [
         (f"platform/{name}", True) for name in ("kubernetes", "definitions", "controller", "rights")
@@ -131,7 +131,7 @@ def test_each_claim_fails_for_its_own_reason(prove, changes, claim, evidence):
     assert failed["id"] == f"platform/{claim}" and evidence in failed["evidence"] and failed["remedy"]
 
 
-def test_who_only_looks_is_not_told_to_have_rights(prove):
+def test_permissions_of_a_read_only_account_are_not_claimed(prove):
     result = prove(
         Server(denied={(permission["verb"], permission["resource"]) for permission in NEEDS["rights"] if permission["verb"] in ("create", "patch", "delete")})
     )
@@ -139,7 +139,7 @@ def test_who_only_looks_is_not_told_to_have_rights(prove):
     assert all(entry["ok"] for entry in result["claims"])
 
 
-def test_what_may_not_be_read_is_no_failure(prove):
+def test_unreadable_platform_objects_do_not_fail_a_claim(prove):
     hidden = (
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         "/apis/gateway.networking.k8s.io/v1/gatewayclasses",
@@ -182,7 +182,7 @@ def scaler(name, target, reason="ValidMetricFound", status="True"):
         ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
     ],
 )
-def test_what_is_scaled_works(prove, items, ok, evidence):
+def test_the_scaling_claim_requires_one_working_autoscaler_per_deployment(prove, items, ok, evidence):
     server = Server()
     server.pages[SCALERS] = {"items": [*items, scaler("other", "someone-elses", "FailedGetExternalMetric", "False")]}
     claims = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
@@ -241,7 +241,7 @@ def test_why_a_metric_cannot_be_had(prove, message, keda, evidence, remedy):
     assert not claim["ok"] and "KEDA: " not in claim["evidence"], "an account that may not read events"
 
 
-def test_what_the_plan_scales_has_an_autoscaler(prove):
+def test_a_missing_planned_autoscaler_fails_the_scaling_claim(prove):
     server, needs = Server(), {**NEEDS, "rights": []}
     server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}
     (claim,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
@@ -300,7 +300,7 @@ def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, 
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [reads == 3] and server.reads == reads
 
 
-def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):
+def test_autoscalers_that_may_not_be_read_are_not_claimed(prove):
     result = prove(Server(hidden=(SCALERS,)))
     assert [entry["id"] for entry in result["not_checked"]] == ["sim/scaling", "table/scaling"]
 
@@ -326,7 +326,7 @@ SERVES, SILENT = {"ok": True, "claims": []}, {"ok": False, "claims": []}
         ({"patient": False}, {"msg": "the API server is away"}, {}, (5, 5, 12, 0)),
     ],
 )
-def test_what_is_waited_for_behind_a_change_and_for_the_verdict_alone(given, objects, routing, seconds):
+def test_checks_wait_longer_after_a_change_than_for_the_verdict_alone(given, objects, routing, seconds):
     """Seconds for a request, for answers, for the log of a picker, for scrapes."""
     waits = stack.Waits(**{"wait": 60, "timeout": 300, "patient": True, **given})
     assert (waits.request, waits.answer(objects), waits.log, waits.scrape(routing, 180)) == seconds
@@ -372,11 +372,11 @@ def test_how_long_metrics_may_take_is_the_plans(monkeypatch, scaling, seconds):
     assert checks.run() == {"platform": {"wait": seconds}}
 
 
-def test_only_what_is_asked_for_and_what_the_plan_has_is_checked(plan):
+def test_only_requested_checks_that_the_plan_needs_are_run(plan):
     assert set(Order(plan, names=["objects", "warmup", "monitoring"]).run()) == {"objects"}
 
 
-def test_what_fails_as_a_whole_is_told_and_the_others_are_made(plan, monkeypatch):
+def test_a_check_that_crashes_is_reported_and_the_other_checks_run(plan, monkeypatch):
     checks = stack.Checks(types.SimpleNamespace(), plan, [], stack.Waits(0, 0, True), None, names=["security", "servers"])
     monkeypatch.setattr(stack.report, "check_sets", lambda *_rest: {"groups": []})
     results = checks.run()

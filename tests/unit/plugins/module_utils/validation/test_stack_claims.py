@@ -219,7 +219,7 @@ def test_scraping(pickers, check, ok, evidence):
 
 
 @pytest.mark.parametrize("objects", [NOT_READY, {"msg": "MODULE FAILURE"}, None])
-def test_who_names_the_pods_is_not_said_while_objects_are_missing(objects):
+def test_pod_monitors_are_not_judged_while_objects_are_missing(objects):
     """Each missing object has a claim of its own (judge_resources)."""
     plan = {"namespace": "llm-d", "services": [{"name": "a", "scheduler": {"replicas": 1}, "monitors": [{"kind": "PodMonitor", "name": "a-epp"}]}]}
     routing = {"observations": [{"name": "a", "pickers": 1, "seconds": {"counted": 0.1}}]}

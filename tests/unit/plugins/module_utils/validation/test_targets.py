@@ -45,7 +45,7 @@ def test_targets(plan):
     assert (qwen["host_header"], qwen["replicas"]) == ("validation.example.org", 1)
 
 
-def test_services_that_share_a_route_are_asked_for_each_by_itself():
+def test_services_that_share_a_route_are_requested_separately():
     one = {"name": "old", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"headers": {"x-a": "b"}, "weights": {"old": 9, "new": 1}}}
     shared = make_plan({"llm_d_model_services": [one, {**one, "name": "new", "route": {"path": "/new"}}]})
     old, new = targets.services(shared)
@@ -116,7 +116,7 @@ def test_servers_must_say_what_the_planned_scorers_read(scheduler, signals):
     assert [group["signals"] for group in targets.servers(made)] == [["waiting", "running", "kv_cache", *signals]]
 
 
-def test_what_is_secured(plan):
+def test_security_targets_have_the_account_selectors_and_rules(plan):
     llama, _qwen = targets.security_services(plan)
     assert llama["account"] == "llama-8b-epp" and len(llama["selectors"]) == 2
     assert {"pods", "inferencepools"} <= {resource for rule in llama["rules"] for resource in rule["resources"]}
@@ -133,7 +133,7 @@ def test_objects_with_a_claim_of_their_own(plan):
     assert set(named) <= {(entry["kind"], entry["namespace"], entry["name"]) for entry in targets.required_objects(plan)}
 
 
-def test_what_a_policy_promises_is_asked_for_only_by_the_requests_of_the_validation(plan):
+def test_only_the_routing_validation_gets_the_promises_of_a_policy(plan):
     llama, qwen = targets.routed(plan)
     assert (llama["promises"], qwen["promises"]) == (["spread", "sticky"], ["spread", "avoid"]) and llama["plugins"]["Picker"] == ["max-score-picker"]
     made = targets.of(plan)
@@ -141,7 +141,7 @@ def test_what_a_policy_promises_is_asked_for_only_by_the_requests_of_the_validat
     assert made["objects"] == targets.required_objects(plan) and set(made["servers"][0]) == {"name", "model", "signals", "replicas"}
 
 
-def test_what_is_no_plan_is_said():
+def test_an_incomplete_plan_is_reported_with_its_missing_keys():
     assert targets.plan_error({"services": []}).startswith("plan lacks instance, namespace, release") and not targets.plan_error(
         dict.fromkeys(("instance", "namespace", "release", "prerequisites", "gateway", "services"))
     )

@@ -84,7 +84,7 @@ def test_a_verdict(plan):
         ({"objects": OBJECTS, "routing": {**ROUTING, "claims": [{"id": "x", "ok": False, "evidence": "e", "remedy": "r", "seconds": 0}]}}, ["x"]),
     ],
 )
-def test_what_was_not_seen_is_not_ok(plan, results, failed):
+def test_a_check_without_a_result_fails_the_verdict(plan, results, failed):
     content = verdict.assemble(plan, {**OTHERS, **results, "time": "now"}, "0.1.0")
     assert content["ok"] is False and [entry["id"] for entry in content["claims"] if not entry["ok"]] == failed
     assert content["time"]

@@ -82,12 +82,12 @@ def test_the_claim_fails_with_one_prompt_at_one_server(bad, remedy):
     assert claim["evidence"].endswith("and 1 more")
 
 
-def test_what_is_wrong_with_the_service_comes_first():
+def test_a_problem_of_the_service_fails_the_claim_despite_warm_prompts():
     (claim,), _skipped = judged([row("warm")], problem="1 of 2 servers exist")
     assert claim["ok"] is False and claim["evidence"] == "1 of 2 servers exist" and claim["remedy"] == "mend it"
 
 
-def test_servers_that_do_not_tell_are_not_claimed():
+def test_servers_that_do_not_report_cached_tokens_are_not_claimed():
     claims, skipped = judged([row("warm")], [row("unknown")])
     assert claims == [] and skipped[0]["id"] == "tiny/warm" and "--enable-prompt-tokens-details" in skipped[0]["why"]
 

@@ -187,7 +187,7 @@ def test_every_alias_of_every_line_is_in_the_list() -> None:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_what_is_read_is_made_by_something_of_the_line(line: str) -> None:
+def test_all_data_that_plugins_read_is_produced_by_a_plugin_of_the_line(line: str) -> None:
     plugins = {kind: catalog.find_plugin(kind, line) for kind in catalog.types_of(line)}
     made = {data for plugin in plugins.values() if plugin is not None for data in plugin.makes} | {"metrics"}
     assert {(kind, data) for kind, plugin in plugins.items() if plugin is not None for data in catalog.reads(plugin, line, {}) if data not in made} == set()

@@ -157,7 +157,7 @@ def test_scorers_alone_are_all_there_is() -> None:
     assert weights(made({"scorers": {"queue": 4}})) == {"queue-scorer": 4}
 
 
-def test_nothing_said_is_the_release_s_default() -> None:
+def test_an_empty_scheduler_block_builds_the_default_preset() -> None:
     assert made({}).document == made({"preset": "default"}).document
 
 
@@ -184,7 +184,7 @@ def test_prefix_parameters_stay_at_the_scorer_before() -> None:
 
 
 @pytest.mark.parametrize("line", ["scheduler-0.7"])
-def test_a_default_that_the_release_gets_wrong_is_written_out(line: str) -> None:
+def test_max_busy_score_is_written_where_the_release_default_is_incorrect(line: str) -> None:
     """A missing maxBusyScore is read as 0: all busy servers would score the same."""
     assert plugin(made({"scorers": {"active_requests": 1}}, line), "active-request-scorer")["parameters"] == {"maxBusyScore": 1.0}
     chosen = made({"scorers": {"active_requests": {"weight": 1, "max_busy_score": 0.5}}}, line)
@@ -284,7 +284,7 @@ def test_kv_events_reach_the_endpoint_picker_from_the_simulator() -> None:
     assert {"name": "POD_IP", "value": "$(SERVER_IP):8000"} in built.requires["vllm"]["env"]
 
 
-def test_the_block_size_is_asked_of_the_server_only_when_nobody_set_it() -> None:
+def test_vllm_needs_the_block_size_flag_only_when_block_size_is_not_set() -> None:
     assert "--block-size=16" in build({"preset": "precise_prefix"}, "scheduler-0.7", {"model": "m"}).requires["vllm"]["args"]
     assert not any("--block-size" in argument for argument in made({"preset": "precise_prefix"}).requires["vllm"]["args"])
 
@@ -380,7 +380,7 @@ def test_a_mistake_in_a_flag_is_not_a_mistake_in_the_document() -> None:
     assert list(refused({"document": own}, "router-0.9", epp_args=["--drain-timeout=30s"])) == ["epp_args[0]"]
 
 
-def test_a_mistake_in_a_band_is_told_at_the_band() -> None:
+def test_a_mistake_in_a_flow_control_band_is_reported_at_its_path() -> None:
     block = {"preset": "queue", "flow_control": {"bands": [{"priority": 1}, {"priority": 1, "max_bytes": "x"}]}}
     assert list(refused(block)) == ["flow_control.bands[1].max_bytes", "flow_control.bands[1].priority"]
 
@@ -465,7 +465,7 @@ def test_whatever_is_built_passes_the_rules_and_round_trips(case: tuple[dict[str
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_every_scorer_filter_and_picker_can_be_asked_for(line: str) -> None:
+def test_every_scorer_filter_picker_and_handler_has_an_alias(line: str) -> None:
     """Every catalogue type of these roles has an alias, so that it can be used without raw plugins."""
     own = {"scorer": catalogue.SCORER_ALIASES, "filter": catalogue.FILTER_ALIASES, "picker": catalogue.PICKER_ALIASES, "handler": catalogue.HANDLER_ALIASES}
     for role, aliases in own.items():

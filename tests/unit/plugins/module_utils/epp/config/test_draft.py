@@ -20,7 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.draft i
         ({"a": [1]}, {"a": [2]}, {"a": [2]}),
     ],
 )
-def test_what_is_written_wins(base: dict[str, t.Any], over: dict[str, t.Any], merged: dict[str, t.Any]) -> None:
+def test_a_written_value_overrides_the_base_value_at_any_depth(base: dict[str, t.Any], over: dict[str, t.Any], merged: dict[str, t.Any]) -> None:
     before = copy.deepcopy((base, over))
     assert merge(base, over) == merged and (base, over) == before
 

@@ -36,7 +36,7 @@ def read(document: Facts) -> Facts:
 
 
 @pytest.mark.parametrize(("line", "preset"), [(line, preset) for preset, facts in PRESETS.items() for line in LINE_FACTS if line in facts["lines"]])
-def test_every_line_is_told_in_its_own_words(line: str, preset: str) -> None:
+def test_kv_cache_metric_is_configured_in_the_spelling_of_each_release_line(line: str, preset: str) -> None:
     built = build({"preset": preset, "kv_cache_metric": OLD}, line, CONTEXT)
     assert not built.problems
     assert read(built.document) == {
@@ -70,7 +70,7 @@ def test_another_preset_for_this_run_keeps_the_name() -> None:
 
 
 @pytest.mark.parametrize("metric", ["gpu cache", "", "vllm:x{}", "vllm:x{a}", "{a=b}", "vllm:x{a=b}c"])
-def test_what_is_no_metric_is_refused(metric: str) -> None:
+def test_an_invalid_kv_cache_metric_is_refused(metric: str) -> None:
     mistakes = problems(file_of({"preset": "balanced", "kv_cache_metric": metric}))
     if not metric:
         assert not mistakes, "an empty text is not set"

@@ -149,7 +149,7 @@ def test_a_text_that_is_a_speed_is_one() -> None:
         ({"plugins": [{"type": FILTER}, {"type": "token-load-scorer"}, {"type": INFLIGHT}]}, [UNMEASURED]),
     ],
 )
-def test_what_upstream_advises_against_is_told(scheduler: Facts, expected: list[str]) -> None:
+def test_a_sticky_setup_that_upstream_advises_against_gets_a_note(scheduler: Facts, expected: list[str]) -> None:
     notes = made(scheduler).notes
     assert [note for note in (UNMEASURED, PULLED) if any(note in each for each in notes)] == expected, notes
 

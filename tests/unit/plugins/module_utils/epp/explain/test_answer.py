@@ -30,6 +30,6 @@ def deployment(**container: t.Any) -> dict[str, t.Any]:
         (None, LACKING),
     ],
 )
-def test_what_is_missing_is_named(there: t.Any, missing: list[str]) -> None:
+def test_unmet_requirements_of_the_endpoint_picker_deployment_are_listed(there: t.Any, missing: list[str]) -> None:
     assert missing_in_deployment(REQUIRES, there) == missing
     assert not missing_in_deployment({}, there)

@@ -289,7 +289,7 @@ def test_long_prompts_may_be_filtered() -> None:
     assert set(made.decisions[0].removed) == {"a"}
 
 
-def test_what_is_not_worked_out_says_so_and_can_be_given() -> None:
+def test_a_score_that_is_not_computed_is_noted_and_can_be_given() -> None:
     made = worked({"scorers": {"topology": 1, "queue": 1}}, [{"name": "a"}, {"name": "b", "waiting": 3}], line=R10)
     assert scores(made, "topology") == {"a": None, "b": None} and any("topology" in note for note in made.notes)
     given_ = worked(
@@ -346,7 +346,7 @@ TABLE_OF_MISTAKES = [
 ]
 
 
-def test_all_mistakes_of_a_table_are_told_at_once_with_their_values() -> None:
+def test_all_mistakes_of_a_table_are_reported_at_once_with_their_values() -> None:
     made = explain(
         {"preset": "queue"}, S07, [{"name": "a", "waiting": math.inf, "labels": "x=y", "scores": {"queue": "high"}}, {"name": "b", "kv_usage": math.nan}]
     )

@@ -49,7 +49,7 @@ def test_refused(line: str, made: Document, path: str, words: str) -> None:
         ({"server_args": ["--kv-events-config={"]}, "plugins[0].parameters.kvEventsConfig", "not JSON"),
     ],
 )
-def test_what_the_model_server_must_agree_on(context: dict[str, t.Any], path: str, words: str) -> None:
+def test_a_model_server_that_contradicts_the_kv_event_settings_is_reported(context: dict[str, t.Any], path: str, words: str) -> None:
     problems = problems_of(document(S07, precise(), "max-score-picker"), S07, **context)
     assert words in problems[path]
 
@@ -100,7 +100,7 @@ def test_servers_that_tie_are_a_note(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_what_has_no_effect_and_does_no_harm_is_a_note(line: str) -> None:
+def test_a_harmless_plugin_without_effect_is_a_note_and_no_problem(line: str) -> None:
     """llm-d's guides of predicted latency declare scorers that no profile names, and name a producer in a profile."""
     unused = document(line, *QUEUE, "kv-cache-utilization-scorer", "random-picker", profile=["queue-scorer", "max-score-picker"])
     inside = document(line, *QUEUE, "single-profile-handler", profile=["queue-scorer", "max-score-picker", "single-profile-handler"])
@@ -111,7 +111,7 @@ def test_what_has_no_effect_and_does_no_harm_is_a_note(line: str) -> None:
     assert not [note for note in check.notes(document(line, *QUEUE), line) if "no effect" in note or "never used" in note]
 
 
-def test_what_follows_from_a_removed_handler_is_not_reported() -> None:
+def test_a_removed_handler_is_reported_without_its_consequences() -> None:
     """KServe's configuration of prefill and decode (kserve issue 6067) in router 0.11: what is gone, and nothing else."""
     older = pd(
         R10,
@@ -130,7 +130,7 @@ def test_what_follows_from_a_removed_handler_is_not_reported() -> None:
         (GIE15, "model-server-protocol-metrics", "Renamed to core-metrics-extractor in 1.5: write core-metrics-extractor."),
     ],
 )
-def test_what_is_newer_than_a_line_is_not_called_renamed_in_it(line: str, kind: str, fix: str) -> None:
+def test_a_type_newer_than_the_release_line_gets_its_older_name_as_the_fix(line: str, kind: str, fix: str) -> None:
     assert problems_of(document(line, kind, *QUEUE), line)["plugins[0].type"].endswith(fix)
 
 

@@ -77,7 +77,7 @@ def test_metrics_of_the_users_own() -> None:
         ('x{a__name__="b",b=",__name__"}', S07, True),
     ],
 )
-def test_what_each_line_reads_as_a_metric(spec: str, line: str, right: bool) -> None:
+def test_each_release_line_accepts_its_own_metric_syntax(spec: str, line: str, right: bool) -> None:
     assert (not not_a_metric(spec, line)) is right
 
 
@@ -179,7 +179,7 @@ def test_parameters_of_any_type_raise_nothing() -> None:
             )
 
 
-def test_what_the_router_takes_and_never_reads_is_taken() -> None:
+def test_parameters_that_the_router_accepts_and_never_reads_are_accepted() -> None:
     entry = {"type": "no-hit-lru-scorer", "parameters": {"prefixPluginName": "prefix-cache-scorer", "prefixPluginType": "prefix-cache-scorer"}}
     assert reasons(R10, entry) == {}
 

@@ -31,7 +31,7 @@ from recorded import changed, condition, recorded
         ("pod_ready", "ready"),
     ],
 )
-def test_what_a_healthy_cluster_shows_is_ready(name, reason):
+def test_objects_of_a_healthy_cluster_are_ready(name, reason):
     assert judge(recorded(name)) == Verdict(True, reason)
 
 
@@ -248,7 +248,7 @@ def test_a_definition_whose_names_are_taken_stays_so():
     assert judge(obj) == Verdict(False, "Established is not reported yet")
 
 
-def test_what_is_being_deleted_is_never_ready():
+def test_an_object_being_deleted_is_never_ready():
     obj = recorded("namespace")
     obj["metadata"]["deletionTimestamp"] = "2026-11-21T09:00:00Z"
     remaining = {"type": "NamespaceContentRemaining", "status": "True", "reason": "SomeResourcesRemain", "message": "gateways.g.k8s.io has 1 resource"}
@@ -312,7 +312,7 @@ def test_a_kind_that_will_report_is_waited_for():
     assert judge(obj) == Verdict(False, "Ready is not reported yet") and waitable(obj)
 
 
-def test_what_is_not_there():
+def test_an_absent_object_is_not_ready():
     assert judge(None) == judge({}) and not judge(None).ready
 
 

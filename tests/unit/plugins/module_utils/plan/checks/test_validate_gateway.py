@@ -211,7 +211,7 @@ def test_every_provider_can_be_planned(provider: str) -> None:
 
 
 @pytest.mark.parametrize("platform", ["openshift", "gke"])
-def test_what_the_platform_brings_is_not_written(platform: str) -> None:
+def test_crds_that_the_platform_provides_are_not_installed(platform: str) -> None:
     crds = plan({"llm_d_platform": platform, "llm_d_gateway": {"provider": platform}})["prerequisites"]["crds"]
     assert [bundle["name"] for bundle in crds] == ["inference-extension"]
 
@@ -239,7 +239,7 @@ def test_a_new_provider_has_a_gateway_of_its_own() -> None:
     assert names == ["llm-d-gateway", "llm-d-gateway-istio", "llm-d-gateway-agentgateway"]
 
 
-def test_istio_is_told_of_pools_and_where_it_runs() -> None:
+def test_the_istio_chart_enables_inference_pools_and_sets_platform_and_image() -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": "openshift", "llm_d_image_registry": "mirror:5000", "llm_d_gateway": {"provider": "istio"}})
     base, istiod = planned["gateway"]["charts"]
     assert istiod["values"]["pilot"]["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
@@ -319,7 +319,7 @@ def test_charts_of_upstream_are_installed_by_default() -> None:
         ("envoy_gateway", "1.8.0", "v1.8.0", ["docker.io/envoyproxy/gateway:v1.8.0", "docker.io/envoyproxy/envoy:distroless-v1.39.6"]),
     ],
 )
-def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, tag: str, images: list[str]) -> None:
+def test_gateway_images_and_chart_have_the_version_of_the_option(provider: str, version: str, tag: str, images: list[str]) -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
     assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == tag
     assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images

@@ -60,7 +60,7 @@ def verbs_on(permissions: list[Facts], resource: str, namespace: str = "") -> se
 
 
 @pytest.mark.parametrize("scope", ["cluster", "namespace", "prerequisites"])
-def test_pod_monitors_are_written_where_they_are_asked_for(scope: str) -> None:
+def test_permissions_on_pod_monitors_are_requested_when_scraping_is_enabled(scope: str) -> None:
     scraped = rights("standalone", scope, llm_d_monitoring={"scrape": True})
     of_monitoring = [right for right in scraped if right.get("group") == "monitoring.coreos.com"]
     verbs = set() if scope == "prerequisites" else {"get", "list", "create", "patch", "delete"}
@@ -68,7 +68,7 @@ def test_pod_monitors_are_written_where_they_are_asked_for(scope: str) -> None:
     assert [right for right in scraped if right not in of_monitoring] == rights("standalone", scope)
 
 
-def test_alerts_and_dashboards_are_written_where_they_are_asked_for() -> None:
+def test_permissions_on_alerts_and_dashboards_are_requested_when_enabled() -> None:
     permissions = rights("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
     written = {"get", "list", "create", "patch", "delete"}
     assert verbs_on(permissions, "prometheusrules", "llm-d") == verbs_on(permissions, "persesdashboards", "llm-d") == written
@@ -76,7 +76,7 @@ def test_alerts_and_dashboards_are_written_where_they_are_asked_for() -> None:
     assert added == {("monitoring.coreos.com", "prometheusrules"), ("perses.dev", "persesdashboards")}
 
 
-def test_a_chart_is_asked_for_where_it_is_installed() -> None:
+def test_permissions_of_a_chart_are_requested_only_by_runs_that_install_it() -> None:
     written = {"get", "list", "create", "patch", "delete"}
     permissions = rights("istio", "prerequisites")
     for resource, namespace in (("deployments", "istio-system"), ("clusterroles", ""), ("validatingwebhookconfigurations", "")):
@@ -87,7 +87,7 @@ def test_a_chart_is_asked_for_where_it_is_installed() -> None:
         assert not verbs_on(other, "clusterroles") and not verbs_on(other, "deployments", "istio-system") and not verbs_on(other, "secrets", "istio-system")
 
 
-def test_a_gpu_operator_is_asked_for_as_it_is_brought() -> None:
+def test_permissions_for_a_gpu_operator_follow_its_install_method() -> None:
     written = {"get", "list", "create", "patch", "delete"}
     pools = [{"name": "a", "node_selector": {"gpu": "a"}, "sharing": "time_slicing", "replicas": 2}]
     helm = rights("standalone", "prerequisites", llm_d_gpus={"operator": "nvidia_helm", "pools": pools})
@@ -106,7 +106,7 @@ def test_a_gpu_operator_is_asked_for_as_it_is_brought() -> None:
 
 
 @pytest.mark.parametrize("operator", ["nvidia_olm", "nvidia_helm", "amd", "gaudi"])
-def test_every_object_of_a_gpu_operator_is_asked_for(root: Path, operator: str) -> None:
+def test_permissions_cover_every_object_of_a_gpu_operator(root: Path, operator: str) -> None:
     pools = [{"name": "a", "node_selector": {"gpu": "a"}, **({"sharing": "mps", "replicas": 2} if operator.startswith("nvidia") else {})}]
     openshift = {} if operator == "nvidia_helm" else {"llm_d_platform": "openshift", "llm_d_run_as_user": 0}
     charts = {"gpu_operator": "/charts/gpu-operator"}
@@ -174,7 +174,7 @@ def test_only_our_own_secrets_are_opened() -> None:
     ]
 
 
-def test_what_a_teardown_deletes_can_be_listed_and_no_deployment_asks_for_that() -> None:
+def test_teardown_permissions_are_granted_but_not_required_by_preflight() -> None:
     user = {"llm_d_charts": CHARTS, "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_scheduler_namespace": "pickers"}
     everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]}
     for scope in ("prerequisites", "cluster"):

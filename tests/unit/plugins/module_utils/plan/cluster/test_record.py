@@ -39,7 +39,7 @@ GIVEN_UP = {"a": {"delete_claim": True}, "b": {}}
 
 @examples(40)
 @given(files, files)
-def test_what_is_taken_out_is_pruned_and_nothing_else(before: Facts, after: Facts) -> None:
+def test_exactly_the_objects_that_the_file_no_longer_requests_are_pruned(before: Facts, after: Facts) -> None:
     gone, rest = moved(before, after)
     assert set(gone) == {key for key in rest if key[1] not in NEVER} and len(gone) == len(set(gone))
 
@@ -64,7 +64,7 @@ STANDALONE = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_release": "rou
         ({"llm_d_release": "router-0.10"}, STANDALONE),
     ],
 )
-def test_what_an_option_brought_goes_with_it(first: Facts, second: Facts) -> None:
+def test_objects_of_an_option_are_pruned_when_it_is_removed_or_changed(first: Facts, second: Facts) -> None:
     before, after = user(SIMULATOR, **first, llm_d_platform="gke" if "gke" in str(first) else "kubernetes"), user(SIMULATOR, **second)
     gone, rest = moved(before, after)
     assert gone and set(gone) == {key for key in rest if key[1] not in NEVER}
@@ -88,7 +88,7 @@ def test_every_object_in_a_namespace_that_files_may_share_says_of_which_it_is(pr
             assert (item["metadata"].get("labels") or {}).get(HOME_LABEL) == (None if place == "llm-d" else "llm-d"), item
 
 
-def test_what_is_pruned_elsewhere_says_of_which_file_it_is() -> None:
+def test_the_reference_of_an_object_keeps_only_its_home_label() -> None:
     there = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "y", HOME_LABEL: "c"}}}
     assert reference(there)["metadata"] == {"name": "a", "namespace": "b", "labels": {HOME_LABEL: "c"}}
 
@@ -166,7 +166,7 @@ def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
     assert {item["metadata"]["name"] for item in definitions(planned)}.isdisjoint({point["metadata"]["name"]})
 
 
-def test_what_a_comparison_of_a_service_that_stays_has_to_restore_stays() -> None:
+def test_a_service_that_is_kept_but_not_applied_keeps_its_restore_point() -> None:
     """No run has applied that service since, so it runs as the interrupted comparison left it."""
     (point,) = [service["restore_point"] for service in plan(user(SIMULATOR))["services"]]
     another = {**SIMULATOR, "name": "another"}
@@ -182,7 +182,7 @@ def test_a_file_without_the_variable_prunes_no_service() -> None:
     assert pruned(there, plan(user()))
 
 
-def test_what_is_installed_for_the_cluster_is_recorded_by_its_name() -> None:
+def test_installed_crds_and_helm_releases_are_recorded_by_name() -> None:
     made, team = (plan(user(llm_d_scope=scope, llm_d_gateway={"provider": "envoy_gateway"}))["record"] for scope in ("cluster", "namespace"))
     assert made["crds"] == ["gateway-api", "inference-extension", "envoy-gateway"] and made["releases"] == [["envoy-gateway-system", "envoy-gateway"]]
     assert team["crds"] == team["releases"] == []
@@ -234,7 +234,7 @@ def test_files_of_one_instance_name_that_share_namespaces_leave_each_other_alone
         assert {key for key in of_second if key[1] not in NEVER} == set(gone), "also what is in the namespaces of others"
 
 
-def test_what_another_object_owns_goes_with_its_owner() -> None:
+def test_an_object_with_an_owner_reference_is_not_pruned() -> None:
     """KEDA's HorizontalPodAutoscaler has the labels of its ScaledObject."""
     planned = plan(user())
     metadata = {"name": "keda-hpa-a", "namespace": "llm-d", "labels": planned["labels"]}

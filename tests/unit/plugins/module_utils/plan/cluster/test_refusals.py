@@ -91,7 +91,7 @@ def volume(pod: dict, name: str) -> int:
         (SPLIT, "sim-prefill", f"{POD}.containers[0].resources.limits[x]", "resources.limits[x]"),
     ],
 )
-def test_what_is_added_to_pods_is_refused_where_it_is_written(service: dict, name: str, field: str, path: str) -> None:
+def test_a_refused_field_of_a_pod_is_reported_at_its_option_in_the_file(service: dict, name: str, field: str, path: str) -> None:
     planned = plan({"llm_d_charts": {"leader_worker_set": "/c"}, "llm_d_model_services": [service]})
     pod = next((each for each in planned["services"][0]["servers"] if each["name"] == name), planned["services"][0]["server"])
     field = field.format_map({each: volume(pod, each) for each in "abc" if f"{{{each}}}" in field})

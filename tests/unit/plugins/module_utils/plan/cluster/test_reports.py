@@ -32,7 +32,7 @@ def test_there_is_none_without_the_option(variables: dict[str, t.Any]) -> None:
     assert plan({**FILE, **variables})["reports"]["config_maps"] == []
 
 
-def test_what_does_not_fit_is_left_out_and_named() -> None:
+def test_files_that_exceed_a_config_map_are_omitted_and_named_in_an_annotation() -> None:
     files = {"verdict.json": "{}", "report.html": "ü" * (MOST // 2), "table.md": "x"}
     made = with_files(HEAD, files)
     assert made["data"] == {"verdict.json": "{}", "table.md": "x"}

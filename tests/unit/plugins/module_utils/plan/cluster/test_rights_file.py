@@ -46,7 +46,7 @@ def test_an_account_with_a_role_and_its_binding() -> None:
 
 
 @pytest.mark.parametrize("scope", ["cluster", "prerequisites"])
-def test_what_has_no_namespace_is_in_a_cluster_role(scope: str) -> None:
+def test_permissions_without_a_namespace_are_in_a_cluster_role(scope: str) -> None:
     items = written(made(scope))
     name = "llm-d-administrator" if scope == "prerequisites" else "llm-d-deployer"
     of_cluster = [key for key in keys(items) if not key[1]]

@@ -102,7 +102,7 @@ def test_autoscaled_services_with_adapters_get_a_warning() -> None:
         (file_of(SQL, runtime=True, accelerator={"per_replica": 2, "data": 2}), "accelerator.data", "has several processes answer"),
     ],
 )
-def test_what_is_refused(file: Facts, place: str, reason: str) -> None:
+def test_invalid_or_conflicting_adapter_options_are_refused_with_their_path(file: Facts, place: str, reason: str) -> None:
     reported = problems(file)
     assert [problem.path for problem in reported] == [f"{PLACE}.{place}"], [str(problem) for problem in reported]
     assert reason in str(reported[0]) and ("Write" in reported[0].fix or "Take it out" in reported[0].fix)
@@ -111,5 +111,5 @@ def test_what_is_refused(file: Facts, place: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "file", [file_of(SQL, args=["--api-server-count=2"]), file_of(SQL, runtime=True, args=["--data-parallel-size=1"]), file_of(runtime=True)]
 )
-def test_what_is_not_refused(file: Facts) -> None:
+def test_adapter_options_that_fit_the_engine_arguments_are_accepted(file: Facts) -> None:
     assert problems(file) == []

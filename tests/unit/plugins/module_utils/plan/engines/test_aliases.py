@@ -46,7 +46,7 @@ def test_the_rewrite_has_the_group_that_the_endpoint_picker_reads(release: str, 
     assert {(entry["group"], entry["verb"]) for entry in written} >= {(version.partition("/")[0], "patch"), (version.partition("/")[0], "delete")}
 
 
-def test_without_aliases_there_is_no_such_object_and_the_old_one_is_found() -> None:
+def test_without_aliases_no_rewrite_is_planned_but_both_api_groups_are_recorded() -> None:
     planned = plan(user({}))
     assert not [item for item in objects(planned) if item["kind"] == "InferenceModelRewrite"]
     assert {version for version, kind in planned["record"]["kinds"] if kind == "InferenceModelRewrite"} == {

@@ -142,7 +142,7 @@ CLEAR = "stands in clear in their pods"
         (file_of(VLLM, {"api_key_secret": "theirs"}), "engine.api_key_secret", "not supported any more", "Write secret and key under model.api_key."),
     ],
 )
-def test_what_is_refused(file: Facts, place: str, reason: str, fix: str) -> None:
+def test_invalid_or_plain_text_api_keys_are_refused_and_not_repeated(file: Facts, place: str, reason: str, fix: str) -> None:
     reported = problems(file)
     assert [problem.path for problem in reported] == [f"{PLACE}.{place}"], [str(problem) for problem in reported]
     assert reason in reported[0].reason and fix in reported[0].fix
@@ -186,7 +186,7 @@ def test_a_picker_that_asks_servers_without_a_key_is_named() -> None:
 
 
 @pytest.mark.parametrize("file", [file_of(VLLM, {"env": {"VLLM_API_KEY": ""}}), file_of(SIM, {"env": {"VLLM_API_KEY": "x"}})])
-def test_what_is_not_refused(file: Facts) -> None:
+def test_an_empty_api_key_variable_and_one_of_a_simulator_are_accepted(file: Facts) -> None:
     assert problems(file) == []
 
 

@@ -126,7 +126,7 @@ def test_times_that_contradict_each_other_are_refused(service: Facts, gateway: F
     assert (problem.path, problem.value) == (f"llm_d_model_services[0].{path}", value) and words in problem.fix
 
 
-def test_what_is_written_of_one_side_alone_is_no_contradiction() -> None:
+def test_drain_times_that_do_not_contradict_each_other_are_accepted() -> None:
     for service in (with_engine(LLAMA, {"drain_seconds": 30}), with_engine(LLAMA, {"drain_seconds": 90}, drain_seconds=120)):
         assert problems(user(service)) == []
     assert problems(user(with_engine(LLAMA, drain_seconds=600), llm_d_gateway={"provider": "istio"})) == []

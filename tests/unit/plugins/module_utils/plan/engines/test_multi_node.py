@@ -133,7 +133,7 @@ def test_a_users_own_environment_wins() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_to_write(service: Facts, place: str, words: str) -> None:
+def test_invalid_multi_node_options_are_refused_with_a_remedy(service: Facts, place: str, words: str) -> None:
     reported = problems(file_of(service))
     assert [problem.path for problem in reported] == [f"llm_d_model_services[0].{place}"] and words in str(reported[0])
 

@@ -56,7 +56,7 @@ def test_values_that_change_nothing_are_taken(engine: str, arguments: list[str])
 
 
 @pytest.mark.parametrize("written", ["--disable_log_stats", "--disable-log-st"])
-def test_it_is_found_however_it_is_written(written: str) -> None:
+def test_an_argument_that_stops_metrics_is_refused_in_every_spelling(written: str) -> None:
     ((_path, text),) = refusals("vllm", written)
     assert "its metrics stand still" in text
 

@@ -61,7 +61,7 @@ def test_a_tokenizer_is_loaded_from_where_the_weights_are_and_events_name_what_c
         assert claims == (["claim"] if uri.startswith("pvc") else [])
 
 
-def test_a_tokenizer_that_only_the_engines_image_has_is_asked_for() -> None:
+def test_a_file_uri_without_an_image_for_the_tokenizer_is_refused() -> None:
     (problem,) = problems(precise("scheduler-0.7", "file:///models/m"))
     assert problem.path == "llm_d_model_services[0].model.uri" and "llm_d_images.tokenizer" in problem.fix
     simulated = {"name": "sim", "model": {"served_name": "a"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "precise_prefix"}}

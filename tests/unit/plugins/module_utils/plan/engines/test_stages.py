@@ -76,7 +76,7 @@ def test_prefill_servers_have_what_is_theirs_and_decode_servers_stay() -> None:
     assert term["matchExpressions"][0]["values"] == ["L40S"] and spec(prefill)["priorityClassName"] == "low"
 
 
-def test_what_is_left_out_is_as_all_servers_have_it() -> None:
+def test_prefill_servers_inherit_the_options_that_prefill_omits() -> None:
     decode, prefill = stages({"engine": {"args": ["--seed=1"]}, "accelerator": {"data": 2}})
     assert main(prefill)["resources"] == main(decode)["resources"] and "--data-parallel-size=2" in main(prefill)["args"]
     assert "--tensor-parallel-size=2" in main(prefill)["args"] and "--max-num-seqs=256" in main(prefill)["args"]
@@ -96,7 +96,7 @@ def test_simulated_prefill_servers_have_other_times() -> None:
 
 
 @pytest.mark.parametrize("flag", AGREED_FLAGS)
-def test_what_both_agree_on_is_written_once(flag: str) -> None:
+def test_arguments_common_to_both_stages_are_refused_under_prefill(flag: str) -> None:
     for args in ([f"--{flag}=x"], [f"--{flag}", "x"], ["--seed=1", f"--{flag.replace('-', '_')}=x"]):
         ((path, message),) = refusals({"engine": {"args": args}}).items()
         assert path == f"prefill.engine.args[{len(args) - 1 if args[0] == '--seed=1' else 0}]" and message.startswith("is of both stages: "), message
@@ -160,7 +160,7 @@ def test_a_platform_whose_gpu_runtime_is_not_the_default_gets_a_warning() -> Non
     assert notes(service={"engine": {"type": "simulator"}, "model": {"served_name": "m"}, "accelerator": {}}) == [] and notes("rke2")
 
 
-def test_what_unequal_stages_mean_is_noted() -> None:
+def test_a_note_explains_stages_that_divide_the_model_differently() -> None:
     def notes(*given: t.Any, **options: t.Any) -> list[str]:
         return [note for note in plan(file_of(*given, **options))["services"][0]["scheduler"]["notes"] if "divide the model" in note]
 

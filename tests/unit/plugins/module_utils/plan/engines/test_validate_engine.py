@@ -100,7 +100,7 @@ def test_options_are_spelled_as_the_engine_does(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", NEW)
-def test_what_is_left_out_is_left_to_the_engine(engine: str) -> None:
+def test_options_that_the_file_omits_are_not_passed_to_the_engine(engine: str) -> None:
     server = planned(engine)["server"]
     names = {argument.split("=")[0].lstrip("-") for argument in server["args"]}
     flags = ENGINE_DEFAULTS[engine]["flags"]
@@ -379,7 +379,7 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
 
 
 @pytest.mark.parametrize(("engine", "options", "service", "place", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, service: Facts, place: str, words: str) -> None:
+def test_unsupported_or_conflicting_engine_options_are_refused_with_their_path(engine: str, options: Facts, service: Facts, place: str, words: str) -> None:
     reported = problems(file_of(engine, options, **service))
     assert [problem.path for problem in reported] == [f"{S0}.{place}"] and words in str(reported[0])
 
@@ -401,7 +401,7 @@ def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, se
         ("vllm", {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "$(POD_IP)"}}),
     ],
 )
-def test_what_says_the_same_is_taken(engine: str, options: Facts) -> None:
+def test_arguments_that_agree_with_the_engine_options_are_accepted(engine: str, options: Facts) -> None:
     assert problems(file_of(engine, options)) == []
 
 

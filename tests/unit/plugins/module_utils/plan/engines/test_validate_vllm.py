@@ -191,7 +191,7 @@ def test_a_version_that_is_not_the_images_is_refused(engine: Facts, variables: F
         (["-as", "0"], 0, "--api-server-count: "),
     ],
 )
-def test_a_contradiction_is_found_however_vllm_lets_it_be_written(arguments: list[str], index: int, words: str) -> None:
+def test_a_contradiction_is_refused_in_every_spelling_that_vllm_accepts(arguments: list[str], index: int, words: str) -> None:
     options = {"block_size": 16, "max_model_len": 4096, "max_num_seqs": 8, "prefix_caching": True, "quantization": "awq"}
     ((path, text),) = refusals({"engine": {**options, "args": arguments}, "accelerator": {"per_replica": 2}})
     assert path == f"{PLACE}.engine.args[{index}]" and words in text

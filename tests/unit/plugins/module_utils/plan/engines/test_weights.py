@@ -46,7 +46,7 @@ def environment(made: Facts) -> Facts:
         ("file:///opt/models/8b", OWN, ["/opt/models/8b"], "8b"),
     ],
 )
-def test_vllm_is_told_where_the_weights_are(uri: str, engine: Facts, there: list[str], name: str) -> None:
+def test_vllm_gets_the_location_of_the_weights_in_its_arguments(uri: str, engine: Facts, there: list[str], name: str) -> None:
     args = pod(file_of(uri, engine=engine))["containers"][0]["args"]
     assert args[:1] + [argument for argument in args if argument.startswith(("--model", "--load-format="))] == there
     assert f"--served-model-name={name}" in args and not [argument for argument in args if argument.startswith("--revision")]
@@ -69,7 +69,7 @@ def test_a_group_of_several_nodes_streams_too() -> None:
     assert leader["args"][0] == "s3://bucket/m" and "--load-format=runai_streamer" in leader["args"]
 
 
-def test_what_opens_the_source_comes_from_secrets() -> None:
+def test_credentials_for_the_weights_are_read_from_secrets() -> None:
     bucket = file_of("s3://bucket/m", {"bucket_secret": "reader"}, engine={"env": {"AWS_ENDPOINT_URL": "http://minio:9000"}})
     assert environment(bucket) == {key: {"name": "reader", "key": key} for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
     assert {"name": "AWS_ENDPOINT_URL", "value": "http://minio:9000"} in pod(bucket)["containers"][0]["env"]
@@ -168,7 +168,7 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
 
 
 @pytest.mark.parametrize(("made", "path", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_cannot_be_is_refused_where_it_stands(made: Facts, path: str, words: str) -> None:
+def test_invalid_model_and_storage_options_are_refused_with_their_path(made: Facts, path: str, words: str) -> None:
     reported = problems(made)
     assert [problem.path for problem in reported] == [path]
     assert words in str(reported[0])

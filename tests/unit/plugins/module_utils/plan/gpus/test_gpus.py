@@ -50,7 +50,7 @@ def file_of(*pools: Facts, **gpus: t.Any) -> Facts:
         ({**PLAIN, "node_selector": {}}, "node_selector", "would take every node"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words: str) -> None:
+def test_invalid_gpu_pools_are_refused_with_the_reason(pool: Facts, path: str, words: str) -> None:
     reported = problems(file_of(pool))
     assert [problem.path for problem in reported] == [f"llm_d_gpus.pools[0].{path}"], [str(problem) for problem in reported]
     assert words in str(reported[0])
@@ -72,7 +72,7 @@ def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words
         ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(user: Facts, path: str) -> None:
+def test_conflicting_gpu_options_are_refused_with_their_path(user: Facts, path: str) -> None:
     assert [problem.path for problem in problems(user)] == [path]
 
 
@@ -257,7 +257,7 @@ def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> Non
     assert all(name.startswith("r.example.com/all/") for name in planned["gpus"]["images"])
 
 
-def test_a_registry_is_not_asked_for_a_tag_that_depends_on_the_nodes() -> None:
+def test_preflight_does_not_check_an_image_tag_that_depends_on_the_nodes() -> None:
     planned = plan(file_of(SLICED))
     listed, checked = needed(planned)["images"], planned["preflight"]["images"]["names"]
     assert [name for name in listed if name not in checked] == ["nvcr.io/nvidia/driver:595.91.07-<system>"] and set(checked) < set(listed)

@@ -150,7 +150,7 @@ def test_groups_are_scaled_as_a_whole() -> None:
     assert 'pod=~"llama-decode-[0-9]+"' in spec["triggers"][0]["metadata"]["query"], "leaders answer, workers have no metrics"
 
 
-def test_what_is_made_and_what_is_removed_is_all_that_there_could_be() -> None:
+def test_every_possible_autoscaler_is_either_created_or_pruned() -> None:
     everything = {(kind, f"sim-{role}") for kind in ("HorizontalPodAutoscaler", "ScaledObject") for role in ("decode", "prefill")}
     both = {"scheduler": {"preset": "disaggregated"}, "prefill": {"autoscaling": KEDA}}
     for scaling, options in ((None, {}), (HPA, {}), (KEDA, {}), (ALL["external"], {}), (HPA, both), (HPA, {"prefill": {"autoscaling": KEDA}})):
@@ -168,7 +168,7 @@ def test_rights(scaling: Facts | None, kind: str | None) -> None:
     assert verbs == {name: whole if name == kind else read if name == "horizontalpodautoscalers" else set() for name in verbs}
 
 
-def test_what_is_validated_takes_any_number() -> None:
+def test_validation_accepts_any_number_of_replicas_of_an_autoscaled_service() -> None:
     fixed, scaled = (plan(file_of(scaling, **options)) for scaling, options in ((None, {"replicas": 4}), (HPA, {})))
     assert [(target["replicas"], target["endpoints"]) for made in (fixed, scaled) for target in targets.services(made)] == [(4, 4), (None, None)]
     assert [group["replicas"]["count"] for made in (fixed, scaled) for group in targets.servers(made)] == [4, 1]
@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_fit_is_refused(case: str) -> None:
+def test_invalid_autoscaling_options_are_refused_with_their_path_and_a_fix(case: str) -> None:
     scaling, options, place, reason, fix = REFUSED[case]
     (problem,) = problems(file_of(scaling, **options))
     assert problem.path == f"llm_d_model_services[0].{place}" and reason in problem.reason and fix in problem.fix, str(problem)

@@ -38,7 +38,7 @@ def panels(planned: Facts) -> dict[str, list[str]]:
     return {panel["title"]: [target["expr"] for target in panel["targets"]] for panel in json.loads(page)["panels"]}
 
 
-def test_nothing_is_created_that_is_not_asked_for() -> None:
+def test_alerts_and_dashboards_are_planned_only_when_requested() -> None:
     planned = service(SIM, scrape=True)
     assert planned["alerts"] is None and planned["dashboards"] == [] and planned["queried"] == {"alerts": [], "dashboards": []}
     watching = [("PrometheusRule", "sim"), ("ConfigMap", "sim-grafana"), ("PersesDashboard", "sim")]

@@ -186,7 +186,7 @@ def placed(made: Facts) -> set[tuple[str, str, str]]:
         (STANDALONE, {("ConfigMap", "sim-gateway"), ("Service", "sim-gateway")}),
     ],
 )
-def test_what_runs_the_endpoint_picker_moves_and_nothing_else(variables: Facts, moved: set[tuple[str, str]]) -> None:
+def test_only_objects_of_the_endpoint_picker_move_to_the_scheduler_namespace(variables: Facts, moved: set[tuple[str, str]]) -> None:
     beside, apart = (placed(user(PRECISE, **{**WATCHED, **variables, **where})) for where in ({}, APART))
     picker = "sim-epp-tls" if variables is BY_HAND else "sim-epp-solo" if variables is STANDALONE else "sim-epp"
     own = {("Service", "sim-events"), *((kind, picker) for kind in ("ServiceAccount", "ConfigMap", "Deployment", "Service", "PodMonitor"))}

@@ -145,7 +145,7 @@ PROBE = {"httpGet": {"port": 1}}
         ({"container": {"readinessProbe": PROBE}, "accelerator": GROUPS["accelerator"]}, "container.readinessProbe.httpGet.port", "engine.startup_timeout"),
     ],
 )
-def test_what_other_options_decide_is_refused_with_the_option(options: Facts, path: str, option: str) -> None:
+def test_server_fields_that_other_options_decide_are_refused_with_the_option(options: Facts, path: str, option: str) -> None:
     refusals = messages(**options)
     assert refusals[path] == f"is decided by other options of your file. Take it out, and write {option}."
     assert {other.startswith(path.rpartition(".")[0]) for other in refusals} == {True}

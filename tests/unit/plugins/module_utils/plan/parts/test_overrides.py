@@ -74,7 +74,7 @@ def compared() -> dict[str, dict[str, t.Any]]:
     return {name: yaml.safe_load(block) for name, block in re.findall(r"```yaml\n# -e @([\w.-]+):[^\n]*\n(.*?)```", text, re.DOTALL)}
 
 
-def test_what_the_docs_compare_can_be_deployed_and_sent() -> None:
+def test_comparisons_in_the_docs_have_distinct_plans_and_valid_load_options() -> None:
     """Each policy has a plan of its own; the prompts are the same for all, and each is sent once as a warm-up."""
     assert set(compared()) == {"one-prefix.yml", "many-sessions.yml"}
     for name, given in compared().items():

@@ -73,7 +73,7 @@ def test_a_routing_sidecar_sends_as_its_endpoint_picker_does(line: str, endpoint
     assert environment(main(service["servers"][1])) == (traced("chat-prefill") if endpoint else {})
 
 
-def test_what_the_user_sets_wins() -> None:
+def test_variables_and_flags_of_the_file_override_the_tracing_defaults() -> None:
     own = {"env": {"OTEL_SERVICE_NAME": "mine"}, "args": ["--tracing=false"]}
     (service,) = planned({**VLLM, "scheduler": own, "engine": {"env": {"OTEL_TRACES_SAMPLER_ARG": "1"}}})["services"]
     assert environment(main(service["scheduler"]))["OTEL_SERVICE_NAME"] == "mine" and flags_of(service["scheduler"]["args"])["tracing"] == "false"

@@ -134,7 +134,7 @@ def test_the_disk_is_a_volume_of_each_pod(disk: Facts, volume: Facts) -> None:
         ({"device_size": "8Gi"}, None, "8Gi", None),
     ],
 )
-def test_what_is_in_memory_is_asked_for(cache: Facts, resources: Facts | None, requests: str | None, limits: str | None) -> None:
+def test_memory_tiers_of_the_cache_are_added_to_the_memory_request(cache: Facts, resources: Facts | None, requests: str | None, limits: str | None) -> None:
     written = pod(cache, **({"resources": resources} if resources else {}))["containers"][0]["resources"]
     assert written["requests"].get("memory") == requests and written["limits"].get("memory") == limits
     assert written["limits"]["nvidia.com/gpu"] == 1
@@ -346,7 +346,7 @@ REFUSED: list[tuple[str, Facts, Facts, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("cache", "service", "path", "reason", "fix"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_cannot_be_is_refused_where_it_stands(cache: Facts, service: Facts, path: str, reason: str, fix: str) -> None:
+def test_invalid_cache_options_are_refused_with_their_path_and_a_fix(cache: Facts, service: Facts, path: str, reason: str, fix: str) -> None:
     reported = problems(file_of(cache, **service))
     assert [problem.path for problem in reported] == [path], [str(problem) for problem in reported]
     assert reason in str(reported[0]) and fix in str(reported[0])

@@ -86,7 +86,7 @@ def test_without_a_claim_nothing_changes() -> None:
         (CLAIM, {"pod": {"resourceClaims": [{"name": "accelerators", "resourceClaimName": "x"}]}}, "pod.resourceClaims[0].resourceClaimName", "is decided by"),
     ],
 )
-def test_what_is_refused(claim: Facts, options: Facts, path: str, words: str) -> None:
+def test_invalid_device_claims_are_refused_with_their_path(claim: Facts, options: Facts, path: str, words: str) -> None:
     reported = refusals(file_of(claim, **options))
     assert path in reported and reported[path].startswith(words), reported
 

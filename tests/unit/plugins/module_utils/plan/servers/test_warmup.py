@@ -21,7 +21,7 @@ def file_of(*services: Facts, **variables: t.Any) -> Facts:
     return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": list(services), **variables}
 
 
-def test_what_is_planned() -> None:
+def test_a_warm_up_is_planned_with_its_prompts_and_servers() -> None:
     service = {**SIM, "replicas": 3, "engine": {"type": "simulator", "block_size": 8, "port": 9000}, "warmup": {"prompts": [PROMPT], "config_map": "more"}}
     (warmup,) = plan(file_of(service, llm_d_namespace="team"))["warmups"]
     assert warmup == {
@@ -42,7 +42,7 @@ def test_what_is_planned() -> None:
     }
 
 
-def test_the_block_size_of_vllm_is_known_only_where_it_was_asked_for() -> None:
+def test_the_block_size_of_vllm_is_planned_only_when_the_file_sets_it() -> None:
     """Otherwise it is read from each server, and no prompt is refused before."""
     short = {**VLLM, "warmup": {"prompts": ["Hello."]}}
     assert plan(file_of(short))["warmups"][0]["block_size"] is None
@@ -106,7 +106,7 @@ def test_a_warm_up_needs_no_further_permission() -> None:
         ({**VLLM, "accelerator": {"per_replica": 16, "nodes": 2, "across_nodes": "expert"}}, ".accelerator.across_nodes", "a cache of its own"),
     ],
 )
-def test_what_is_refused(service: Facts, place: str, reason: str) -> None:
+def test_a_warm_up_without_usable_prompts_or_a_prefix_cache_is_refused(service: Facts, place: str, reason: str) -> None:
     reported = problems(file_of(service))
     assert [problem.path for problem in reported] == [PLACE + place], [str(problem) for problem in reported]
     assert reason in str(reported[0]) and ("Write" in reported[0].fix or "Take it out" in reported[0].fix or "Did you mean" in reported[0].fix)
@@ -122,7 +122,7 @@ def test_what_is_refused(service: Facts, place: str, reason: str) -> None:
         {**SIM, "warmup": {"prompts": ["ü" * 9]}},
     ],
 )
-def test_what_is_not_refused(service: Facts) -> None:
+def test_a_warm_up_with_a_prefix_cache_and_long_enough_prompts_is_accepted(service: Facts) -> None:
     assert problems(file_of(service)) == []
 
 

@@ -47,7 +47,7 @@ def unknown_fields(value: t.Any, kind: str, path: str = "") -> list[str]:
     return unknown + [field for key, item in value.items() if key in names for field in unknown_fields(item, model.openapi_types[names[key]], f"{path}.{key}")]
 
 
-def test_what_is_made() -> None:
+def test_a_scheduled_warm_up_is_planned_as_a_restricted_cron_job() -> None:
     objects = made(file_of({**SCHEDULED, "warmup": {**WARMUP, "time_zone": "Europe/Berlin"}}, llm_d_namespace="team", llm_d_image_pull_secrets=["pull"]))
     assert list(objects) == [*KINDS, "Secret"] and {item["metadata"]["namespace"] for item in objects.values()} == {"team"}
     assert {item["metadata"]["labels"][SERVICE_LABEL] for item in objects.values()} == {"sim"}
@@ -145,7 +145,7 @@ def test_a_schedule_that_is_taken_out_goes_with_its_prompts(after: Facts) -> Non
 
 
 @pytest.mark.parametrize("schedule", ["0 9-17 * * Mon-FRI", "@hourly", "1,2,5-9/2 */3 1 JAN ?", "00 07 * * *"])
-def test_what_kubernetes_takes_is_taken(schedule: str) -> None:
+def test_schedules_that_kubernetes_accepts_are_accepted(schedule: str) -> None:
     assert problems(file_of({**SIM, "warmup": {**WARMUP, "schedule": schedule}})) == []
 
 
@@ -163,7 +163,7 @@ def test_what_kubernetes_takes_is_taken(schedule: str) -> None:
         ({"schedule": None, "suspend": True}, "suspend", "there is none"),
     ],
 )
-def test_what_is_refused(settings: Facts, place: str, reason: str) -> None:
+def test_invalid_options_of_a_scheduled_warm_up_are_refused_with_their_path(settings: Facts, place: str, reason: str) -> None:
     reported = problems(file_of({**SIM, "warmup": {**WARMUP, **settings}}))
     assert [problem.path for problem in reported] == [f"{PLACE}.warmup.{place}"] and reason in str(reported[0]) and "Write" in reported[0].fix
 
