@@ -99,3 +99,15 @@ def test_commands_run_playbooks_and_set_options_that_there_are() -> None:
         given = set(re.findall(r"-e\s+'?(?:\{\s*\"?)?(\w+)", command))
         lost |= {f"{name}: {command}" for name in (run - playbooks) | (given - options)}
     assert len(commands()) > 40 and not lost
+
+
+def test_the_documented_mistakes_are_reported_as_shown() -> None:
+    file = {
+        "llm_d_gatway": {},
+        "llm_d_model_services": [
+            {"name": "a", "model": {"uri": "hf://o/m"}, "replica": 2, "scheduler": {"preset": "balancd"}},
+            {"name": "b", "model": {"uri": "hf://o/m"}, "replicas": "four"},
+        ],
+    }
+    shown = (ROOT / "docs/your-cluster.md").read_text(encoding="utf-8").partition("## Mistakes")[2]
+    assert [str(problem) for problem in problems(file)] == re.findall(r"^  - (llm_d_.*)$", shown, re.MULTILINE)

@@ -159,7 +159,7 @@ def backend(namespace: str) -> t.Callable[[Object], None]:
 BREAKS: dict[str, Break] = {
     "picker_scaled_away": (("scaled",), lambda stack: stack.scale(EPP, 0)),
     "picker_deleted": (("absent",), lambda stack: stack.delete("deployments", EPP)),
-    "picker_configuration_wrong": (("config",), unknown_plugin),
+    "incorrect_picker_configuration": (("config",), unknown_plugin),
     "picker_without_rights": (("F4",), no_rights),
     "picker_with_tls_gateway_without": (("F11",), lambda stack: stack.container(EPP, argument("--secure-serving=true", "--secure-serving"))),
     "picker_for_another_pool": (("F5",), lambda stack: stack.container(EPP, argument("--pool-name=smi", "--pool-name="))),
@@ -176,11 +176,14 @@ BREAKS: dict[str, Break] = {
         ("F21",),
         lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(selector={"matchLabels": {"app": "nothing"}})),
     ),
-    "pool_target_port_wrong": (("F22",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(targetPorts=[{"number": 8200}]))),
+    "incorrect_pool_target_port": (("F22",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(targetPorts=[{"number": 8200}]))),
     "pool_deleted": (("absent",), lambda stack: stack.delete("inferencepools", POOL)),
     "two_pools_share_the_servers": (("F29",), second_pool),
-    "service_target_port_wrong": (("F22",), lambda stack: stack.edit("services", "sim", lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
-    "picker_service_target_port_wrong": (("drift",), lambda stack: stack.edit("services", EPP, lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
+    "incorrect_service_target_port": (("F22",), lambda stack: stack.edit("services", "sim", lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
+    "incorrect_picker_service_target_port": (
+        ("drift",),
+        lambda stack: stack.edit("services", EPP, lambda obj: obj["spec"]["ports"][0].update(targetPort=9999)),
+    ),
     "route_with_a_timeout_of_10_ms": (
         ("drift",),
         lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["rules"][0].update(timeouts={"request": "10ms"})),
@@ -239,7 +242,7 @@ BREAKS: dict[str, Break] = {
 UNNOTICED = {
     "picker_reads_metrics_from_another_path",
     "two_pools_share_the_servers",
-    "service_target_port_wrong",  # the gateway sends requests to the pods that the endpoint picker chooses
+    "incorrect_service_target_port",  # the gateway sends requests to the pods that the endpoint picker chooses
     "network_policy_in_the_way",
     "network_policy_of_someone_else_against_egress",
     "webhook_of_someone_else_does_not_answer",
@@ -251,16 +254,16 @@ SLOW = {"one_slow_server": "requests are sent one after the other on purpose, an
 VERDICTS: dict[str, str] = {
     "picker_scaled_away": r"^sim/picker: .*spec\.replicas is 0, 1 planned",
     "picker_deleted": r"^sim/picker: Deployment llm-d/sim-epp: does not exist",
-    "picker_configuration_wrong": r"^sim/(picker|configured): .*quue-scorer",
+    "incorrect_picker_configuration": r"^sim/(picker|configured): .*quue-scorer",
     "picker_without_rights": r"^sim/picker: .*forbidden",
     "picker_with_tls_gateway_without": r"^sim/serving: ",
     "picker_for_another_pool": r"^sim/picker: .*Pool is not initialized",
     "picker_with_another_metric": r"^sim/picker: .*kv-cache-usage-percentage-metric",
     "picker_probed_on_the_wrong_port": r"^sim/picker: .*:19000",
     "pool_selects_nothing": r"^sim/serving: ",
-    "pool_target_port_wrong": r"^sim/(serving|endpoints): ",
+    "incorrect_pool_target_port": r"^sim/(serving|endpoints): ",
     "pool_deleted": r"^sim/pool: InferencePool llm-d/sim: does not exist",
-    "picker_service_target_port_wrong": r"^sim/(serving|scheduled): ",
+    "incorrect_picker_service_target_port": r"^sim/(serving|scheduled): ",
     "listener_for_another_host_name": r"^sim/serving: .*404",
     "readiness_probe_changed_by_hand": r"^objects/deployment/sim-decode: .*statuscode: 404",
     "route_on_another_gateway": r"^sim/route: .*Gateway llm-d/another-gateway does not exist",

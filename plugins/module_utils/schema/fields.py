@@ -239,7 +239,7 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
     if field.otherwise and _has_type(value, field.otherwise.type):
         return complete(value, field.otherwise, path)
     if not _has_type(value, field.type):
-        return value, [_wrong_type(value, field, path)]
+        return value, [_type_problem(value, field, path)]
     if field.type == "dict":
         return _complete_dict(value, field, path)
     if field.most is not None and len(value) > field.most:
@@ -508,7 +508,7 @@ def _quoted(value: t.Any) -> str:
     return f'Write it in quotes: "{value}".'
 
 
-def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
+def _type_problem(value: t.Any, field: Field, path: str) -> Problem:
     hidden = is_hidden(value, field)
     also = f" or {_WORDS[field.otherwise.type]}" if field.otherwise else ""
     reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}{also}."

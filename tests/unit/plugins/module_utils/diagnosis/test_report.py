@@ -115,7 +115,7 @@ def picker_deleted(snap):
 
 
 @breaks("config")
-def picker_configuration_wrong(snap):
+def incorrect_picker_configuration(snap):
     get(snap, "ConfigMap", EPP)["data"]["config.yaml"] += "  - type: quue-scorer\n"
     unready(snap, EPP, log=LOG_LINES[[code for code, _line in LOG_LINES].index("config")][1], status=CRASH)
 
@@ -127,13 +127,13 @@ def pool_selects_nothing(snap):
 
 
 @breaks("F22")
-def pool_target_port_wrong(snap):
+def incorrect_pool_target_port(snap):
     get(snap, "InferencePool", "sim")["spec"]["targetPorts"] = [{"number": 8200}]
     fails(snap, 503, "upstream connect error or disconnect/reset before headers. reset reason: connection refused")
 
 
 @breaks("F22")
-def service_target_port_wrong(snap):
+def incorrect_service_target_port(snap):
     get(snap, "Service", "sim")["spec"]["ports"][0]["targetPort"] = 9999
     fails(snap, 503, "upstream connect error")
 
@@ -225,7 +225,7 @@ def one_slow_replica(snap):
 
 
 @breaks("metrics")
-def metrics_path_wrong(snap):
+def incorrect_metrics_path(snap):
     broken_server(snap, 0, "metrics", "not_found", "GET /metrics: 404 Not Found", "serving")
 
 
@@ -347,7 +347,7 @@ def prefill_pods_gone(snap):
 
 
 @breaks("F34")
-def wrong_image(snap):
+def incorrect_image(snap):
     unready(snap, DECODE, recorded_as="pod_bad_image")
 
 
@@ -418,7 +418,7 @@ def probe_kills_while_loading(snap):
 
 
 @breaks("F42")
-def probe_on_the_wrong_port(snap):
+def probe_on_another_port(snap):
     unready(snap, EPP)
     snap.objects["Event"] += [
         event(pod, "Unhealthy", 'Readiness probe failed: Get "http://10.1.2.3:19000/ready": dial tcp 10.1.2.3:19000: connection refused')
