@@ -50,7 +50,7 @@ services:
   elements: dict
   sample:
     - name: llama-8b
-      wrong: ""
+      problem: ""
       servers:
         - server: Pod llm-d/llama-8b-decode-5d6c7f-abcde
           before: {}
@@ -61,7 +61,7 @@ services:
     name:
       description: Name of the service.
       type: str
-    wrong:
+    problem:
       description: An error about the service as a whole, else empty.
       type: str
     servers:
@@ -126,7 +126,7 @@ def main() -> None:
         entries = adapters.Adapters(module.params).run(module.check_mode)
     except ValueError as error:  # options that contradict each other
         module.fail_json(msg=str(error))
-    failed = [f"{entry['name']}: {entry['wrong']}" for entry in entries if entry["wrong"]]
+    failed = [f"{entry['name']}: {entry['problem']}" for entry in entries if entry["problem"]]
     for entry in entries:
         for _server, row in adapters.rows(entry, adapters.WAITING):
             module.warn(f"{entry['name']}: {row['evidence']}, so that it got no adapters: {row['remedy']}")

@@ -60,7 +60,7 @@ EXAMPLES = r"""
 - name: Fail where that did not work
   ansible.builtin.assert:
     that: warmed.warm
-    fail_msg: "{{ warmed.services | rejectattr('warm') | map(attribute='wrong') | join('; ') }}"
+    fail_msg: "{{ warmed.services | rejectattr('warm') | map(attribute='problem') | join('; ') }}"
 """
 
 RETURN = r"""
@@ -77,7 +77,7 @@ services:
   sample:
     - name: llama-8b
       warm: true
-      wrong: ""
+      problem: ""
       remedy: ""
       servers:
         - server: Pod llm-d/llama-8b-decode-5d6c7f-abcde
@@ -95,7 +95,7 @@ services:
     warm:
       description: As RV(warm).
       type: bool
-    wrong:
+    problem:
       description: An error about the service as a whole, such as missing servers, else empty.
       type: str
     remedy:

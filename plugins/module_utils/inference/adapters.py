@@ -43,7 +43,7 @@ class Adapters:
         self._reach = Targets(params, cluster)
 
     def run(self, check: bool) -> list[Facts]:
-        """For each service {name, wrong, servers: [{server, before, after: {name: source}, adapters: [{adapter, state, evidence, remedy}]}]}.
+        """For each service {name, problem, servers: [{server, before, after: {name: source}, adapters: [{adapter, state, evidence, remedy}]}]}.
 
         check: only list the adapters, and return the steps that would be done.
         """
@@ -51,7 +51,7 @@ class Adapters:
         resolved = [self._targets(service) for service in services]
         done = on_each([targets for targets, _error in resolved], lambda index, target: self._server(target, services[index], check))
         return [
-            {"name": service["name"], "wrong": error, "servers": servers} for service, (_targets, error), servers in zip(services, resolved, done, strict=True)
+            {"name": service["name"], "problem": error, "servers": servers} for service, (_targets, error), servers in zip(services, resolved, done, strict=True)
         ]
 
     def _targets(self, service: Facts) -> tuple[list[ServerTarget], str]:

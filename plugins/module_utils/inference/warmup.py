@@ -40,14 +40,14 @@ class Warmup:
         self._reach = Targets(self._params, cluster)
 
     def run(self) -> list[Facts]:
-        """For each service {name, wrong, remedy, servers: [{server, prompts: [{prompt, state, tokens, cached, evidence, remedy}]}]}."""
+        """For each service {name, problem, remedy, servers: [{server, prompts: [{prompt, state, tokens, cached, evidence, remedy}]}]}."""
         resolved = [self._resolve(service) for service in self._params["services"]]
         services = self._params["services"]
         warmed = on_each([targets for targets, _prompts, _error in resolved], lambda index, target: self._warm(target, resolved[index][1], services[index]))
         return [
             {
                 "name": service["name"],
-                "wrong": str(error or ""),
+                "problem": str(error or ""),
                 "remedy": error.remedy if error else "",
                 "servers": [{"server": target.name, "prompts": rows} for target, rows in zip(targets, each, strict=True)],
             }

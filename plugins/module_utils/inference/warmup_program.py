@@ -64,7 +64,7 @@ def _load(service: Facts, cluster: InCluster) -> bool:
     rows = adapters.rows(result, adapters.HAS, adapters.LOADED, adapters.UNLOADED)
     for server, row in rows:
         sys.stdout.write(f"{server}: adapter {row['adapter']}: {row['state']}\n")
-    failed = [result["wrong"]] if result["wrong"] else []
+    failed = [result["problem"]] if result["problem"] else []
     failed += [f"{server}: adapter {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(result, adapters.FAILED)]
     for line in failed:
         sys.stderr.write(f"{result['name']}: {line}\n")
@@ -78,7 +78,7 @@ def _warm(service: Facts, cluster: InCluster) -> bool:
         sys.stdout.write(f"{line}\n")
     for line in warmup_states.warnings(result):
         sys.stderr.write(f"{line}\n")
-    return bool(result["wrong"] or warmup_states.rows(result, warmup_states.FAILED, warmup_states.SHORT))
+    return bool(result["problem"] or warmup_states.rows(result, warmup_states.FAILED, warmup_states.SHORT))
 
 
 def _read(path: str) -> t.Any:

@@ -46,12 +46,12 @@ def rows(service: Facts, *states: str) -> list[tuple[str, Facts]]:
 
 def is_warm(service: Facts) -> bool:
     """Whether every server has every prompt in its cache."""
-    return not service["wrong"] and bool(rows(service, WARM, WARMED)) and not rows(service, SHORT, UNKNOWN, FAILED)
+    return not service["problem"] and bool(rows(service, WARM, WARMED)) and not rows(service, SHORT, UNKNOWN, FAILED)
 
 
 def warnings(service: Facts) -> list[str]:
     """One line for each cause that keeps caches of a service cold."""
-    lines = [f"{service['name']}: {service['wrong']}: {service['remedy']}"] if service["wrong"] else []
+    lines = [f"{service['name']}: {service['problem']}: {service['remedy']}"] if service["problem"] else []
     lines += [f"{service['name']}: {server}: {prompt['evidence']}: {prompt['remedy']}" for server, prompt in rows(service, FAILED)]
     short = {prompt["prompt"]: prompt for _server, prompt in rows(service, SHORT)}
     lines += [f"{service['name']}: {prompt['evidence']}: {prompt['remedy']}" for prompt in short.values()]

@@ -39,8 +39,8 @@ def judge(result: t.Any, wanted: c.Sequence[Facts]) -> Judged:
 
 def _of_service(service: Facts) -> tuple[bool | None, str, str]:
     """(whether a service is warm, or None where it is unknown; evidence; remedy)."""
-    if service["wrong"]:
-        return False, service["wrong"], service["remedy"]
+    if service["problem"]:
+        return False, service["problem"], service["remedy"]
     cold = rows(service, FAILED, SHORT, WARMED)
     if cold:
         server, prompt = cold[0]

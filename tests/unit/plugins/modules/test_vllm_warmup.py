@@ -114,7 +114,7 @@ def test_a_config_map_without_prompts_is_reported_and_other_services_go_on(call,
         wanted = [service(prompts=[], config_map={"namespace": "llm-d", "name": "prompts"}), service(name="other", replicas=[REPLICAS])]
         result = call(vllm_warmup, services=wanted)
     broken, other = result["services"]
-    assert "failed" not in result and result["warm"] is False and message in broken["wrong"] and broken["remedy"] and broken["servers"] == []
+    assert "failed" not in result and result["warm"] is False and message in broken["problem"] and broken["remedy"] and broken["servers"] == []
     assert other["warm"] is True and [message in line for line in warned(result)] == [True]
 
 
@@ -163,7 +163,7 @@ def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monk
     assert "failed" not in result and result["warm"] is False and states(result) == [["failed"] * 2, ["warmed"] * 2, ["failed"] * 2, ["failed"] * 2]
     assert len(hung.prompts) == 1 and taken < 3 * 1.5, "a server without an answer gets no further requests"
     entry = result["services"][0]
-    assert entry["wrong"] == "4 of 5 servers exist" and "not ready" in entry["servers"][3]["prompts"][0]["evidence"]
+    assert entry["problem"] == "4 of 5 servers exist" and "not ready" in entry["servers"][3]["prompts"][0]["evidence"]
     assert all(prompt["remedy"] for server in (0, 2, 3) for prompt in entry["servers"][server]["prompts"]) and len(warned(result)) == 7
 
 
@@ -200,7 +200,7 @@ def test_an_unreachable_api_server_is_reported(call, monkeypatch):
     monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
     result = call(vllm_warmup, services=[service()])
-    assert "failed" not in result and result["warm"] is False and "127.0.0.1" in result["services"][0]["wrong"] and warned(result)
+    assert "failed" not in result and result["warm"] is False and "127.0.0.1" in result["services"][0]["problem"] and warned(result)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_mistakes_in_the_options(call, options, message):
 def test_a_key_needs_a_port_forward_or_a_url(call, monkeypatch):
     with cluster(monkeypatch, CachingEngine()):
         result = call(vllm_warmup, services=[service(replicas=[REPLICAS])], api_key="sk-key-of-a-server")
-    assert result["warm"] is False and "port_forward" in result["services"][0]["wrong"] and "sk-key-of-a-server" not in user_output(result)
+    assert result["warm"] is False and "port_forward" in result["services"][0]["problem"] and "sk-key-of-a-server" not in user_output(result)
 
 
 def test_through_a_port_forward(call, monkeypatch):

@@ -21,7 +21,7 @@ def row(state, **fields):
 
 def service(*servers, problem=""):
     rows = [{"server": f"Pod llm-d/{index}", "prompts": list(prompts)} for index, prompts in enumerate(servers)]
-    return {"name": "tiny", "wrong": problem, "remedy": "mend it" if problem else "", "servers": rows}
+    return {"name": "tiny", "problem": problem, "remedy": "mend it" if problem else "", "servers": rows}
 
 
 def judged(*servers, problem=""):
